@@ -1,28 +1,28 @@
-# Two commands for newcomers: `make demo` and `make test`. They need Python 3.11 or newer, nothing else.
-# What pip has installed is noted in $(VENV); it runs again only when a requirements file has changed.
+# Two commands for newcomers: `make demo` and `make test`. They need only Python 3.11 or newer.
+# A file in $(VENV) notes that pip has run; it runs again only when a requirements file has changed.
 
 VENV ?= .venv
 PORT ?= 8000
 PYTEST_ARGS ?=
-# The first that is new enough; 3.12 and 3.11 come first because a Redis server can be had for them by pip.
+# The first interpreter that is new enough. 3.12 and 3.11 come first because pip can install a Redis server for them.
 PYTHON ?= $(shell for python in python3.12 python3.11 python3 python3.13 python3.14; do \
 	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then \
 		echo $$python; break; fi; done)
 
 BIN := $(VENV)/bin/python
 PIP := $(BIN) -m pip install --quiet --disable-pip-version-check
-# A production site that exists nowhere, for the checks that Django does on one.
+# The settings of a fictitious production site, for Django's checks of such sites.
 PRODUCTION := DEBUG=0 ALLOWED_HOSTS=fakegame.example REDIS_URL=redis://redis.example:6379/0 \
 	DATABASE_URL=sqlite://:memory: SECRET_KEY=$$($(BIN) -c 'import secrets; print(secrets.token_hex(32))')
 
 .PHONY: help demo test test-all lint check install install-test
 
 help:
-	@echo 'make demo [PORT=8000]      run the demo site with all that it needs, on this machine only'
-	@echo 'make test [PYTEST_ARGS=]   run the quick tests, each process on a private Redis server: five minutes'
-	@echo 'make test-all              run all tests; needs Chromium and PostgreSQL, and make test once before'
+	@echo 'make demo [PORT=8000]      run the demo site with its servers, on this machine only'
+	@echo 'make test [PYTEST_ARGS=]   run the quick tests on private Redis servers (five minutes)'
+	@echo 'make test-all              run all tests; needs Chromium, PostgreSQL and an earlier make test'
 	@echo 'make lint                  check style, types, migrations and the production settings'
-	@echo 'make check                 the last two of these'
+	@echo 'make check                 check only migrations and the production settings'
 	@echo 'Other variables: PYTHON (the interpreter to use), VENV (the folder to install into).'
 
 demo: install
@@ -31,7 +31,7 @@ demo: install
 test: install-test
 	@$(BIN) -m pytest -n auto -m 'not slow' $(PYTEST_ARGS)
 
-# Installs nothing: what is missing ends it at once, with its name.
+# Installs nothing. If a program is missing, this fails at once and names the program.
 test-all:
 	@test -e $(VENV)/installed-test || { echo 'Nothing is installed in $(VENV) yet. Run make test first.'; exit 1; }
 	@$(BIN) -m pytest -n auto --complete $(PYTEST_ARGS)
@@ -50,21 +50,21 @@ install-test: $(VENV)/installed-test
 
 $(BIN):
 	@test -n "$(PYTHON)" || { echo 'Python 3.11 or newer is needed, and none was found.' \
-		'Install one, or say where it is: make PYTHON=/path/to/python3.12 ...'; exit 1; }
+		'Install one, or name its path: make PYTHON=/path/to/python3.12 ...'; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-		echo '$(PYTHON) is not a Python 3.11 or newer.'; exit 1; }
+		echo '$(PYTHON) is not Python 3.11 or newer.'; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { \
 		echo '$(PYTHON) lacks the module venv. Debian, Ubuntu: sudo apt install python3-venv'; exit 1; }
 	@echo "Making a virtual environment in $(VENV), with $$($(PYTHON) --version)."
 	@$(PYTHON) -m venv --clear $(VENV)
 
 $(VENV)/installed: requirements.txt | $(BIN)
-	@echo 'Installing what the site needs (only this time, and when requirements.txt has changed).'
+	@echo 'Installing the requirements of the site (this runs again only when requirements.txt has changed).'
 	@$(PIP) -r requirements.txt || { echo 'pip has failed, as said above. Is there a network?'; exit 1; }
 	@touch $@
 
 $(VENV)/installed-test: tests/requirements.txt $(VENV)/installed
-	@echo 'Installing what the tests need.'
+	@echo 'Installing the requirements of the tests.'
 	@$(PIP) -r tests/requirements.txt || { echo 'pip has failed, as said above. Is there a network?'; exit 1; }
 	@$(BIN) -m tests.upstream
 	@touch $@

@@ -1,5 +1,5 @@
 """
-The cost of components, beside others: `python -m benchmarks <name>`; docs/benchmarks.md says what each one measures.
+Benchmarks of components and other systems: `python -m benchmarks <name>`. docs/benchmarks.md says what each measures.
 
 catalogue.py  all benchmarks, how much each of them does, and what it needs
 harness.py    the private server, turns of all systems, what a turn costs, workers, processes that begin together

@@ -1,4 +1,4 @@
-"""Run one benchmark: `python -m benchmarks <name>`; docs/benchmarks.md says what each of them measures."""
+"""Run one benchmark: `python -m benchmarks <name>`. docs/benchmarks.md says what each benchmark measures."""
 
 from __future__ import annotations
 
@@ -46,17 +46,19 @@ def read_options() -> tuple[str, Namespace]:
             kind = type(usual)
             command.add_argument(f"--{size}", type=kind, help=f"{what} ({usual!r}; quick: {quick!r})")
         command.add_argument(
-            "--quick", action="store_true", help="Small sizes, to see that everything works."
+            "--quick", action="store_true", help="Use small sizes, to check that everything works."
         )
         if not benchmark.has_proxy and not benchmark.is_alone:
             command.add_argument(
-                "--tcp", action="store_true", help="TCP on this machine, not the unix socket."
+                "--tcp",
+                action="store_true",
+                help="Connect by TCP on this machine instead of the Unix socket.",
             )
-        only = "Measure only these peers beside ours, by name, with commas; '' for none."
+        only = "Measure only these peers beside ours (names with commas between); '' for none."
         if benchmark.has_peers:
             command.add_argument("--only", type=_names, help=only)
         if benchmark.parts:
-            parts = f"Only these parts of {','.join(benchmark.parts)}."
+            parts = f"Run only these parts of {','.join(benchmark.parts)}."
             command.add_argument("--parts", type=_names, default=benchmark.parts, help=parts)
     options = parser.parse_args(namespace=Namespace(tcp=False, only=None, parts=()))
     check_names(options.parts, BENCHMARKS[options.name].parts, "parts")

@@ -1,8 +1,8 @@
 """
 Autocomplete in a million names beside the guild directory of the book, PostgreSQL's LIKE, and Django's admin.
 
-All look for the same prefixes, which are made in advance. Django's test client asks for pages, with everything that a
-site does around them. Each person asks for few enough pages that our throttle lets all of them through.
+All systems look for the same prefixes, which are made in advance. Pages are requested by Django's test client,
+through a site's whole middleware. No person requests more pages than our throttle allows.
 """
 
 from __future__ import annotations
@@ -62,11 +62,12 @@ BOOK = "book"
 PREFIX, WORDS, REBUILT = "by their beginnings", "by their words", "by their words, from PostgreSQL"
 LIKE, ORM = "LIKE, bare", "LIKE, by Django's ORM"
 INDEXED, PLAIN = "admin, with an index", "admin, as documented"
-SELECTED = 20_000  # times, before prefixes are looked for
-CROWDS = (1, 4, 16)  # processes
-GUILD, GUILD_SIZE = "guild", 10_000  # the directory in which they look, and its names
-PERSONS = 60  # who ask for pages in turns
-CONTACTS, USERS = 100, 500  # of a person, and persons who have so many
+SELECTED = 20_000  # how many names are selected before the searches
+CROWDS = (1, 4, 16)  # numbers of processes
+# The name of the directory that processes search, and the number of names in it.
+GUILD, GUILD_SIZE = "guild", 10_000
+PERSONS = 60  # how many people request pages in turn
+CONTACTS, USERS = 100, 500  # how many contacts a person has, and how many people have contacts
 
 PROMISES = ["system", "finds a name by", "letters", "order", "looking writes", "round trips"]
 SYSTEMS = [
@@ -104,7 +105,7 @@ class Run:
         print_bars(self.bars)
 
     def load(self) -> None:
-        """Load names that are in memory, both as rebuildindex does it: beside the old ones."""
+        """Load names that are in memory beside the old ones, as rebuildindex does."""
         loads = {}
         for name, words in ((PREFIX, False), (WORDS, True)):
             say(f"loading, {name}")
@@ -122,7 +123,7 @@ class Run:
         self._report_loads({REBUILT: [self._load(rebuild)]})
 
     def _load(self, call: Call) -> Turn:
-        """Measure a load of all names into an empty server that knows the scripts."""
+        """Measure a load of all names into an empty server that already has the scripts."""
         book = AddressBook("warm-up")
         book.load(self.entries[:1_000], replace=True)
         book.erase()
@@ -143,14 +144,14 @@ class Run:
             self.bars.append(at_least(f"loaded, {name}", 50_000, load["rate"], ",.0f", "/s"))
 
     def _select(self) -> None:
-        """Let the book have all names by their words, some of which were selected."""
+        """Give the book all names, found by their words, and select some of them."""
         if not self.book.count():
             self.book.load(self.entries, progress=lambda done: say(f"{done:,} names"))
         if self.book.info().selected:
             return
         say("selecting")
         chosen, empty, count = Random(6), self.bench.memory(), len(self.entries)
-        # a few of them often, and many once
+        # a few names often, and many once
         ids = {min(count, int(chosen.paretovariate(0.5))) * 7919 % count + 1 for _ in range(SELECTED)}
         for one in ids:
             self.book.select(one)
@@ -159,7 +160,7 @@ class Run:
         print(f"\nEach entry that was ever selected takes {each:.0f} bytes more.", flush=True)
 
     def latency(self) -> None:
-        """Look for prefixes, each beside a PING; then make other calls."""
+        """Look for prefixes, with a PING before each search; then measure other calls."""
         self._select()
         prefixes = {f"of {length}": length for length in names.LENGTHS}
         taken = alternate(
@@ -187,7 +188,7 @@ class Run:
         return {name: [beside_ping(bound(call, ids))] for name, (ids, call) in calls.items()}
 
     def crowd(self) -> None:
-        """Let processes look in a directory of 10,000 names, which is all that the book's can hold."""
+        """Let processes search a directory of 10,000 names, which is the most that the book's directory allows."""
         members = names.guild(GUILD_SIZE)
         AddressBook(GUILD).load(enumerate(members), replace=True)
         sentinels.join(client(), GUILD, members)
@@ -219,7 +220,7 @@ class Run:
         return {"rate": done / duration, "tries": tries / done, "client": cpu / done * 1e6, "redis": redis}
 
     def database(self) -> None:
-        """Look for names by LIKE, and by pages of the admin."""
+        """Search names with LIKE, and through pages of the admin."""
         self._select()
         self._fill()
         self._by_length("a prefix", {OURS: self.book.complete, LIKE: like, ORM: like_by_orm})
@@ -233,7 +234,7 @@ class Run:
             self._by_length("a page for a prefix", views)
 
     def _fill(self) -> None:
-        """Make the tables, that of names with all rows and both of its indexes."""
+        """Make the tables: names with all rows and both indexes."""
         if self._is_filled:
             return
         say("filling the table")
@@ -248,7 +249,7 @@ class Run:
         self._is_filled = True
 
     def _by_length(self, what: str, asked: Mapping[str, Callable[[str], object]]) -> None:
-        """Compare the p50 of all at each length of the prefix."""
+        """Compare the p50 of all systems at each length of the prefix."""
         others, rows, ratios = [name for name in asked if name != OURS], [], []
         for length in names.LENGTHS:
             rounds = alternate(
@@ -272,11 +273,11 @@ class Run:
             self.bars.append(at_least(what, 1, median(found)))
 
     def _count(self, name: str) -> int:
-        # The documented admin looks at all rows, and takes a second for that.
+        # The admin as documented looks at all rows, and takes a second for that.
         return 1 if name == PLAIN else max(1, self.options.prefixes // 10)
 
     def contacts(self) -> None:
-        """Count the bytes of persons who have as many contacts as are kept."""
+        """Measure the bytes of people who have as many contacts as are kept."""
         say("contacts")
         known = [(f"user-{one:04}", label) for one, label in names.entries(CONTACTS)]
         empty, users = self.bench.memory(), min(USERS, self.options.names)
@@ -301,7 +302,7 @@ BESIDE_PING = (
 
 
 def more_than_ping(turns: Sequence[Turn]) -> float:
-    """Return the seconds by which the p99 is above that of the PINGs between."""
+    """Return the seconds by which the p99 exceeds the p99 of the PINGs in between."""
     return median(percentile(turn["times"], 99) - percentile(turn["pings"], 99) for turn in turns)
 
 
@@ -311,7 +312,7 @@ def _times_ours(rounds: Rounds, name: str) -> float:
 
 
 def look(complete: Callable[[str], object], length: int, count: int) -> Turn:
-    """Look for *count* prefixes of so many characters."""
+    """Look for *count* prefixes with *length* characters."""
     complete("a")
     return beside_ping(bound(complete, names.prefixes(length, count)))
 
@@ -321,13 +322,16 @@ def bound(call: Callable[[Any], object], arguments: Iterable[Any]) -> list[Call]
 
 
 def forget_calls(bench: Bench) -> None:
-    """Delete the stored answers of scripts, which are kept for a minute."""
+    """Delete the stored answers of scripts, which would otherwise be kept for a minute."""
     for key in bench.redis.scan_iter(match="*:call:*", count=1_000):
         bench.redis.unlink(key)
 
 
 def like(prefix: str) -> list[tuple[int, str]]:
-    """Return ten names that begin so, in Django's connection without its ORM, in the order of the index for LIKE."""
+    """
+    Return ten names that begin with a prefix, in the order of the index for LIKE, by Django's connection without its
+    ORM.
+    """
     with connection.cursor() as cursor:
         sql = "SELECT id, name FROM shop_person WHERE key LIKE %s ORDER BY key USING ~<~ LIMIT 10"
         cursor.execute(sql, [fold(prefix) + "%"])
@@ -340,7 +344,7 @@ def like_by_orm(prefix: str) -> object:
 
 
 def _look_up(name: str, duration: float) -> Generator[None, None, tuple[int, int, float]]:
-    """Return the answers of one process, how often a transaction was begun for them, and its processor time."""
+    """Return the answers of one process, how many transactions they took, and the processor time."""
     book, redis = AddressBook(GUILD), client()
 
     def complete(prefix: str) -> int:
@@ -361,7 +365,7 @@ def _look_up(name: str, duration: float) -> Generator[None, None, tuple[int, int
 
 
 class Pages:
-    """Members of the staff who look for names in pages of one process and its event loop, as under uvicorn."""
+    """Members of staff who search through pages served by one process and its event loop, as under uvicorn."""
 
     def __init__(self, loop: asyncio.Runner) -> None:
         self._loop = loop

@@ -1,15 +1,15 @@
 """
-The locks and semaphores of chapter 6 of "Redis in Action", built anew from their description: same commands, same
+The locks and semaphores of chapter 6 of "Redis in Action", rebuilt from their description with the same commands and
 round trips.
 
-A lock is an identifier that is stored with SETNX, and tried again after a millisecond; the second lock adds a lease
-in a round trip of its own. Release watches the key, compares, and deletes in a transaction.
+A lock is an identifier that is stored with SETNX; a waiter tries again after a millisecond. The second lock adds a
+lease in a separate round trip. Release watches the key, compares, and deletes in a transaction.
 
 A semaphore is a ZSET of identifiers by the client's clock, and the first ones hold a permit. The fair one orders them
 by a counter in a second ZSET and keeps the clock for expiry only; the third takes the book's lock around that. The
 book's semaphores do not wait: here they try again after a millisecond, as its lock does.
 
-The one change: who has not got it within ten seconds fails loudly.
+The only change: if the lock or permit is not free within ten seconds, an error is raised.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from redis.exceptions import WatchError
 
 from benchmarks.harness import client
 
-LEASE = 4  # seconds, for all systems: below the five after which redis-py gives up on a blocking command
+# Seconds, for all systems: less than the five after which redis-py gives up on a blocking command.
+LEASE = 4
 LIMIT = 5  # permits of every semaphore
 PATIENCE = 10.0  # seconds that the book's locks wait by default
-PAUSE = 0.001  # seconds between two tries
+PAUSE = 0.001  # seconds between two attempts
 
 
 def take(redis: Redis, name: str, *, patience: float = PATIENCE, lease: int = 0) -> str | None:
@@ -113,7 +114,8 @@ def give_back_fair(redis: Redis, name: str, identifier: str) -> None:
 
 
 def take_locked(redis: Redis, name: str) -> str | None:
-    locked = take(redis, name, patience=0.01)  # seconds that it waits for its lock
+    # The seconds that it waits for its lock.
+    locked = take(redis, name, patience=0.01)
     if locked is None:
         return None
     try:

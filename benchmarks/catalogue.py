@@ -1,4 +1,4 @@
-"""All benchmarks: what each of them compares, how much it does, and what it needs."""
+"""All benchmarks: what each compares, how much it does, and what it needs."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from typing import Any, NamedTuple
 
 class Benchmark(NamedTuple):
     about: str
-    #: Option -> its usual value, its value with --quick, and what it is.
+    #: Option -> its usual value, its value with --quick, and its description.
     sizes: Mapping[str, tuple[Any, Any, str]]
-    #: The Django site beside it, one of settings.py: "" has the queue only, "admin" the control room, "shop" tables.
+    #: The Django site that it needs, one of settings.py: "" has only the queue, "admin" the control room, "shop"
+    #: tables.
     site: str = ""
-    #: "needed" or "wanted", if it asks PostgreSQL.
+    #: "needed" or "wanted" if it uses PostgreSQL.
     database: str = ""
-    #: Processes that begin together.
+    #: The number of processes that start together.
     crew: int = 0
-    #: What --parts chooses from.
+    #: The parts from which --parts chooses.
     parts: Sequence[str] = ()
-    #: Whether it needs no server.
+    #: Whether it runs without a server.
     is_alone: bool = False
-    #: Whether --only chooses from its peers.
+    #: Whether --only chooses among its peers.
     has_peers: bool = False
-    #: Whether it counts round trips by a proxy, which is on a unix socket.
+    #: Whether it counts round trips with a proxy, which needs the Unix socket.
     has_proxy: bool = False
 
 
@@ -33,12 +34,13 @@ BENCHMARKS = {
             "rounds": (5, 1, "turns of each system"),
             "tasks": (20_000, 400, "tasks of a turn; slow peers get fewer"),
             "naps": (6_400, 200, "tasks of 10 ms"),
-            "samples": (1_000, 20, "tasks of which the latency is measured"),
+            "samples": (1_000, 20, "tasks whose latency is measured"),
         },
         has_peers=True,
     ),
     "queue_sizes": Benchmark(
-        "A queue of a thousand to a million ready tasks: what producers, workers and the control room wait for.",
+        "A queue of a thousand to a million ready tasks: how long producers, workers and the control room "
+        "wait.",
         {"largest": (1_000_000, 10_000, "the largest size of the queue")},
         site="admin",
     ),
@@ -62,8 +64,8 @@ BENCHMARKS = {
         {
             "rounds": (5, 1, "turns of each system"),
             "events": (5_000, 100, "events of a round of a slow system; quick ones count more"),
-            "names": (100_000, 1_000, "names that cost something while nobody counts, at most"),
-            "cleaned": (10_000, 1_000, "names up to which the book's cleaner is waited for"),
+            "names": (100_000, 1_000, "the most names whose cost is measured while nobody counts"),
+            "cleaned": (10_000, 1_000, "the most names for which the book's cleaner runs to its end"),
         },
         has_peers=True,
     ),
@@ -72,9 +74,9 @@ BENCHMARKS = {
         {
             "rounds": (5, 1, "turns of each system"),
             "messages": (2_000, 50, "messages of a round"),
-            "stored": (20_000, 1_000, "messages in a chat of which the bytes are counted, at most"),
-            "wakes": (1_000, 20, "persons that a turn wakes"),
-            "pause": (0.005, 0.005, "seconds between two of these, on average"),
+            "stored": (20_000, 1_000, "the largest number of messages in a chat whose bytes are measured"),
+            "wakes": (1_000, 20, "people that a turn wakes"),
+            "pause": (0.005, 0.005, "average seconds between two wake-ups"),
         },
         crew=2,
         has_proxy=True,
@@ -98,7 +100,7 @@ BENCHMARKS = {
         {
             "rounds": (3, 1, "turns of each strategy"),
             "seconds": (2.0, 0.2, "seconds of a turn"),
-            "sellers": (5, 2, "processes that list items meanwhile"),
+            "sellers": (5, 2, "processes that list items at the same time"),
             "figure": ("", "", "where to write the curves, as an SVG"),
         },
         crew=21,
@@ -109,7 +111,7 @@ BENCHMARKS = {
         {
             "rounds": (3, 1, "turns of each system"),
             "rows": (50_000, 1_000, "rows in the table"),
-            "periods": (4, 1, "periods of 5 s for which lateness is measured"),
+            "periods": (4, 1, "periods of 5 s in which lateness is measured"),
             "lists": (50, 5, "lists of 100 rows that are read"),
             "calls": (200, 20, "calls of a turn that reads"),
             "idle": (10_000, 500, "rows that are not due"),

@@ -1,8 +1,8 @@
 """
 Chats beside the group chat of the book and the two channel layers of channels_redis.
 
-Readers sit in one process, all of them, as under an ASGI server; the sender is another process. Times are of the
-monotonic clock, which both share.
+All readers are in one process, as under an ASGI server; the sender is another process. Both use the same monotonic
+clock.
 
 The book's chat is that of chapter 6 of "Redis in Action", built anew from its description: same structures, same
 round trips. A chat's ZSET has its members by what they have read, a person's ZSET their chats by the same. Messages
@@ -68,18 +68,22 @@ from benchmarks.trips import TripCounter
 from components.services.chat import Chat, ChatSettings, Inbox
 
 BOOK, CORE, PUBSUB = "book", "channels_redis core", "channels_redis pub/sub"
-SLICES = 5  # turns of a round: the shorter they are, the more alike are the moments that a ratio compares
-SIZES = (1_000, 5_000, 20_000)  # messages in a chat of which the bytes are counted
-CHATS, UNREAD = 500, 2  # of the person who fetches, and new messages in each of some of them
-BUSY = (0, 50, 500)  # chats that have new messages
-LETTERS = 100  # of a message
-MEMBERS = 10  # of a group
-SPEAKERS = 16  # coroutines of a process that send at once, as views under an ASGI server do
+# Turns of a round. Short turns of two systems fall into more similar moments, so their ratio is more exact.
+SLICES = 5
+SIZES = (1_000, 5_000, 20_000)  # messages in a chat whose bytes are measured
+# The chats of the person who fetches, and the number of new messages in the chats that have some.
+CHATS, UNREAD = 500, 2
+BUSY = (0, 50, 500)  # numbers of chats with new messages
+LETTERS = 100  # characters of a message
+MEMBERS = 10  # members of a group
+# Coroutines of a process that send at the same time, as views under an ASGI server do.
+SPEAKERS = 16
 WAITERS = 1_000  # in one process
-_SILENCE = 3.0  # seconds without anything after which the rest is lost
-_SETTLING, _IDLE = 0.5, 0.05  # seconds, and the part of them for which a process works when all surely wait
-_GLANCE = 0.01  # seconds between two looks
-#: Nothing is refused for its rate, and nothing goes while it is measured; all else as by default.
+_SILENCE = 3.0  # after this many seconds without a message, the missing ones count as lost
+# Seconds, and the share of them that a process may be busy when all readers are certainly waiting.
+_SETTLING, _IDLE = 0.5, 0.05
+_GLANCE = 0.01  # seconds between two checks
+#: No message is refused because of its rate, and none expires during the benchmark; other settings are the defaults.
 _SETTINGS = ChatSettings(rate_limit=0, max_messages=10_000_000, max_bytes=1 << 40)
 
 
@@ -146,34 +150,33 @@ class BookStore:
 
 
 class OurChannel:
-    """A channel that hands messages of a group to those who wait for them: ours. Each method needs a running event
-    loop.
-    """
+    """A channel that passes messages of a group to waiting members: ours. Each method needs a running event loop."""
 
     async def create(self, group: str, members: Sequence[str]) -> None:
-        """Make the group before anybody reads or sends; in any process."""
+        """Create the group before anybody reads or sends; called in any process."""
         await Chat.acreate(members[0], members=members[1:], id=group, settings=_SETTINGS)
 
     async def sit_by(self, group: str, members: int) -> None:
-        """Add that many members who read nothing."""
+        """Add members who read nothing."""
 
     async def send(self, group: str, sender: str, text: str) -> None:
         await Chat(group).asend(sender, text)
 
     async def read(self, groups: Sequence[str], person: str) -> AsyncIterator[Sequence[str]]:
-        """Yield the texts that come to a member, for ever. The first text is empty; from then on, none is missed."""
+        """Yield the messages of a member, for ever. The first one is empty; from then on no message is missed."""
         inbox = Inbox(person)
         positions = (await inbox.achanges({})).positions
         yield []
-        while True:  # a long-poll, as the page does it
+        while True:  # a long-poll, as in the page
             changes = await inbox.achanges(positions, limit=200, wait=25.0)
             positions = changes.positions
             yield [message.text for chat in changes.chats for message in chat.messages if not message.event]
 
 
 class Core:
-    """The layer that keeps messages; with its default capacity of 100 it would lose messages that are not read in
-    time.
+    """
+    The channel layer that keeps messages. With its default capacity of 100 it would lose messages that are not read
+    in time.
     """
 
     @cached_property
@@ -325,15 +328,16 @@ def people(count: int) -> list[str]:
 
 
 def send(bench: Bench, store: Any, count: int) -> Turn:
-    """Let one process send to a chat of ten, one message after the other."""
+    """Let one process send messages to a chat of ten, one after another."""
     bench.clear()
     store.create("chat", people(MEMBERS))
     return alone(bench, lambda: store.send("chat", "user-0", text()), count)
 
 
 def bytes_of(bench: Bench, store: Any, count: int, speakers: int) -> float:
-    """Return the bytes of a message when that many speakers take turns. If there are several, none has read the
-    messages of the others.
+    """
+    Return the bytes of a message when *speakers* people take turns. If there are several, none has read the messages
+    of the others.
     """
     bench.clear()
     members = people(MEMBERS)
@@ -373,7 +377,8 @@ def fetch(bench: Bench, store: Any, busy: int, repeated: int) -> Turn:
 
 def _trips(store: Any) -> tuple[int, int]:
     """Return the round trips of a fetch, and of an acknowledgement, with open connections and loaded scripts."""
-    # Each at a place of its own: connections to the one before are kept, and would not be counted here.
+    # Each measurement has its own proxy, because connections through an earlier one stay open and would not be
+    # counted.
     own = socket_path().with_name(f"trips-{time.monotonic_ns()}")
     with TripCounter(socket_path(), own) as counter, _at(counter.url):
         store.acknowledge("nobody", store.fetch("nobody"))
@@ -386,7 +391,7 @@ def _trips(store: Any) -> tuple[int, int]:
 
 @contextmanager
 def _at(address: str) -> Iterator[None]:
-    """Connect all clients of this process to that server."""
+    """Connect all clients of this process to the server at *address*."""
     before = url()
     caches = {"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": address}}
     try:
@@ -401,15 +406,14 @@ def _at(address: str) -> Iterator[None]:
 
 @cache
 def channel(name: str) -> Any:
-    """Return the channel of this process."""
+    """Return this process's channel object."""
     return WAYS[name]()
 
 
 def group(bench: Bench, crew: Crew, name: str, count: int, where: str) -> Turn:
     """
-    Send as fast as possible to a group of ten who all read: "apart" from the sender, or "together" in its process.
-
-    Raises Stuck. Rates count until the last was sent, and until all members had all of them.
+    Send as fast as possible to a group of ten readers, "apart" from the sender or "together" in its process. Raises
+    Stuck. One rate ends when the last message is sent, the other when all members have received all messages.
     """
     bench.clear()
     before = bench.work()
@@ -465,7 +469,7 @@ def _all_of_them(name: str, count: int) -> Generator[None, None, Any]:
 
 
 def speak_alone(bench: Bench, crew: Crew, name: str, count: int, at_once: int) -> Turn:
-    """Send to a group of ten who do not read meanwhile, with *at_once* messages under way. Raises Stuck."""
+    """Send to a group of ten members who are not reading, with *at_once* messages under way. Raises Stuck."""
     bench.clear()
     [(began, sent_at)] = crew.do(Task(_speaker, (name, count, at_once, True)))
     return {"rate": count / (sent_at - began)}
@@ -490,7 +494,7 @@ async def _speak(name: str, count: int, at_once: int) -> tuple[float, float]:
 
 
 class Crowd:
-    """The readers of a process, and the messages that have come to them, with their times."""
+    """The readers of a process, and the messages that they have received, with their times."""
 
     def __init__(self, channel: Any, groups: dict[str, list[str]]) -> None:
         self._channel, self._groups = channel, groups
@@ -526,7 +530,7 @@ class Crowd:
             self.came += [(now, text) for text in texts]
 
     async def wait_for(self, count: int) -> None:
-        """Wait until that many messages have come, or no more come."""
+        """Wait until *count* messages have come, or until no more come."""
         last, since = -1, time.monotonic()
         while len(self.came) < count and time.monotonic() - since < _SILENCE:
             if len(self.came) != last:
@@ -538,7 +542,7 @@ class Crowd:
 
 
 def wake(bench: Bench, crew: Crew, name: str, count: int, pause: float) -> Turn:
-    """Let a thousand wait in one process, each in a group of their own, and send to one at a time. Raises Stuck."""
+    """Let a thousand people wait in one process, each in their own group, and send to one at a time. Raises Stuck."""
     bench.clear()
     took, _ = crew.do(Task(_waiters, (name, count)), Task(_caller, (name, count, pause)))
     return {"times": took, "lost": count - len(took), "slowest": max(took)}

@@ -1,10 +1,10 @@
 """
 Counters beside the book's, prometheus_client and StatsD.
 
-The book's counters are those of chapter 5 of "Redis in Action", built anew from their description: same commands,
-same round trips. An update sends one transaction: for each of seven precisions, the name into a sorted set of all
-that are known, and an increment of the slice in a hash. A cleaner goes through the sorted set, by rank, and removes
-what is too old.
+The book's counters are those of chapter 5 of "Redis in Action", rebuilt from their description with the same commands
+and round trips. An update sends one transaction: for each of seven precisions, the name into a sorted set of all that
+are known, and an increment of the slice in a hash. A cleaner goes through the sorted set, by rank, and removes what
+is too old.
 """
 
 from __future__ import annotations
@@ -50,27 +50,28 @@ from components.services.counters.precisions import WINDOW, plan
 OURS, BUFFERED, BOOK = "components, at once", "components, in memory", "book"
 FLOOR = "a script that does nothing"
 PRECISIONS = (1, 5, 60, 300, 3_600, 18_000, 86_400)
-NAMES = (1_000, 10_000, 100_000)  # that cost something while nobody counts
-COUNTED = 10  # names that are counted in turn
-SLICES = 5  # turns of a round: the shorter they are, the more alike are the moments that a ratio compares
+NAMES = (1_000, 10_000, 100_000)  # numbers of names whose cost is measured while nobody counts
+COUNTED = 10  # names that are counted in rotation
+# Turns of a round. Short turns of two systems fall into more similar moments, so their ratio is more exact.
+SLICES = 5
 IDLE = 3.0  # seconds in which nobody counts
 
 
 class AtOnce:
-    """A way to count: ours, each event sent at once."""
+    """A way to count: ours, with each event sent at once."""
 
     def begin(self) -> None:
-        """Prepare a turn, after all was deleted."""
+        """Prepare a turn, after all data were deleted."""
 
     def counting(self, name: str) -> Call:
         """Return the function that counts one event."""
         return Counter(name).update
 
     def finish(self) -> None:
-        """Bring all counts to where they can be read."""
+        """Bring all counts to the place where they can be read."""
 
     def total(self, name: str) -> int | None:
-        """Return how often *name* was counted; None if the system keeps no such thing."""
+        """Return how often *name* was counted; None if the system cannot tell."""
         return Counter(name).get(86_400).total
 
 
@@ -106,7 +107,7 @@ class Book(AtOnce):
 
 
 class Prometheus(AtOnce):
-    """The mode for several processes: files that all of them map into memory. The slices are made by its server."""
+    """The mode for several processes, with files that all of them map into memory. Its server makes the slices."""
 
     def __init__(self) -> None:
         os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", tempfile.mkdtemp(prefix="prometheus-"))
@@ -135,9 +136,9 @@ class Prometheus(AtOnce):
 
 
 class StatsD(AtOnce):
-    """A datagram for each event, and a server in this process that adds them up as they come."""
+    """One datagram for each event, and a server in this process that adds them up."""
 
-    QUIET = 0.3  # seconds without a datagram after which no more will come
+    QUIET = 0.3  # after this many seconds without a datagram, no more will come
 
     def __init__(self) -> None:
         import statsd
@@ -153,7 +154,7 @@ class StatsD(AtOnce):
         self._totals.clear()
 
     def counting(self, name: str) -> Call:
-        known_by = name.replace(":", ".")  # a colon ends a name of StatsD
+        known_by = name.replace(":", ".")  # a colon would end a name in StatsD
         return lambda: self._client.incr(known_by)
 
     def finish(self) -> None:
@@ -172,7 +173,7 @@ class StatsD(AtOnce):
 
 
 PROMISES = ["system", "kept", "lost", "a lost reply", "cleaned"]
-#: A system's way is one of the classes above.
+#: The class of each system's way to count.
 SYSTEMS = [
     System(FLOOR, ["nothing", "-", "-", "-"], Floor),
     System(OURS, ["7 precisions", "nothing", "counts once", "by expiry"], AtOnce),
@@ -191,7 +192,7 @@ SYSTEMS = [
         "statsd",
     ),
 ]
-#: How many updates a turn of a quick system has, times those of the slow ones.
+#: How many updates a turn of a fast system has, as a multiple of a slow system's.
 SHARES = {BUFFERED: 200, "prometheus_client": 50, "statsd": 4}
 
 
@@ -226,7 +227,7 @@ def run(bench: Bench, crew: Crew, options: Namespace) -> None:
 
 
 def rate(bench: Bench, way: AtOnce, count: int) -> Turn:
-    """Count in turn; the time ends when all can be read."""
+    """Count in rotation; the time ends when all counts can be read."""
     bench.clear()
     names = [f"hits:/{number}" for number in range(COUNTED)]
     way.begin()
@@ -245,7 +246,7 @@ def rate(bench: Bench, way: AtOnce, count: int) -> Turn:
 
 
 def reading(bench: Bench) -> dict[int, float]:
-    """Return by precision the milliseconds beyond a PING in which 120 samples are read, each of which has counted."""
+    """Return, for each precision, the milliseconds beyond a PING that reading 120 filled samples takes."""
     bench.clear()
     fill(bench)
     counter, found = Counter("hits"), {}
@@ -257,7 +258,7 @@ def reading(bench: Bench) -> dict[int, float]:
 
 
 def fill(bench: Bench) -> None:
-    """Write each second, minute and hour that is kept of one counter, as if it had counted then."""
+    """Write a count into each second, minute and hour that is kept of one counter."""
     now = int(bench.redis.time()[0])  # type: ignore[index]
     pipe = bench.redis.pipeline(transaction=False)
     samples = stem("counters", bucket("hits")) + "samples:hits"
@@ -268,14 +269,14 @@ def fill(bench: Bench) -> None:
 
 
 def bytes_per_sample(bench: Bench) -> float:
-    """Return the bytes of a sample. Call this after reading(), when all samples of one counter are there."""
+    """Return the bytes of a sample. Call this after reading(), which fills all samples of a counter."""
     found: Any = bench.redis.keys("*:samples:*")
     samples = sum(int(bench.redis.hlen(key)) for key in found)  # type: ignore[arg-type]
     return sum(int(bench.redis.memory_usage(key) or 0) for key in found) / samples  # type: ignore[arg-type]
 
 
 def standing(bench: Bench, names: int, largest: int) -> Turn:
-    """Measure the cost of that many names while nobody counts; the book's cleaner up to *largest* names."""
+    """Measure the cost of these names while nobody counts; run the book's cleaner for at most *largest* names."""
     bench.clear()
     empty = bench.memory()
     for number in range(names):
@@ -283,7 +284,8 @@ def standing(bench: Bench, names: int, largest: int) -> Turn:
     flushed = seconds(flush)
     size, before = (bench.memory() - empty) / names, bench.work()
     time.sleep(IDLE)
-    idle = bench.work().commands - before.commands - 1  # the first look is among what the second sees
+    # subtracts the first look, which the second one counts
+    idle = bench.work().commands - before.commands - 1
     turn = {"names": names, "commands": idle * 60 / IDLE, "size": size, "flush": flushed * 1e3, "pass": None}
     if names <= largest:
         bench.clear()
@@ -296,7 +298,7 @@ def standing(bench: Bench, names: int, largest: int) -> Turn:
 
 
 def middleware() -> float:
-    """Return the microseconds that it adds to a request, at the median."""
+    """Return the median microseconds that the middleware adds to a request."""
     response = HttpResponse()
     request: Any = SimpleNamespace(resolver_match=SimpleNamespace(view_name="shop:item"))
     answer: Callable[[Any], HttpResponse] = lambda request: response  # noqa: E731
@@ -321,7 +323,7 @@ def book_update(redis: Redis, name: str) -> None:
 
 
 def book_clean(redis: Redis) -> None:
-    """Let the cleaner pass once, in the first minute, when each counter is due."""
+    """Run the cleaner once, in the first minute, when each counter is due."""
     index = 0
     while index < redis.zcard("known:"):  # type: ignore[operator]
         [member] = redis.zrange("known:", index, index)  # type: ignore[misc]

@@ -1,9 +1,9 @@
 """
 Curves over the number of buyers, as an SVG that needs no library to draw and no script to read.
 
-Both axes are logarithmic, since the strategies differ by orders of magnitude. The picture brings its own ground,
-light or dark as the reader's system prefers, so it can be read wherever it is shown; each curve has a dash and a
-label of its own besides its colour.
+Both axes are logarithmic, since the strategies differ by orders of magnitude. The picture has its own background,
+light or dark as the reader's system prefers, so it is legible everywhere. Besides its colour, each curve has its own
+dash pattern and label.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-_WIDTH, _HEIGHT = 860, 400  # of the whole picture
-_TOP, _BOTTOM, _LEFT, _BETWEEN = 64, 52, 58, 72  # around the panels
+_WIDTH, _HEIGHT = 860, 400  # size of the whole picture
+_TOP, _BOTTOM, _LEFT, _BETWEEN = 64, 52, 58, 72  # margins around the panels, and the gap between them
 _TITLE = "Buying in the market of the book: WATCH, one lock for the market, a lock for each item"
 _WORDS = (
     "More purchases per second, and fewer milliseconds for each, are better; the figures are in the table."
 )
-_GRID_LABEL = 7  # from a label to its line
+_GRID_LABEL = 7  # pixels from a label to its grid line
 
 _STYLE = """
   text { font: 12px system-ui, sans-serif; fill: var(--ink) }
@@ -46,7 +46,7 @@ class Panel:
 
 
 class _Scale:
-    """From values to pixels, by their logarithms."""
+    """Converts values to pixels by their logarithms."""
 
     def __init__(self, low: float, high: float, start: float, end: float) -> None:
         self.low, self.high = low, high
@@ -58,7 +58,7 @@ class _Scale:
 
 
 def draw(panels: Sequence[Panel]) -> str:
-    """Return the picture, with a title for those who cannot see it."""
+    """Return the picture as SVG, with a title and a description for screen readers."""
     width = (_WIDTH - _LEFT - _BETWEEN * (len(panels) - 1) - 16) / len(panels)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-labelledby="t d">',

@@ -2,11 +2,11 @@
 The harness of all benchmarks: a private server, systems that take turns on it, and the cost of a turn.
 
 A turn is a dict of figures. `alternate` lets all systems take a turn in every round, and report.py prints the medians
-of the rounds. Nothing here imports Django before a server runs, because workers of other systems use it as well.
+of the rounds. This module imports Django only after a server runs, because workers of other systems use it, too.
 
-A worker tells its progress by files in a folder that all processes of a run share. That costs Redis nothing, so what
-the server counts is the system's own work. Marks hold the time of the monotonic clock, which is the same in all
-processes of a machine.
+A worker reports its progress with files in a folder that all processes of a run share. That costs Redis nothing, so
+the server counts only the system's own work. Marks contain the time of the monotonic clock, which all processes of a
+machine share.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ from typing import Any, NamedTuple, TypeAlias
 from redis import Redis
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Environment variables by which a run tells its processes about the server, the folder, the site and PostgreSQL.
+#: Environment variables that tell the processes of a run about the server, the folder, the site and PostgreSQL.
 URL, FOLDER, SITE, DATABASE = "BENCHMARK_URL", "BENCHMARK_FOLDER", "BENCHMARK_SITE", "BENCHMARK_DATABASE"
-PATIENCE = 60.0  # seconds that a process has for a turn before it counts as stuck
-OURS = "components"  # the name of our system, and the first word of its variants
+PATIENCE = 60.0  # seconds after which a process that has not finished its turn counts as stuck
+# The name of our system, which is also the first word of its variants.
+OURS = "components"
 
-#: The figures of one turn by their names; None where they cannot be measured here.
+#: The figures of one turn by name; None for a figure that cannot be measured here.
 Turn: TypeAlias = dict[str, Any]
 #: The turns of each system.
 Rounds: TypeAlias = dict[str, list[Turn]]
@@ -55,17 +56,17 @@ def url() -> str:
 
 
 def socket_path() -> Path:
-    """Return the path of the server's unix socket."""
+    """Return the path of the server's Unix socket."""
     return Path(url().removeprefix("unix://").partition("?")[0])
 
 
 def folder() -> Path:
-    """Return the folder of marks and logs."""
+    """Return the folder for marks and logs."""
     return Path(os.environ[FOLDER])
 
 
 def mark(name: str) -> None:
-    """Write the present time into a file at once, so that nobody reads half of it."""
+    """Write the current time into a file, atomically."""
     unready = folder() / f".{name}"
     unready.write_text(repr(time.monotonic()))
     unready.rename(folder() / name)
@@ -73,12 +74,12 @@ def mark(name: str) -> None:
 
 @cache
 def client() -> Redis:
-    """Return this process's plain client: for the harness, and for peers as their users would make it."""
+    """Return this process's plain client, for the harness, and for peers as their users would make it."""
     return Redis.from_url(url())
 
 
 def say(what: str) -> None:
-    """Show on a terminal what is being measured; this is no part of the report."""
+    """Show the current measurement on a terminal. This is not part of the report."""
     if sys.stderr.isatty():
         print(f"\r\033[K{what}", end="", file=sys.stderr, flush=True)
 
@@ -88,21 +89,21 @@ def say(what: str) -> None:
 
 @dataclass(frozen=True)
 class System:
-    """One way to do what a benchmark measures, as its own documentation shows it."""
+    """One way to do what a benchmark measures, configured as its documentation shows."""
 
     name: str
     #: Its guarantees, in the order of the columns of the benchmark's first table.
     promises: Sequence[str]
-    #: The object that the benchmark's turns use; each benchmark says what that is.
+    #: The object that the benchmark's turns use; each benchmark defines its kind.
     way: Any = None
-    #: The Python package that it needs, or a function that returns its version, or None if it is not installed.
+    #: The required Python package, or a function that returns the version, or None if it is not installed.
     needs: str | Callable[[], str | None] = ""
     #: How to install it.
     install: str = "pip install -r benchmarks/requirements.txt"
 
     @property
     def version(self) -> str | None:
-        """Return the version that is installed; None if there is none."""
+        """The installed version; None if there is none."""
         if self.name.startswith(OURS):
             return "(this checkout)"
         if not isinstance(self.needs, str):
@@ -114,7 +115,7 @@ class System:
 
 
 def find_installed(systems: Iterable[System], only: Sequence[str] | None) -> dict[str, System]:
-    """Return ours, and those of *only* (None means all) that are installed; print a sentence about each other one."""
+    """Return ours, and the installed ones among *only* (None means all); print a sentence about each missing one."""
     found = {}
     for system in systems:
         if only is not None and system.name not in only and not system.name.startswith(OURS):
@@ -127,7 +128,7 @@ def find_installed(systems: Iterable[System], only: Sequence[str] | None) -> dic
 
 
 def alternate(what: str, names: Iterable[str], rounds: int, turn: Callable[[str], Turn]) -> Rounds:
-    """Let each system take a turn in every round; a peer that gets stuck is left out from then on."""
+    """Let each system take a turn in every round. A peer that gets stuck is left out from then on."""
     taken: Rounds = {name: [] for name in names}
     for number in range(1, rounds + 1):
         for name in list(taken):
@@ -147,19 +148,19 @@ def alternate(what: str, names: Iterable[str], rounds: int, turn: Callable[[str]
 
 
 class Work(NamedTuple):
-    """The work that the server has done so far."""
+    """The work that the server has done up to now."""
 
-    #: Processor time of all its threads, in microseconds.
+    #: The processor time of all its threads, in microseconds.
     cpu: float
-    #: Commands, those that scripts call included.
+    #: The number of commands, including those that scripts call.
     commands: int
-    #: Reads from sockets, which are round trips as long as a request is below 16 KiB.
+    #: The number of reads from sockets. They are round trips as long as a request is below 16 KiB.
     reads: int
 
 
 @dataclass(frozen=True)
 class Bench:
-    """A server that nobody else uses."""
+    """A server that nothing else uses."""
 
     redis: Redis
 
@@ -185,8 +186,8 @@ class Bench:
         """
         Measure the block, which does something *count* times.
 
-        Afterwards the turn has its rate per second, and for each time: the processor time of this process and of the
-        server in microseconds, commands and reads.
+        Afterwards the turn has its rate per second and, for each of the *count* times: the processor time of this
+        process and of the server in microseconds, commands, and reads.
         """
         turn: Turn = {}
         before, cpu, began = self.work(), time.process_time(), time.monotonic()
@@ -199,7 +200,10 @@ class Bench:
 
 @contextmanager
 def standing_bench(*, tcp: bool = False, site: str = "") -> Iterator[Bench]:
-    """Run a server like one in production, except that it never rewrites its file; and set up Django beside it."""
+    """
+    Run a server with production settings, except that it never rewrites its append-only file, and set up Django with
+    it.
+    """
     import django
 
     from components.embedded import EmbeddedServer
@@ -227,7 +231,7 @@ def _free_port() -> int:
 
 @contextmanager
 def standing_database() -> Iterator[bool]:
-    """Run a private PostgreSQL where one is installed, before Django is set up; the value tells whether it runs."""
+    """Run a private PostgreSQL if one is installed, before Django is set up, and yield whether it runs."""
     with ExitStack() as stack:
         if find_spec("psycopg") and find_spec("psutil"):
             from tests.support.postgres import postgres
@@ -260,7 +264,7 @@ class Worker:
         return time.monotonic()
 
     def wait_for_mark(self, name: str) -> float:
-        """Wait for a mark; return the time that is in it."""
+        """Wait for a mark, and return its time."""
         path = folder() / name
         self.wait_for(path.exists)
         return float(path.read_text())
@@ -275,7 +279,7 @@ class Worker:
         return sum(int(fields[21]) for fields in self._stats()) * os.sysconf("SC_PAGE_SIZE") or None
 
     def _stats(self) -> Iterator[list[str]]:
-        """Yield what /proc says of each process of the group, from the third field on."""
+        """Yield what /proc says about each process of the group, from the third field on."""
         for stat in Path("/proc").glob("[0-9]*/stat"):
             try:
                 fields = stat.read_text().rpartition(")")[2].split()
@@ -287,7 +291,9 @@ class Worker:
 
 @contextmanager
 def running(command: Sequence[str]) -> Iterator[Worker]:
-    """Start a worker, and kill it afterwards. Arguments that begin with "-m" or name a .py file are Python's."""
+    """
+    Start a worker, and kill it afterwards. Arguments that begin with "-m" or name a .py file are passed to Python.
+    """
     if command[0] == "-m" or command[0].endswith(".py"):
         command = [sys.executable, *command]
     path = folder() / "worker.log"
@@ -309,19 +315,19 @@ def running(command: Sequence[str]) -> Iterator[Worker]:
 
 
 def cpu_of(workers: Sequence[Worker]) -> float | None:
-    """Return the seconds of processor time of all of them; None where there is no /proc."""
+    """Return the seconds of processor time of all workers; None where there is no /proc."""
     each = [worker.cpu() for worker in workers]
     return None if None in each else sum(cpu or 0 for cpu in each)
 
 
 def used(before: float | None, after: float | None, per: float, extra: float = 0) -> float | None:
-    """Return the processor time between two looks, divided by *per*."""
+    """Return the processor time between two measurements, divided by *per*."""
     return None if before is None or after is None else (after - before + extra) / per
 
 
 # Processes that begin together
 
-#: A generator function. What it does before its only `yield` is preparation; what it returns is the result.
+#: A generator function. Everything before its only `yield` is preparation; its return value is the result.
 Job: TypeAlias = Callable[..., Generator[None, None, Any]]
 
 
@@ -331,10 +337,10 @@ class Task(NamedTuple):
 
 
 class Crew:
-    """Processes that wait for jobs, prepare each for itself, and all begin at the same moment."""
+    """Processes that wait for jobs. Each prepares its job, and all begin at the same moment."""
 
     def __init__(self, size: int) -> None:
-        # Neither fork, which would share connections, nor a start of the interpreter for each.
+        # Not fork, which would share connections, and not a new interpreter for each process.
         context = get_context("forkserver")
         self._pipes: list[Connection] = []
         self._processes = []
@@ -344,7 +350,8 @@ class Crew:
             process.start()
             self._pipes.append(ours)
             self._processes.append(process)
-        for pipe in self._pipes:  # none is still starting while something is measured
+        # Wait, so that no process is still starting during a measurement.
+        for pipe in self._pipes:
             _answer(pipe)
 
     def __enter__(self) -> Crew:
@@ -357,13 +364,13 @@ class Crew:
             process.join()
 
     def do(self, *tasks: Task) -> list[Any]:
-        """Do each task in a process of its own, all beginning together; return their results. Raises Stuck."""
+        """Do each task in its own process, all beginning together; return their results. Raises Stuck."""
         pipes = self._pipes[: len(tasks)]
         for pipe, task in zip(pipes, tasks, strict=True):
             pipe.send(task)
         for pipe in pipes:
             _answer(pipe)
-        begin = time.monotonic() + 0.02  # all have been told by then
+        begin = time.monotonic() + 0.02  # by then all processes know their task
         for pipe in pipes:
             pipe.send(begin)
         return [_answer(pipe) for pipe in pipes]
@@ -407,14 +414,14 @@ def _finish(job: Generator[None, None, Any]) -> Any:
 
 
 def seconds(call: Call) -> float:
-    """Call a function. Return how long that took."""
+    """Call a function, and return how long it took."""
     began = time.perf_counter()
     call()
     return time.perf_counter() - began
 
 
 def beside_ping(calls: Iterable[Call]) -> dict[str, list[float]]:
-    """Return the seconds of each call, and of a PING before each."""
+    """Return the seconds of each call, and of a PING before each call."""
     redis = client()
     redis.ping()
     found: dict[str, list[float]] = {"times": [], "pings": []}
@@ -430,5 +437,5 @@ def percentile(values: Iterable[float], percent: int) -> float:
 
 
 def merged(*turns: Mapping[str, Any]) -> Turn:
-    """Return one turn with the figures of all."""
+    """Return one turn with the figures of all *turns*."""
     return {name: value for turn in turns for name, value in turn.items()}

@@ -1,8 +1,8 @@
 """
 Lines per second of each kernel, in one process.
 
-Blocks of made-up lines are in memory before the clock starts. It counts the time of the processor, so other programs
-disturb little. The kernels take turns, each has counted once before, and all have to come to the same counts.
+Blocks of made-up lines are in memory before the clock starts. It measures processor time, so other programs disturb
+it little. The kernels take turns, after each has counted once, and all must arrive at the same counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.report import print_table, values
 from components.services.logs.lines import KERNELS, Counting, Counts, Format, PlaceTable, Ranges, find_format
 from components.services.logs.lines.extras import has_numba
 
-#: The slower ones count fewer lines.
+#: Slow kernels count fewer lines.
 SHARES = {"numba": 1, "numpy": 4, "naive": 40}
 STAGES = ("reading", "places", "counting")
 
@@ -35,7 +35,7 @@ def run(options: Namespace) -> None:
 
 
 def make_tables() -> Iterator[tuple[str, PlaceTable]]:
-    """Yield the tables of addresses by level, and print what they are."""
+    """Yield the tables of addresses by level, and print a description of each."""
     world = log_lines.world()
     for level, places in (("country", world.countries), ("city", world.cities)):
         begun = process_time()
@@ -68,12 +68,12 @@ def count(counting: Counting, blocks: list[bytes]) -> Counts:
 
 
 def check(counts: list[Counts]) -> None:
-    assert all(each == counts[0] for each in counts), "The kernels do not come to the same counts."
+    assert all(each == counts[0] for each in counts), "The kernels do not arrive at the same counts."
     assert not counts[0].rejected, counts[0].samples
 
 
 def stages(counting: Counting, blocks: list[bytes]) -> Turn:
-    """Return the seconds per line of each part of the work, which is that of Counting.add()."""
+    """Return the seconds per line of each part of the work of Counting.add()."""
     kernel, spent, done = counting.reader.kernel, [0.0, 0.0, 0.0], 0
     for block in blocks:
         marks = [process_time()]

@@ -1,5 +1,6 @@
 """
-Locks and semaphores: alone, several processes that want the same one, and the way from one holder to the next.
+Locks and semaphores: without competition, with several processes that want the same one, and from one holder to the
+next.
 
 A counter checks that two processes never hold a lock at once: it is read, and written after the hold, so it loses the
 addition of a second holder. A gauge of holders rises above a semaphore's limit.
@@ -54,13 +55,17 @@ from components.services.semaphores import Semaphore
 
 OURS, FAIR, SEMAPHORE = "components", "components, fair", "components, semaphore"
 FLOOR = "SET NX PX and a script"
-PROCESSES, PERMIT_PROCESSES = 8, 16  # that want the same lock, the same semaphore
+# How many processes want the same lock, and the same semaphore.
+PROCESSES, PERMIT_PROCESSES = 8, 16
 HOLD = 0.002  # seconds
-SLICES = 5  # turns of a round: the shorter they are, the more alike are the moments that a ratio compares
+# Turns of a round. Short turns of two systems fall into more similar moments, so their ratio is more exact.
+SLICES = 5
 _NAME, _COUNTER, _GAUGE = "contended", "counter", "gauge"
-_GO, _DONE = "go", "done"  # lists by which the two of a hand-over know how far the other is
-_PAUSE = 0.02  # seconds: a waiter has gone to sleep by then
-_PHASE = 0.1  # seconds, redis-py's default between two tries: the release comes at any moment within it
+# Lists by which the two processes of a hand-over signal their progress to each other.
+_GO, _DONE = "go", "done"
+_PAUSE = 0.02  # seconds after which a waiter is certainly asleep
+# Seconds, redis-py's default between two attempts. The release comes at a random moment within them.
+_PHASE = 0.1
 
 
 def redis_py(name: str, sleep: float = 0.1) -> Any:
@@ -85,7 +90,7 @@ def _semaphore(name: str) -> Semaphore:
 
 
 PROMISES = ["fence", "lease", "right after a lost reply", "wakes waiters", "in order"]
-#: A system's way takes a name, and returns a context manager that holds it.
+#: A system's way takes a name, and returns a context manager that holds the lock or permit.
 LOCKS = [
     System(OURS, ["yes", "yes", "yes", "yes", "no"], lambda name: lock(name, timeout=LEASE)),
     System(FAIR, ["yes", "yes", "yes", "yes", "yes"], lambda name: lock(name, timeout=LEASE, fair=True)),
@@ -188,8 +193,9 @@ def run(bench: Bench, crew: Crew, options: Namespace) -> None:
 
 
 def alone(bench: Bench, call: Call, count: int) -> Turn:
-    """Measure the cost of a call in one process that nobody disturbs."""
-    for _ in range(50):  # scripts are loaded, connections open, and Python has seen its code
+    """Measure the cost of a call in one process, without competition."""
+    # Loads scripts, opens connections, and warms up Python.
+    for _ in range(50):
         call()
     with bench.cost(count) as turn:
         for _ in range(count):
@@ -198,7 +204,7 @@ def alone(bench: Bench, call: Call, count: int) -> Turn:
 
 
 def pair(bench: Bench, name: str) -> Call:
-    """Return the function that acquires and releases once, in an empty server."""
+    """Return a function that acquires and releases once, in an empty server."""
     bench.clear()
     way = WAYS[name]
 
@@ -210,7 +216,10 @@ def pair(bench: Bench, name: str) -> Call:
 
 
 def floor(bench: Bench) -> Call:
-    """Return the least that a lock with a lease takes: SET NX PX, and a script that compares and deletes."""
+    """
+    Return a function for the least work that a lock with a lease needs: SET NX PX, and a script that compares and
+    deletes.
+    """
     bench.clear()
     release = bench.redis.register_script(
         "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
@@ -224,7 +233,7 @@ def floor(bench: Bench) -> Call:
 
 
 def crowd(bench: Bench, crew: Crew, name: str, processes: int, count: int) -> Turn:
-    """Let each process acquire *count* times and hold for 2 ms. Raises Stuck."""
+    """Let each process acquire *count* times, and hold for 2 ms. Raises Stuck."""
     bench.clear()
     is_lock = name in {system.name for system in LOCKS}
     results = crew.do(*[Task(_want_lock if is_lock else _want_permit, (name, count))] * processes)
@@ -267,7 +276,7 @@ def _want_permit(name: str, count: int) -> Generator[None, None, Any]:
 
 
 def _ready(name: str) -> Any:
-    """Return the system's way, after one use in this process of a name that nobody else wants."""
+    """Return the system's way, after one use of a name that no other process wants."""
     way = WAYS[name]
     held: AbstractContextManager[Any] = way(f"warm-up:{random.random()}")
     with held:
@@ -278,7 +287,7 @@ def hand_over(bench: Bench, crew: Crew, name: str, count: int) -> Turn:
     """
     Let one process hold and another wait, *count* times. Raises Stuck.
 
-    Seconds count from the call of release in the one until the lock is held in the other.
+    Seconds count from the call of release in the holder until the waiter holds the lock.
     """
     bench.clear()
     (released, pings), held = crew.do(Task(_hand, (name, count)), Task(_take, (name, count)))

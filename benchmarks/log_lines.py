@@ -1,11 +1,11 @@
 """
-Made-up ranges and log lines, the same in every run, and what they come to.
+Made-up ranges and log lines, which are the same in every run, and the counts that they must give.
 
-Few addresses are in most lines, few countries have most addresses.
+Few addresses are in most lines, and few countries have most addresses.
 
-Of 700,000 addresses that of rank r has a share of 1/(r + 50), so the first 1,000 have a third of all lines, as the
-visitors of a site do. Ranges follow each other over all of IPv4; after a tenth of them comes a gap, and a fifth end
-within a /24. A log goes from one day to the next.
+Of 700,000 addresses, the one of rank r has a share of 1/(r + 50), so the first 1,000 have a third of all lines, like
+the visitors of a site. Ranges follow each other over all of IPv4; a tenth of them are followed by a gap, and a fifth
+end within a /24. A log goes from one day to the next.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 FIRST_DAY = date(2011, 10, 8)
 _FIRST, _LAST = 1 << 24, 224 << 24  # unicast
 _AT_ONCE = 50_000  # lines of a block: 2 MB in the book's format
-_FLATNESS = 50  # of the ranks: the first address is in one line of 480
+# Flattens the ranks: the first address is in one line of 480.
+_FLATNESS = 50
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _BROWSER = (
     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
@@ -34,9 +35,9 @@ _BROWSER = (
 @dataclass(frozen=True)
 class World:
     """
-    Ranges with a city and a country each: numbers from 1 on, of which low ones have most.
+    Ranges with a city and a country each, which are numbers from 1 on; low numbers have the most ranges.
 
-    Those of IPv6 are the same, with 2001: before them.
+    The ranges of IPv6 are the same, with 2001: before them.
     """
 
     starts: NDArray[np.uint32]
@@ -54,7 +55,7 @@ class World:
 
 
 class Tally:
-    """How many lines each address has on each day, as they were made."""
+    """How many lines each address has on each day, counted while the lines are made."""
 
     def begin(self, addresses: list[str], days: int) -> None:
         self.addresses = addresses
@@ -96,7 +97,7 @@ def blocks(
     tally: Tally | None = None,
 ) -> Iterator[bytes]:
     """
-    Yield a log of the format "book" or "combined" in blocks of 50,000 lines; *ipv6* is the share of such addresses.
+    Yield a log of the format "book" or "combined" in blocks of 50,000 lines; *ipv6* is the share of IPv6 addresses.
 
     *tally* notes how many lines each address has on each day.
     """
@@ -122,7 +123,7 @@ def blocks(
 
 
 def _addresses(random: Generator, count: int, ipv6: float) -> list[str]:
-    """Make addresses in neighbourhoods of 4,096, of which there are a quarter as many."""
+    """Make addresses in neighbourhoods of 4,096; there are a quarter as many neighbourhoods."""
     near = random.integers(_FIRST, _LAST, 1 + count // 4)[random.integers(0, 1 + count // 4, count)]
     numbers = near & ~0xFFF | random.integers(0, 1 << 12, count)
     is_ipv6 = random.random(count) < ipv6
@@ -153,7 +154,7 @@ def _combined(address: str, second: int, event: int) -> str:
 
 
 def country(number: int) -> str:
-    """Return a code of two letters."""
+    """Return a country code of two letters."""
     return chr(65 + number // 26) + chr(65 + number % 26)
 
 
@@ -179,8 +180,8 @@ def write_places(world: World, folder: Path) -> tuple[Path, Path]:
 
 class Locator:
     """
-    Ranges in lists, found by bisection, as the book has them, but with their ends, so that an unused address does not
-    count for the city before it.
+    Ranges in lists, searched by bisection as in the book. Unlike the book's, they have ends, so that an unused
+    address does not count for the city before it.
     """
 
     def __init__(self, world: World) -> None:
@@ -197,7 +198,7 @@ class Locator:
 
 
 def expected(tally: Tally, locator: Locator, level: str) -> dict[str, Counter[str]]:
-    """Return the tables that all lines must come to: each address is looked up once."""
+    """Return the tables that all lines must give, looking up each address once."""
     names = locator.cities if level == "city" else locator.countries
     tables: dict[str, Counter[str]] = {}
     place = {address: locator.find(address, names) for address in tally.addresses}

@@ -1,9 +1,9 @@
 """
 Logs handed out through Redis and counted by place, beside the book's loop and GoAccess.
 
-The lines are made up (log_lines.py), and all tables are compared with the expected ones. The book's loop is that
-of chapter 6.6 of "Redis in Action", corrected so that it counts right. GoAccess is a program that reads the file
-itself, without Redis; it counts more than days and places, and here locates nothing.
+The lines are made up (log_lines.py), and all tables are compared with the expected ones. The book's loop is from
+chapter 6.6 of "Redis in Action", with its counting errors corrected. GoAccess is a program that reads the file
+itself, without Redis; it counts more than days and places, but locates no addresses here.
 """
 
 from __future__ import annotations
@@ -45,18 +45,16 @@ from components.services.logs.traffic.place_counter import PlaceCounter
 from components.services.logs.worker.log_worker import LogWorker
 
 ALL = 7_300_000_000  # lines of the book's two years
-#: The lines per second that are asked for, by what is counted.
+#: The demanded lines per second, by level.
 LEVELS = {"country": 4_200_000, "city": 2_500_000}
 CHUNK = 4 << 20  # bytes of lines
 KEY = "book:file"
-BLOCK, FLUSH = (
-    128 * 1024,
-    100_000,
-)  # bytes that the book reads at a time, and lines after which its callback writes
+# The bytes that the book reads at a time, and the lines after which its callback writes.
+BLOCK, FLUSH = 128 * 1024, 100_000
 
 
 class Flow(NamedTuple):
-    """Bytes that went over the wire."""
+    """Bytes that were sent over the wire."""
 
     to: int
     back: int
@@ -77,7 +75,7 @@ def run(bench: Bench, crew: Crew, options: Namespace) -> None:
 
 
 class Logs:
-    """All turns on the same lines, each with an empty server."""
+    """All turns with the same lines, each with an empty server."""
 
     def __init__(self, bench: Bench, crew: Crew, folder: Path, options: Namespace) -> None:
         self.bench, self.crew, self.options = bench, crew, options
@@ -104,7 +102,7 @@ class Logs:
         Aggregation(PLACES).join()
 
     def ours(self, level: str, processes: int) -> None:
-        """Copy the log into Redis, and count it in each process."""
+        """Copy the log into Redis, and count all of it in each number of processes."""
         self._begin()
         before = self._flow()
         self._note("copylogs", self.crew.do(Task(copy, (str(self.log), 2 * max(self.size, CHUNK)))))
@@ -118,7 +116,7 @@ class Logs:
             self._check(f"{level}, {processes} processes: {name}", Aggregation(PLACES).table(name), expected)
 
     def book(self, level: str) -> None:
-        """Count fewer lines as the book does."""
+        """Count fewer lines, in the book's way."""
         self._begin()
         self.bench.redis.set(KEY, self.short.read_bytes())
         task = Task(count_as_the_book, (self.world, KEY, self.options.book, level))
@@ -143,7 +141,7 @@ class Logs:
             self._note("GoAccess, no places", [(self.options.book, wall, wall)])
 
     def _note(self, what: str, done: list[tuple[int, float, float]]) -> None:
-        """Note the simultaneous work of processes as one turn, with the sums of their lines and processor times."""
+        """Record the simultaneous work of processes as one turn, with the sums of their lines and processor times."""
         lines, wall, cpu = (
             sum(each[0] for each in done),
             max(each[1] for each in done),
@@ -169,7 +167,7 @@ class Logs:
         took = Column("7.3 billion lines take", lambda _, turns: _hours(ALL / middle(turns, "rate") / 3600))
         print_rounds("", rounds, mid("lines/s", "rate"), span(), mid("CPU, ns a line", "cpu"), took)
         print(f"\nA line is {self.size / self.options.lines:.1f} bytes.")
-        print(f"Redis has {self.peak / 1e6:,.0f} MB when all is copied and nothing counted.")
+        print(f"Redis has {self.peak / 1e6:,.0f} MB when all lines are copied and none are counted.")
         for what, flow in self.flows.items():
             print(f"Over the wire, {what}: {flow.to / 1e6:,.0f} MB to Redis, {flow.back / 1e6:,.0f} MB back.")
         print_bars(self._bars())
@@ -196,7 +194,7 @@ def _hours(hours: float) -> str:
     return f"{hours:.1f} h" if hours >= 1 else f"{hours * 60:.0f} min"
 
 
-# The jobs of processes, which return lines, seconds, and seconds of the processor
+# Jobs of processes, which return lines, seconds, and seconds of processor time
 
 
 def copy(path: str, limit: int) -> Generator[None, None, tuple[int, float, float]]:
@@ -209,7 +207,7 @@ def copy(path: str, limit: int) -> Generator[None, None, tuple[int, float, float
 
 
 def count(level: str) -> Generator[None, None, tuple[int, float, float]]:
-    """Count as aggregatelogs does. The addresses are loaded and the kernel is compiled before the clock starts."""
+    """Count as aggregatelogs does. The clock starts after the addresses are loaded and the kernel is compiled."""
     reader = LineReader(Book())
     counter = PlaceCounter(level=level, kernel=reader.kernel)
     counter.block(reader.read(b"1.2.3.4 2011-10-10 13:55:36 a\n"))
@@ -224,7 +222,7 @@ def count(level: str) -> Generator[None, None, tuple[int, float, float]]:
 def count_as_the_book(
     world: World, key: str, lines: int, level: str
 ) -> Generator[None, None, tuple[int, float, float]]:
-    """Count the lines of a file that lies in Redis."""
+    """Count the lines of a file that is stored in Redis."""
     redis, locator = client(), Locator(world)
     names = locator.cities if level == "city" else locator.countries
     yield

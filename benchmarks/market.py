@@ -1,14 +1,14 @@
 """
 The market of the book by three strategies: WATCH, a lock for the market, and a lock for each item.
 
-All is in Redis as in the book: users are hashes, inventories are sets, the market is a ZSET of "item.seller" by
-price. What is read and written is the same in all strategies. WATCH reads, and writes only if nobody else has
-written meanwhile: otherwise it begins again. The locks keep others out: of the whole market, or of this one item.
-The market tells the price, so a buyer need not be locked: their funds change by HINCRBY, and they buy one thing at
-a time.
+Data are stored as in the book: users are hashes, inventories are sets, the market is a ZSET of "item.seller" by
+price. All strategies read and write the same data. WATCH writes only if nobody else has written since its reads;
+otherwise it begins again. The locks keep others out of the whole market, or of this one item. The market has the
+price, so no lock is needed for a buyer: their funds change by HINCRBY, and they buy one thing at a time.
 
-Sellers list and buyers buy as fast as they can, for some seconds. So much is listed before that no buyer ever finds
-the market empty. Afterwards each item must be in one place, and all money must still be there.
+Sellers list and buyers buy as fast as they can, for some seconds. So many items are listed beforehand that no buyer
+ever finds the market empty. Afterwards each item must be in exactly one place, and the sum of money must be
+unchanged.
 """
 
 from __future__ import annotations
@@ -36,19 +36,20 @@ from components.services.locks import lock
 BUYERS = (1, 2, 4, 8, 16)
 MARKET = "market:"
 LEASE = 10.0  # seconds
-# For each second of a turn, more than any strategy gets done on any machine that we have seen:
+# The following numbers are for each second of a turn, and more than any strategy achieves on machines that we have
+# seen.
 ON_SALE = 10_000  # items in the market at the beginning
-IN_STOCK = 5_000  # items of each seller that are not yet listed
-FUNDS = 10**9  # of each buyer: nobody runs out
-PRICE = 97  # of every item
+IN_STOCK = 5_000  # items of each seller that are not listed yet
+FUNDS = 10**9  # funds of each buyer, enough to never run out
+PRICE = 97  # price of every item
 
 
 class Inconsistent(Exception):
-    """An item is in two places or in none, or money has come from nowhere: the strategy is wrong."""
+    """An item is in two places or in none, or the sum of money has changed, so the strategy is wrong."""
 
 
 class TooLate(Exception):
-    """The market has closed while somebody was still trying."""
+    """The market has closed while a participant was still trying."""
 
 
 def user(name: str) -> str:
@@ -60,15 +61,17 @@ def inventory(name: str) -> str:
 
 
 class Watching:
-    """A participant with WATCH, MULTI and EXEC. *deadline* is by the monotonic clock; after it, TooLate is raised."""
+    """
+    A participant who uses WATCH, MULTI and EXEC. *deadline* is by the monotonic clock; after it, TooLate is raised.
+    """
 
     def __init__(self, redis: Redis) -> None:
         self.redis = redis
-        #: The number of times that everything had to be read again because somebody else had written.
+        #: How often everything had to be read again because somebody else had written.
         self.retries = 0
 
     def list_item(self, seller: str, item: str, price: int, deadline: float) -> bool:
-        """Move *item* from the seller's inventory to the market; return whether it was there."""
+        """Move *item* from the seller's inventory to the market; return whether the seller had it."""
         with self.redis.pipeline() as pipe:
             while True:
                 try:
@@ -82,7 +85,7 @@ class Watching:
                     self._again(deadline)
 
     def buy(self, buyer: str, seller: str, item: str, deadline: float) -> bool:
-        """Move it to the buyer's inventory, and its price; return whether it was there and affordable."""
+        """Move *item* to the buyer's inventory, and pay for it; return whether it was for sale and affordable."""
         with self.redis.pipeline() as pipe:
             while True:
                 try:
@@ -104,7 +107,7 @@ class Watching:
 
 
 class MarketLock(Watching):
-    """Our lock, one for the whole market."""
+    """Uses our lock, one for the whole market."""
 
     def list_item(self, seller: str, item: str, price: int, deadline: float) -> bool:
         with self._lock(seller, item, deadline):
@@ -143,7 +146,7 @@ class MarketLock(Watching):
 
 
 class ItemLock(MarketLock):
-    """Our lock, one for each item."""
+    """Uses our lock, one for each item."""
 
     def _name(self, seller: str, item: str) -> str:
         return f"market:{item}.{seller}"
@@ -229,7 +232,7 @@ def open_market(bench: Bench, crew: Crew, strategy: str, sellers: int, buyers: i
     """
     Open the market once. Raises Stuck, and Inconsistent.
 
-    Rates are per second. Retries and seconds are those of a purchase, what led to nothing included.
+    Rates are per second. Retries and seconds are per purchase, including attempts that failed.
     """
     bench.clear()
     _fill(bench.redis, sellers, buyers, seconds)
@@ -262,7 +265,7 @@ def _fill(redis: Redis, sellers: int, buyers: int, seconds: float) -> None:
 
 
 def _all_there_is(redis: Redis) -> tuple[int, int]:
-    """Return the items, each in one place, and the money."""
+    """Return the items, each in one place, and the sum of the money."""
     items = redis.zcard(MARKET) + sum(redis.scard(key) for key in redis.scan_iter(inventory("*")))
     return items, sum(int(redis.hget(key, "funds") or 0) for key in redis.scan_iter(user("*")))
 
@@ -281,7 +284,7 @@ def _buy(name: str, buyer: str, seconds: float) -> Generator[None, None, _Done]:
 
 
 def _ready(name: str) -> Watching:
-    """Return the strategy, after a first use in this process: of an item that does not exist."""
+    """Return the strategy, after a first use with an item that does not exist."""
     way = STRATEGIES[name](client())
     way.buy("nobody", "nobody", f"nothing{random.random()}", time.monotonic() + PATIENCE)
     way.retries = 0
@@ -289,14 +292,14 @@ def _ready(name: str) -> Watching:
 
 
 def _choices(redis: Redis) -> Iterator[tuple[str, str]]:
-    """Yield sellers and items, any of the market; looking around is not part of a purchase."""
+    """Yield random sellers and items of the market; this search is not part of a purchase."""
     while True:
         item, _, seller = redis.zrandmember(MARKET).decode().rpartition(".")
         yield seller, item
 
 
 def _trade(way: Watching, seconds: float, trades: Iterator[Callable[[float], bool]]) -> _Done:
-    """Trade one after the other until the market closes."""
+    """Trade again and again until the market closes."""
     deadline, count, spent = time.monotonic() + seconds, 0, 0.0
     for trade in trades:
         if (began := time.monotonic()) >= deadline:
@@ -304,4 +307,6 @@ def _trade(way: Watching, seconds: float, trades: Iterator[Callable[[float], boo
         with suppress(TooLate):
             count += trade(deadline)
         spent += time.monotonic() - began
-    raise IndexError("A seller's stock has run out: this machine is faster than IN_STOCK allows for.")
+    raise IndexError(
+        "A seller's stock has run out, because this machine is faster than expected. Raise IN_STOCK."
+    )

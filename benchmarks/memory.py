@@ -1,8 +1,8 @@
 """
 The memory of a worker, and of Redis, over a million tasks.
 
-Tasks that do nothing are pushed, then one worker process drains them while its memory is looked at. All results are
-kept for as long as by default, so Redis' memory contains what they cost.
+Tasks that do nothing are pushed, then one worker process drains them while its memory is measured. All results are
+kept for the default time, so Redis' memory includes their cost.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from benchmarks.harness import Bench, Crew, Turn, running, say
 from benchmarks.report import at_most, print_bars, print_table
 from components.services.queues import NewTask, TaskQueue
 
-MARKS = (0.1, 0.25, 0.5, 0.75, 1.0)  # parts of all tasks after which the memory is looked at
-FLAT = (
-    5.0  # megabytes that a worker may grow by: less than six bytes for each task, so nothing of a task stays
-)
+MARKS = (0.1, 0.25, 0.5, 0.75, 1.0)  # the memory is measured when these parts of all tasks are done
+# How many megabytes a worker may grow by: less than six bytes for each task, so no part of a task remains.
+FLAT = 5.0
 FILLED_AT_ONCE = 10_000
-PATIENCE = 900.0  # seconds for all of it
-GLANCE = 0.02  # seconds between two looks at the queue: some hundred tasks
+PATIENCE = 900.0  # seconds for the whole benchmark
+# Seconds between two checks of the queue, in which some hundred tasks are done.
+GLANCE = 0.02
 
 
 def run(bench: Bench, crew: Crew, options: Namespace) -> None:
@@ -36,7 +36,7 @@ def run(bench: Bench, crew: Crew, options: Namespace) -> None:
     )
     print_table(["tasks done", "seconds", "worker, MB", "Redis, MB"], [["0", "0", "-", mb(full)], *rows])
     waiting, kept = (full - empty) / count, (looks[-1]["redis"] - empty) / count
-    print(f"\nA ready task takes {waiting:.0f} bytes of Redis, a result that is kept {kept:.0f}.")
+    print(f"\nA ready task takes {waiting:.0f} bytes of Redis, a stored result {kept:.0f}.")
     first, last = looks[0], looks[-1]
     grown = (last["worker"] - first["worker"]) / 1e6 if last["worker"] and first["worker"] else None
     what = f"growth of a worker between {first['done']:,} and {last['done']:,} tasks"
@@ -44,7 +44,9 @@ def run(bench: Bench, crew: Crew, options: Namespace) -> None:
 
 
 def drain(bench: Bench, queue: TaskQueue, count: int) -> list[Turn]:
-    """Return at each of MARKS the tasks done, the seconds, and the bytes of the worker and of Redis. Raises Stuck."""
+    """
+    Return, at each of MARKS, the tasks done, the seconds, and the bytes of the worker and of Redis. Raises Stuck.
+    """
     done, found = 0, []
 
     def is_at(least: float) -> bool:

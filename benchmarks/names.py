@@ -1,4 +1,4 @@
-"""Names of two words in twelve scripts, an equal share of each, the same in every run; and prefixes of them."""
+"""Names of two words in twelve scripts, the same in every run and in equal shares; and prefixes of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 from components.services.autocomplete import fold
 from tests.support.names import NAMES, SYLLABLES
 
-LENGTHS = range(1, 9)  # of prefixes, in characters
+LENGTHS = range(1, 9)  # lengths of prefixes, in characters
 
 
 def entries(count: int) -> Iterator[tuple[int, str]]:
@@ -19,8 +19,10 @@ def entries(count: int) -> Iterator[tuple[int, str]]:
 
 
 def prefixes(length: int, count: int, *, words: bool = True) -> list[str]:
-    """Return beginnings of names with that many characters, and of second words if *words*. Some match many names,
-    some few or none.
+    """
+    Return beginnings of names with *length* characters, or of second words if *words*.
+
+    Some match many names, some few or none.
     """
     chosen, found = Random(length), []
     while len(found) < count:

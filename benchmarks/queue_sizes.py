@@ -1,6 +1,4 @@
-"""The waiting times of producers, workers and the control room while one queue has a thousand to a million ready
-tasks.
-"""
+"""The waiting times of producers, workers and the control room with a thousand to a million tasks in a queue."""
 
 from __future__ import annotations
 
@@ -22,17 +20,17 @@ from benchmarks.report import Bar, at_most, print_bars, print_table
 from components.services.queues import Consumer, Finished, NewTask, Step, TaskQueue
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
-BEFORE = (
-    500  # tasks that are there before memory is measured: what a script and a connection take is no task's
-)
+# Tasks that exist before memory is measured, because the memory of a script and a connection belongs to no task.
+BEFORE = 500
 FILLED_AT_ONCE = 10_000
-STEP = 100  # tasks that one step claims while it acknowledges those of the step before
-ENQUEUED, STEPS, LOOKS, PAGES = 4 * STEP, 40, 100, 15  # how often each is done
-WINDOW = 1_000  # tasks that a search reads, here all of them because nothing is found
+STEP = 100  # tasks that one step claims while it acknowledges the tasks of the step before
+ENQUEUED, STEPS, LOOKS, PAGES = 4 * STEP, 40, 100, 15  # how often each action is done
+WINDOW = 1_000  # tasks that a search reads; it reads all of them because nothing is found
 PAYLOAD = len('{"task":"","args":[],"kwargs":{}}') + len(tasks.noop.module_path)
 
 BYTES = "Redis, bytes per task"
-#: What may cost at most STEADY times as much with the most tasks as with the fewest, which a processor's cache holds.
+#: Actions that may cost at most STEADY times as much with the most tasks as with the fewest, which fit a processor's
+#: cache.
 STEADY_COSTS = ("enqueue one", f"claim and ack {STEP}", "stats", "all_stats", "page: queues", "page: tasks")
 STEADY = 1.5
 
@@ -46,7 +44,7 @@ def run(bench: Bench, crew: Crew, options: Namespace) -> None:
 
 
 def grow(bench: Bench, sizes: list[int]) -> Iterator[tuple[int, Mapping[str, float]]]:
-    """Yield each size, and the costs at that size: milliseconds for each action, and bytes."""
+    """Yield each size, with the milliseconds of each action and the bytes at that size."""
     fill(BEFORE)
     count, grown = BEFORE, 0
     for size in sizes:
@@ -68,7 +66,7 @@ def fill(count: int) -> None:
 
 
 def work() -> Iterator[tuple[str, list[float]]]:
-    """Measure the actions of producers and workers; the queue keeps its size."""
+    """Measure the actions of producers and workers, which leave the size of the queue unchanged."""
     yield "enqueue one", [seconds(tasks.noop.enqueue) for _ in range(ENQUEUED)]
     _consumer.renew(["default"])
     finished: list[Finished] = []
@@ -111,7 +109,7 @@ def pages(size: int) -> Iterator[tuple[str, list[float]]]:
         ("page: a task", "task", {"alias": _queue.alias, "id": task_id}),
     ):
         get = getter(client, reverse(f"admin:components_queue_{page}"), query)
-        get()  # compiles templates
+        get()  # compiles the templates
         yield name, [seconds(get) for _ in range(PAGES)]
 
 
@@ -137,7 +135,7 @@ def report(measured: Mapping[int, Mapping[str, float]]) -> None:
             for name in largest
         ),
     )
-    print(f"\nThe payload is {PAYLOAD} bytes of those per task.")
+    print(f"\nOf these, {PAYLOAD} bytes per task are the payload.")
     print_bars(bars(measured))
 
 

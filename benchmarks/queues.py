@@ -1,8 +1,8 @@
 """
-Task queues, ours through all of Django's Tasks API beside others, with one worker process each.
+Task queues with one worker process each: ours, used through Django's Tasks API, and others.
 
-No worker's boot is in a figure: draining is timed from the mark of the first task until nothing is queued or
-unacknowledged. The server's work while draining does contain the requests of a booting worker.
+Figures exclude the start of workers: draining is timed from the mark of the first task until nothing is queued or
+unacknowledged. The server's work while draining does include the requests of a starting worker.
 """
 
 from __future__ import annotations
@@ -50,16 +50,13 @@ from benchmarks.report import (
 from components.services.queues import Consumer, Finished, NewTask, Step, TaskQueue
 
 ENGINE = "components, engine alone"
-BATCH = 100  # tasks that the engine claims, and acknowledges, in one step
-CONCURRENCY, NAP, NAP_ROUNDS = (
-    32,
-    0.01,
-    3,
-)  # of tasks that sleep; of the rounds at most so many, their spread is small
+BATCH = 100  # tasks that the engine claims and acknowledges in one step
+# The number of threads and the seconds of tasks that sleep, and the most rounds of them, since they vary little.
+CONCURRENCY, NAP, NAP_ROUNDS = 32, 0.01, 3
 
 _WORKER = ["manage.py", "runworker", "--no-reload", "--verbosity", "0"]
 PROMISES = ["system", "worker", "acks", "retries", "results", "priorities"]
-#: A peer's way is the module of benchmarks.peers that has it.
+#: A peer's way is its module of benchmarks.peers.
 SYSTEMS = [
     System(OURS, ["runworker", "yes, leases renewed", "on (5 attempts)", "on (1 day)", "yes, -100 to 100"]),
     System(
@@ -108,7 +105,7 @@ SYSTEMS = [
         "apt install ruby-sidekiq",
     ),
 ]
-#: The part of the tasks that slow peers get; others get all.
+#: The share of the tasks that slow peers get; others get all.
 SHARES = {
     "huey": 0.5,
     "dramatiq": 0.25,
@@ -119,9 +116,9 @@ SHARES = {
     "sidekiq": 0.5,
 }
 USUAL = [system.name for system in SYSTEMS if system.name != "rq-fork"]
-#: How many times as fast as each of these ours has to drain.
+#: How many times as fast as each of these ours must drain.
 DRAIN_BARS = {"huey": 4, "dramatiq": 6, "rq": 40, "celery": 20, "bullmq": 1.5}
-#: How many times as fast as each of these ours has to enqueue one by one.
+#: How many times as fast as each of these ours must enqueue one by one.
 ENQUEUE_BARS = {"dramatiq": 1, "saq": 1}
 
 
@@ -129,9 +126,7 @@ def run(bench: Bench, crew: Crew, options: Namespace) -> None:
     systems = find_installed(SYSTEMS, USUAL if options.only is None else options.only)
     if len(systems) > 1 or options.only is None:
         python = platform.python_version()
-        print(
-            f"threadmill is left out: it needs Python 3.14, for which there is no peer here, and this is {python}."
-        )
+        print(f"threadmill is left out: it needs Python 3.14, and this is Python {python}.")
     counts = {name: max(100, round(options.tasks * SHARES.get(name, 1))) for name in (ENGINE, *systems)}
     turns = alternate(
         "queues", [ENGINE, *systems], options.rounds, lambda name: turn(bench, systems, name, counts[name])
@@ -151,7 +146,7 @@ def turn(bench: Bench, systems: dict[str, System], name: str, count: int) -> Tur
 
 
 def ours(noop: object = tasks.noop.enqueue, *options: str) -> Peer:
-    """Return our system, from Task.enqueue to manage.py runworker with its defaults."""
+    """Return our system, from Task.enqueue() to manage.py runworker with its defaults."""
     return Peer(one_by_one(tasks.note.enqueue, noop), [*_WORKER, *options], is_done)  # type: ignore[arg-type]
 
 
@@ -167,7 +162,7 @@ def find_peer(way: str) -> Peer:
 
 
 def drain(bench: Bench, peer: Peer, count: int) -> Turn:
-    """Enqueue all, start the worker, and wait until the last task is acknowledged. Raises Stuck."""
+    """Enqueue all tasks, start the worker, and wait until the last task is acknowledged. Raises Stuck."""
     bench.clear()
     with bench.cost(count) as pushed:
         own = peer.enqueue(count)
@@ -189,7 +184,7 @@ def drain(bench: Bench, peer: Peer, count: int) -> Turn:
 
 
 def engine(bench: Bench, count: int) -> Turn:
-    """Drain by push_many() and advance() in this process, with results as large as Django's, and run nothing."""
+    """Drain in this process with push_many() and advance(), and run nothing; results are as large as Django's."""
     bench.clear()
     queue, consumer = TaskQueue(), Consumer()
     consumer.renew(["default"])
@@ -211,7 +206,8 @@ def engine(bench: Bench, count: int) -> Turn:
 
 
 def succeeded(step: Step) -> list[Finished]:
-    """Return the results that a worker hands in when all of its claimed tasks returned None: kept for a day, as by
+    """
+    Return the results that a worker stores if all of its claimed tasks returned None; they are kept for a day, the
     default.
     """
     at = b"%d" % (step.now.timestamp() * 1e6)
@@ -222,9 +218,13 @@ def succeeded(step: Step) -> list[Finished]:
 
 
 def latency(bench: Bench, samples: int) -> Turn:
-    """Enqueue to an idle worker, one task at a time; seconds until its first line, and of PINGs. Raises Stuck."""
+    """
+    Enqueue to an idle worker, one task at a time; return the seconds until its first line, and of PINGs. Raises
+    Stuck.
+    """
     bench.clear()
-    arrivals, pings, idle = folder() / "arrivals", [], 6.0  # seconds: a heartbeat is among them
+    # The seconds of idle time include a heartbeat.
+    arrivals, pings, idle = folder() / "arrivals", [], 6.0
     with running(_WORKER) as worker:
         tasks.note.enqueue(FIRST)
         worker.wait_for_mark(FIRST)
@@ -240,12 +240,12 @@ def latency(bench: Bench, samples: int) -> Turn:
             tasks.arrive.enqueue(time.monotonic())
         worker.wait_for(lambda: arrivals.exists() and len(arrivals.read_text().splitlines()) == samples)
     starts = [float(line) for line in arrivals.read_text().splitlines()]
-    # Processor time is known to a tick: the most that it can be.
+    # Processor time is measured in ticks; this is its upper limit.
     return {"starts": starts, "pings": pings, "idle": used(before, after, idle, 1 / os.sysconf("SC_CLK_TCK"))}
 
 
 def nap(bench: Bench, count: int) -> tuple[float, float]:
-    """Return the tasks of 10 ms per second of a bare pool of threads, and of a worker. Raises Stuck."""
+    """Return the tasks of 10 ms per second that a bare pool of threads and a worker do. Raises Stuck."""
     say("tasks of 10 ms")
     with ThreadPoolExecutor(CONCURRENCY) as pool:
         began = time.monotonic()

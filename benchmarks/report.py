@@ -1,8 +1,9 @@
 """
-The output of all benchmarks: the conditions of a run, tables in Markdown, and bars beside the figures.
+The output of all benchmarks: the conditions of a run, tables in Markdown, and demanded values (bars) beside the
+figures.
 
-A figure is the median of the rounds. A ratio is taken within each round, ours and theirs side by side, and its median
-is shown: it hardly changes when the machine is slower for a while, and the figures do.
+A figure is the median of the rounds. A ratio is computed within each round, where ours and theirs run side by side,
+and its median is shown. If the machine is slower for a while, figures change, but ratios hardly do.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from redis import Redis
 
 from benchmarks.harness import OURS, Rounds, System, Turn, percentile
 
-BUSY = 0.5  # processors in use by others from which on figures are doubtful
+BUSY = 0.5  # if others use this many processors or more, figures are doubtful
 
 
 def print_conditions(redis: Redis, *more: str) -> None:
-    """Print when and on what this is measured, and a warning where others use the machine."""
+    """Print the time and the machine of a run, and a warning if other programs use the machine."""
     info: Any = redis.info("server")
     libraries = ", ".join(f"{name} {version(name)}" for name in ("Django", "redis", "hiredis"))
     where = "unix socket" if not info["tcp_port"] else "TCP on this machine"
@@ -36,11 +37,13 @@ def print_conditions(redis: Redis, *more: str) -> None:
     load = os.getloadavg()[0]
     print(f"{'; '.join(parts)}. Load when this began: {load:.2f}.", flush=True)
     if load > BUSY:
-        print("Other programs use this machine: do not trust the figures, and trust ratios only roughly.")
+        print(
+            "Other programs are using this machine. Do not trust the figures, and trust the ratios only roughly."
+        )
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table of Markdown after an empty line."""
+    """Print a Markdown table after an empty line."""
     table = [list(head), *map(list, rows)]
     widths = [max(len(row[column]) for row in table) for column in range(len(head))]
     print()
@@ -52,7 +55,7 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def print_promises(head: Sequence[str], systems: Iterable[System]) -> None:
-    """Print the guarantees behind the figures of each system."""
+    """Print the guarantees of each system that stand behind its figures."""
     print_table(head, ([f"{each.name} {each.version}".strip(), *each.promises] for each in systems))
 
 
@@ -61,12 +64,12 @@ def print_promises(head: Sequence[str], systems: Iterable[System]) -> None:
 
 class Column(NamedTuple):
     head: str
-    #: The text for one system, of all turns and those of this system.
+    #: Return the text for one system, from all turns and its own turns.
     cell: Callable[[Rounds, list[Turn]], str]
 
 
 def values(turns: Sequence[Turn], key: str) -> list[float]:
-    """Return the values of a figure, without rounds in which there is none."""
+    """Return the values of a figure, without the rounds that have none."""
     return [turn[key] for turn in turns if turn.get(key) is not None]
 
 
@@ -76,12 +79,12 @@ def middle(turns: Sequence[Turn], key: str) -> float:
 
 
 def ratio(ours: Sequence[Turn], theirs: Sequence[Turn], key: str = "rate") -> float:
-    """Return the median of the rounds' ratios."""
+    """Return the median of the ratios of the rounds."""
     return median(our[key] / their[key] for our, their in zip(ours, theirs, strict=True))
 
 
 def times(rounds: Rounds, ours: str, theirs: str, key: str = "rate") -> float | None:
-    """Return the same of two systems; None if one of them was not measured."""
+    """Return the median ratio of two systems; None if one of them was not measured."""
     return ratio(rounds[ours], rounds[theirs], key) if ours in rounds and theirs in rounds else None
 
 
@@ -120,7 +123,9 @@ def over(
     *,
     is_theirs: bool = False,
 ) -> Column:
-    """Make a column of ratios, of the system *ours* by the one of the row, or the other way if *is_theirs*."""
+    """
+    Make a column of ratios of the system *ours* to the system of the row, or the other way round if *is_theirs*.
+    """
 
     def cell(rounds: Rounds, turns: list[Turn]) -> str:
         pair = (turns, rounds[ours]) if is_theirs else (rounds[ours], turns)
@@ -130,16 +135,16 @@ def over(
 
 
 def part(head: str, key: str, percent: int, form: str = ".2f", factor: float = 1e3) -> Column:
-    """Make a column of percentiles of a figure that is a list; the medians of the rounds, milliseconds of seconds."""
+    """Make a column of percentiles of a figure that is a list: the median over the rounds, in milliseconds."""
     return Column(head, lambda _, turns: format(middle_part(turns, key, percent) * factor, form))
 
 
 def middle_part(turns: Sequence[Turn], key: str, percent: int) -> float:
-    """Return the median of the rounds' percentiles of a figure that is a list."""
+    """Return the median over the rounds of a percentile of a figure that is a list."""
     return median(percentile(turn[key], percent) for turn in turns)
 
 
-#: The cost of a pair, a message and the like.
+#: Columns for the cost of a pair, a message and the like.
 COST = (
     mid("client CPU µs", "client"),
     mid("Redis CPU µs", "redis"),
@@ -158,7 +163,7 @@ def print_rounds(head: str, rounds: Rounds, *columns: Column) -> None:
 
 
 class Bar(NamedTuple):
-    """A demanded value, and the measured one; None if it could not be measured here."""
+    """A demanded value and the measured one; None if it could not be measured here."""
 
     what: str
     asked: str
@@ -173,7 +178,7 @@ def at_least(what: str, least: float, value: float | None, form: str = ".2f", un
 
 
 def at_most(what: str, limit: float, value: float | None, form: str = ".2f", unit: str = "") -> Bar:
-    """Make a bar for a value that must not be higher; None counts as not measured."""
+    """Make a bar for a value that must not be higher. None means that it was not measured."""
     return Bar(what, f"at most {_asked(limit, form, unit)}", _shown(value, form, unit), (value or 0) <= limit)
 
 

@@ -1,11 +1,11 @@
 """
-The jobs of the processes of row_readers.py: read rows by one system, be the book's daemon, count what a batch asks
-for.
+The jobs of the processes of row_readers.py: read rows with one system, act as the book's daemon, count a batch's
+queries.
 
-The book's rows are those of chapter 2.4 of "Redis in Action", built anew from their description: same commands and
-round trips. A sorted set has the rows by when they are due, another has their delays. The daemon looks at the first
-of the schedule: if it is due, it asks for its delay, loads that one row, makes it due again, and writes its JSON,
-all values as text.
+The book's rows are those of chapter 2.4 of "Redis in Action", rebuilt from their description with the same commands
+and round trips. One sorted set has the rows by the time when they are due, another has their delays. The daemon looks
+at the first row of the schedule: if it is due, it reads the row's delay, loads the row, schedules it again, and
+writes its JSON, with all values as text.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from benchmarks.shop.models import Item, Offer
 from components.services.rows.models import cached_rows
 from components.services.rows.worker import RowWorker
 
-LONG = 3_600.0  # seconds for which rows are good: none is loaded in a turn
+LONG = 3_600.0  # seconds for which rows are valid, so that none is loaded in a turn
 NAMES = [field.attname for field in Item._meta.concrete_fields]
 WARM_UP = 20  # calls
 
 
 class Orm:
-    """A way to read rows: the ORM's, which caches nothing."""
+    """A way to read rows: Django's ORM, without a cache."""
 
-    #: For one row and one list, when all is cached.
+    #: The number of queries for one row and for one list, when everything is cached.
     queries = 2
 
     def begin(self, lists: list[list[int]]) -> None:
-        """Let all rows of these lists be cached."""
+        """Cache all rows of these lists."""
 
     def one(self, pk: int) -> Any:
         return Item.objects.get(pk=pk)
@@ -117,7 +117,7 @@ def book_schedule(redis: Redis, pk: int, delay: float) -> None:
 
 
 def book_load_next(redis: Redis) -> bool:
-    """Do one turn of the daemon's loop; return False if nothing is due."""
+    """Run one turn of the daemon's loop; return False if nothing is due."""
     found: Any = redis.zrange("schedule:", 0, 0, withscores=True)
     now = time.time()
     if not found or found[0][1] > now:
@@ -135,7 +135,7 @@ def book_load_next(redis: Redis) -> bool:
     return True
 
 
-# The jobs; each gets the system of its process
+# The jobs; each takes the system of its process
 
 
 def begin(system: Orm, lists: list[list[int]]) -> None:
@@ -143,7 +143,9 @@ def begin(system: Orm, lists: list[list[int]]) -> None:
 
 
 def read(system: Orm, lists: list[list[int]], calls: int) -> dict[str, float]:
-    """Return the median microseconds of one row, a list of them, and with one or all values read of each row."""
+    """
+    Return the median microseconds of reading one row, a list, and a list with one or with all values of each row.
+    """
     ones = [each for pks in lists for each in pks]
     _check(system, lists[0])
 
@@ -175,7 +177,9 @@ def _microseconds(call: Callable[[int], object], repeated: int) -> float:
 
 
 def _check(system: Orm, pks: list[int]) -> None:
-    """Check that it finds all rows in the declared number of queries, so that the rows are really cached."""
+    """
+    Check that the system finds all rows with the declared number of queries, which shows that the rows are cached.
+    """
     queries: list[str] = []
     with connection.execute_wrapper(_noting(queries)):
         found, one = system.many(pks), system.one(pks[0])
@@ -186,7 +190,7 @@ def _check(system: Orm, pks: list[int]) -> None:
 
 
 def _noting(queries: list[str]) -> Callable[..., Any]:
-    """Return the function that Django calls for each query; it adds the query's table to *queries*."""
+    """Return a function that Django calls for each query; it adds the query's table to *queries*."""
 
     def note(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
         queries.append(sql.partition(" FROM ")[2].partition(" ")[0])
@@ -196,7 +200,7 @@ def _noting(queries: list[str]) -> Callable[..., Any]:
 
 
 def refresh_book(_system: Orm, count: int) -> float:
-    """Return the rows per second that the book's daemon loads, all of them due."""
+    """Return the rows per second that the book's daemon loads when all of them are due."""
     redis = client()
     redis.flushall()
     for pk in range(1, count + 1):
@@ -218,8 +222,8 @@ def connect(_system: Orm) -> None:
 
 
 def batches(_system: Orm, count: int) -> int:
-    """Run that many batches of the daemon, with rows of two models due in each. Return the most queries for one
-    model.
+    """
+    Run *count* batches of the daemon, with rows of two models due in each. Return the most queries for one model.
     """
     worker, most = RowWorker(cached_rows()), 0
     for _ in range(count):
@@ -228,13 +232,13 @@ def batches(_system: Orm, count: int) -> int:
             worker.tick()
         tables = Counter(queries)
         if len(tables) != 2:
-            raise RuntimeError(f"A batch of two models asked for the tables {list(tables)}.")
+            raise RuntimeError(f"A batch of two models queried the tables {list(tables)}.")
         most = max(most, *tables.values())
     return most
 
 
 def book_row(_system: Orm) -> int:
-    """Let the book's daemon load one row; return the queries of that."""
+    """Let the book's daemon load one row; return the number of queries."""
     queries: list[str] = []
     with connection.execute_wrapper(_noting(queries)):
         if not book_load_next(client()):

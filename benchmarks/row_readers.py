@@ -1,10 +1,9 @@
 """
-Processes that read cached rows, and do the work of the book's daemon: one for each system.
+Processes, one for each system, that read cached rows or do the work of the book's daemon.
 
 A process gets a job as a line of JSON on its input, and answers with another. cacheops patches all models of a
-process, and redis-py looks once whether hiredis is there, so each system has a process and an environment of its
-own. Nothing that knows redis may be imported before that is decided: this module is what the process runs, and
-row_jobs.py what it then imports.
+process, and redis-py checks only once for hiredis, so each system has its own process and environment. redis must not
+be imported before the environment is set up. So the process runs this module, which then imports row_jobs.py.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any
 
 
 class Reader:
-    """The process, seen from the other side. *system* is the name of a class in row_jobs.py."""
+    """The other end of such a process. *system* is the name of a class in row_jobs.py."""
 
     def __init__(self, system: str, environment: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
@@ -31,14 +30,16 @@ class Reader:
         )
 
     def do(self, job: str, *arguments: Any) -> Any:
-        """Return the result of a job. Raises RuntimeError if the process has ended: its error is on our stderr."""
+        """
+        Return the result of a job. Raises RuntimeError if the process has ended; it writes its error to our stderr.
+        """
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(json.dumps([job, *arguments]) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"A process that had to do {job!r} has ended; its error is above.")
+            raise RuntimeError(f"The process for the job {job!r} has ended; its error is above.")
         return json.loads(line)
 
     def __enter__(self) -> Reader:

@@ -1,8 +1,8 @@
 """
 Cached rows beside the book's, Django's ORM on PostgreSQL, cacheops and Django's cache.
 
-Daemons are `manage.py cacherows` with its defaults. What reads rows, and the book's daemon, runs in a process of its
-own (row_readers.py). Round trips are counted by a proxy on the way to the server, queries in Django's connection.
+Daemons are `manage.py cacherows` with its defaults. Each system that reads rows, and the book's daemon, has its own
+process (row_readers.py). A proxy before the server counts round trips, and Django's connection counts queries.
 """
 
 from __future__ import annotations
@@ -64,28 +64,25 @@ from components.services.rows import member
 
 OURS, BOOK, ORM = "components", "book", "ORM"
 DAEMONS = {"components, one daemon": 1, "components, 2 daemons": 2}
-LENGTH = 100  # rows of a list that is read
-SLICES = 5  # turns of a round that reads: the shorter they are, the more alike are the moments that a ratio compares
-BOOK_SHARE = 20  # the book's daemon gets so many times fewer rows
+LENGTH = 100  # rows of a list
+# Turns of a round of reading. Short turns of two systems fall into more similar moments, so their ratio is more
+# exact.
+SLICES = 5
+BOOK_SHARE = 20  # the book's daemon gets this many times fewer rows
 DELAY = 5.0  # seconds between two loads of a row whose lateness is measured
-SAMPLE = 2_000  # rows that are watched: watching all would be a load of its own
-LONG = (
-    50 * 365 * 86_400.0
-)  # seconds between two loads: wherever in there a row is due again, it is in no turn
-SOON = (
-    10e6  # microseconds: a row that is claimed is due again when the lease of the claim ends, in half of this
-)
+SAMPLE = 2_000  # rows that are watched, since watching all would itself load the machine
+# Seconds between two loads. No row becomes due again during a turn.
+LONG = 50 * 365 * 86_400.0
+# Microseconds. A claimed row is due again when the lease of the claim ends, in half this time.
+SOON = 10e6
 IDLE = 6.0  # seconds in which nothing is due
-BATCH_ROWS, BATCH_SLICE, BATCHES = (
-    10_000,
-    250,
-    5,
-)  # of each model, scheduled at once, and batches that are counted
+# The rows of each model, scheduled at once, and the batches that are counted.
+BATCH_ROWS, BATCH_SLICE, BATCHES = 10_000, 250, 5
 PATIENCE = 120.0  # seconds that a turn may take
 
 PROMISES = ["system", "how old at most", "goes backwards", "values", "100 rows"]
-_OWN = ["the delay and a lease, whoever wrote", "never", "typed, when asked for", "1 round trip"]
-#: A system's way is the class of row_readers.py, and the environment of its process.
+_OWN = ["the delay and a lease, for any writer", "never", "typed, when asked for", "1 round trip"]
+#: A system's way is its class in row_readers.py, with the environment of its process.
 SYSTEMS = [
     System(OURS, _OWN, ("Ours", {})),
     System("components, without hiredis", _OWN, ("Ours", {"BENCHMARK_WITHOUT_HIREDIS": "1"})),
@@ -114,7 +111,7 @@ def run(bench: Bench, crew: Crew, options: Namespace) -> None:
 
 
 def fill(count: int) -> None:
-    """Make the tables, both with rows from 1 to *count*."""
+    """Create the tables, both with rows from 1 to *count*."""
     call_command("migrate", run_syncdb=True, verbosity=0)
     began = datetime(2026, 11, 1, tzinfo=UTC)
     items = (
@@ -149,7 +146,7 @@ def daemons(count: int) -> Iterator[list[Worker]]:
 
 
 def refresh(bench: Bench, options: Namespace) -> Iterator[Bar]:
-    """Let daemons load rows, all of which are due, and let the book's daemon load some of them."""
+    """Let daemons load rows that are all due, and let the book's daemon load some of them."""
     with Reader("Book", {}) as book:
 
         def turn(name: str) -> Turn:
@@ -173,10 +170,10 @@ def refresh(bench: Bench, options: Namespace) -> Iterator[Bar]:
 
 def load_all(bench: Bench, count: int, how_many: int) -> Turn:
     """
-    Let daemons load *count* rows, all of which are due. Raises Stuck.
+    Let daemons load *count* rows that are all due. Raises Stuck.
 
-    Their boot is in no figure: they have loaded all rows once when they are stopped, all rows are made due, and they
-    go on. The time runs from there until the last row is stored.
+    Figures exclude the start of the daemons: when they have loaded all rows once they are stopped, all rows are made
+    due, and the daemons go on. The time ends when the last row is stored.
     """
     bench.clear()
     Item.cached.schedule_many(range(1, count + 1), LONG)
@@ -194,7 +191,9 @@ def load_all(bench: Bench, count: int, how_many: int) -> Turn:
 
 
 def wait_until_stored(bench: Bench, worker: Worker) -> None:
-    """Wait until no row is due or claimed: the next load of a stored row is far away."""
+    """
+    Wait until no row is due or claimed, which shows that all are stored, since the next loads are far in the future.
+    """
 
     def is_all_stored() -> bool:
         soon = time.time() * 1e6 + SOON
@@ -204,7 +203,7 @@ def wait_until_stored(bench: Bench, worker: Worker) -> None:
 
 
 def make_due(bench: Bench) -> None:
-    """Write the schedules as if the delays of all rows were over."""
+    """Write the schedules as if the delays of all rows had passed."""
     listed = of_each(bench, lambda pipe, schedule: pipe.zrange(schedule, 0, -1))
     pipe = bench.redis.pipeline(transaction=False)
     for tag, members in zip(BUCKETS, listed, strict=True):
@@ -214,7 +213,7 @@ def make_due(bench: Bench) -> None:
 
 
 def of_each(bench: Bench, add: Callable[[Any, str], object]) -> list[Any]:
-    """Do something with the schedule of each bucket, in one pipeline."""
+    """Add commands for the schedule of each bucket to one pipeline, and run it."""
     pipe = bench.redis.pipeline(transaction=False)
     for tag in BUCKETS:
         add(pipe, schedule_key(tag))
@@ -229,7 +228,7 @@ def schedule_key(tag: str) -> str:
 
 
 def lateness(bench: Bench, options: Namespace) -> Iterator[Bar]:
-    """Show how late rows are, and how old they become."""
+    """Measure how late rows are, and how old they become."""
     say("lateness")
     rounds = {
         name: [be_late(bench, options.rows, how_many, options.periods)] for name, how_many in DAEMONS.items()
@@ -253,22 +252,23 @@ _PERCENTS = {"p50": 50, "p99": 99, "most": 100}
 
 def be_late(bench: Bench, count: int, how_many: int, periods: int) -> Turn:
     """
-    Schedule rows of 5 s at once, and watch some of them for so many periods. Raises Stuck.
+    Schedule rows with a delay of 5 s all at once, and watch some of them for *periods* periods. Raises Stuck.
 
-    The server tells each time that a watched row is written (keyspace notifications). Then the row says when its load
-    began, and the schedule when it is due next. A row is late from when it is due until this process hears that it is
-    stored, so the way to this process is in the figure. All clocks are those of one machine. All seconds count from
-    the moment a row is due.
+    The server notifies this process whenever a watched row is written (keyspace notifications). Then the row shows
+    when its load began, and the schedule shows when it is due next. A row is late from the moment when it is due
+    until this process hears that it is stored, so the figure includes the notification. All clocks are those of one
+    machine, and all seconds count from the moment when a row is due.
     """
     bench.clear()
     with daemons(how_many) as workers:
-        # All of them answer, and have their connections, before there is something to do.
+        # All daemons answer, and have their connections, before a row is due.
         workers[0].wait_for(lambda: len(bench.redis.client_list()) > how_many)
         time.sleep(1)
         with Notified(bench, count) as notified:
             Item.cached.schedule_many(range(1, count + 1), DELAY)
             last = until_all_are_loaded(bench, notified)
-            watch(bench, notified, last, DELAY)  # makes up for what was late because all were due at once
+            # Lets daemons catch up, because at first all rows are due at once.
+            watch(bench, notified, last, DELAY)
             before, cpu, began = bench.work(), cpu_of(workers), time.monotonic()
             found = watch(bench, notified, last, periods * DELAY)
             took = time.monotonic() - began
@@ -278,7 +278,7 @@ def be_late(bench: Bench, count: int, how_many: int, periods: int) -> Turn:
 
 
 class Notified:
-    """A listener that learns which rows of a sample were written, and when, while the block runs."""
+    """A listener that learns which rows of a sample are written, and when, while the block runs."""
 
     def __init__(self, bench: Bench, count: int) -> None:
         self._bench = bench
@@ -300,10 +300,12 @@ class Notified:
         self._bench.redis.config_set("notify-keyspace-events", "")
 
     def written(self) -> dict[int, float]:
-        """Return up to 100 of them with the times of their notifications; none if nothing came for 0.1 seconds."""
+        """
+        Return up to 100 written rows with the times of their notifications; none if nothing came for 0.1 seconds.
+        """
         found: dict[int, float] = {}
         connection: Any = self._pubsub.connection
-        # It may be half a message: there is time to wait for the rest.
+        # A message may be incomplete; wait for the rest.
         while len(found) < 100 and connection.can_read(0 if found else 0.1):
             told: Any = self._pubsub.get_message(timeout=PATIENCE)
             if told and told["data"] == b"set":
@@ -319,7 +321,7 @@ class _Loaded(NamedTuple):
 
 
 def until_all_are_loaded(bench: Bench, notified: Notified) -> dict[int, _Loaded]:
-    """Return the state of each row, once all were loaded for the first time."""
+    """Return the state of each row, once all rows were loaded for the first time."""
     last: dict[int, _Loaded] = {}
     deadline = time.monotonic() + PATIENCE
     while len(last) < len(notified.pks):
@@ -330,7 +332,8 @@ def until_all_are_loaded(bench: Bench, notified: Notified) -> dict[int, _Loaded]
 
 
 def watch(bench: Bench, notified: Notified, last: dict[int, _Loaded], duration: float) -> Turn:
-    """Watch all rows that become due in that many seconds, however late they are: the latest one must not be left
+    """
+    Watch all rows that become due in *duration* seconds, however late they are, so that the latest one is not left
     out.
     """
     found, until = {"began": [], "stored": [], "ages": []}, time.time() + duration
@@ -348,7 +351,10 @@ def watch(bench: Bench, notified: Notified, last: dict[int, _Loaded], duration: 
 
 
 def look(bench: Bench, pks: Iterable[int]) -> Iterator[tuple[int, _Loaded]]:
-    """Yield the states of these rows, just written. One that is claimed again by now was due when its delay ended."""
+    """
+    Yield the states of rows that were just written. If a row is claimed again by now, it was due when its delay
+    ended.
+    """
     rows, pipe = Item.cached.cache.get_many(pks), bench.redis.pipeline(transaction=False)
     for key in rows:
         each = member(Item.cached.name, key)
@@ -358,7 +364,7 @@ def look(bench: Bench, pks: Iterable[int]) -> Iterator[tuple[int, _Loaded]]:
         yield int(key), _Loaded(since, min(since + DELAY, score / 1e6))
 
 
-# Reading rows: figures are times, so that a ratio is theirs by ours
+# Reading rows. Figures are times, so a ratio is theirs divided by ours
 
 #: The kinds of reads, and the demanded ratio to the ORM's time.
 READING_BARS = {"one": 3, "one, a value": 3, "many": 10, "many, a value": 10}
@@ -395,9 +401,7 @@ def reading(bench: Bench, options: Namespace) -> Iterator[Bar]:
 
 
 def counts(bench: Bench, options: Namespace) -> Iterator[Bar]:
-    """Count round trips and queries of batches in which every row of two models is due, and of a row of the
-    book's.
-    """
+    """Count the round trips and queries of our batches, with two models that are due, and of a row of the book's."""
     say("counts")
     with (
         TripCounter(socket_path(), folder() / "trips") as counter,
@@ -441,7 +445,7 @@ def idle(bench: Bench, options: Namespace) -> Iterator[Bar]:
         before, cpu = bench.work(), cpu_of(workers)
         time.sleep(IDLE)
         after, spent = bench.work(), cpu_of(workers)
-    # Processor time is known to a tick: the most that it can be. The first look is among what the second sees.
+    # Processor time is measured in ticks; this is its upper limit. One command belongs to the first measurement.
     daemon = used(cpu, spent, IDLE, 1 / os.sysconf("SC_CLK_TCK"))
     commands = (after.commands - before.commands - 1) / IDLE
     turn = {"daemons": daemon, "redis": (after.cpu - before.cpu) / 1e6 / IDLE, "commands": commands}

@@ -1,9 +1,10 @@
 """
-The guild directory of chapter 6 of "Redis in Action", built anew from its description: same steps, same round trips.
+The guild directory of chapter 6 of "Redis in Action", rebuilt from its description with the same steps and round
+trips.
 
-Whoever looks for a prefix puts two members of their own around the range, reads where they stand, and removes them
-with what lies between, in a transaction that begins again whenever somebody has written meanwhile. It knows the
-letters a to z.
+A search for a prefix inserts two members at the ends of the range, and reads their ranks. Then it reads the members
+between them and removes the two, in a transaction that is repeated if somebody else has written meanwhile. The
+directory supports the letters a to z.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import secrets
 from redis import Redis
 from redis.exceptions import WatchError
 
-_LETTERS = "`abcdefghijklmnopqrstuvwxyz{"  # with what comes before and after them
+_LETTERS = "`abcdefghijklmnopqrstuvwxyz{"  # with the characters before and after them
 _SHOWN = 10
 
 
@@ -22,7 +23,7 @@ def join(redis: Redis, guild: str, names: list[str]) -> None:
 
 
 def complete(redis: Redis, guild: str, prefix: str) -> tuple[list[str], int]:
-    """Return names that begin so, and how often the transaction was begun."""
+    """Return names that begin with *prefix*, and how many attempts the transaction took."""
     key, token, tries = f"members:{guild}", secrets.token_hex(8), 0
     before = prefix[:-1] + _LETTERS[_LETTERS.index(prefix[-1]) - 1]
     first, last = f"{before}{{{token}", f"{prefix}{{{token}"

@@ -1,7 +1,7 @@
 """
 The Django site beside a benchmark, chosen by BENCHMARK_SITE.
 
-By default it is a small production site: the queue, and a database that tasks could use and do not. "admin" adds the
+By default it is a small production site: the queue, and a database that tasks could use but do not. "admin" adds the
 control room as a project would have it, and "shop" adds tables in PostgreSQL, two admins of them and the HTTP API.
 Tasks log at WARNING and above, as those of every peer do here.
 """
@@ -15,13 +15,14 @@ import django
 from benchmarks.harness import DATABASE, ROOT, SITE, url
 
 DEBUG = False
-SECRET_KEY = "of no use: this site has no visitors"
+SECRET_KEY = "not secret: this site has no visitors"
 INSTALLED_APPS = ["django.contrib.contenttypes", "django.contrib.auth", "components", "benchmarks"]
 if django.VERSION < (6, 0):
     INSTALLED_APPS.append("django_tasks")
 USE_TZ = True
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
-SILENCED_SYSTEM_CHECKS = ["components.W006"]  # one alias for all: nobody clears a cache here
+# One alias is used for everything, because nobody clears a cache here.
+SILENCED_SYSTEM_CHECKS = ["components.W006"]
 CACHES = {
     "default": {
         "BACKEND": "django_redis.cache.RedisCache",
@@ -49,7 +50,7 @@ if os.environ.get(SITE):
         "components.middleware.RedisUnavailableMiddleware",
     ]
     ROOT_URLCONF = "benchmarks.urls"
-    ALLOWED_HOSTS = ["testserver"]  # as the test client calls it
+    ALLOWED_HOSTS = ["testserver"]  # the host name of the test client
     STATIC_URL = "static/"
     processors = ["template.context_processors.request", "contrib.auth.context_processors.auth"]
     processors += ["contrib.messages.context_processors.messages"]
@@ -78,7 +79,8 @@ if os.environ.get(SITE) == "shop":
         "LOCATION": url(),
         "TIMEOUT": 3_600,
     }
-    if "BENCHMARK_CACHEOPS" in os.environ:  # it patches all models of a process: only in the one that has it
+    # cacheops patches all models of a process, so only its own process loads it.
+    if "BENCHMARK_CACHEOPS" in os.environ:
         INSTALLED_APPS.append("cacheops")
         CACHEOPS_REDIS = url()
         CACHEOPS = {"shop.item": {"ops": {"get", "fetch"}, "timeout": 3_600}}

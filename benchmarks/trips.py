@@ -1,8 +1,8 @@
 """
-Count how often a client asks Redis and waits: on the way, by a proxy on a unix socket.
+Count a client's round trips to Redis, with a proxy on a Unix socket.
 
-It hands on the client's bytes when nothing more has come for a moment, so a pipeline counts once, however long it is.
-That costs time, so counted calls are not timed.
+The proxy passes on the client's bytes when nothing more has come for a moment, so a pipeline counts once, however
+long it is. That takes time, so counted calls are not timed.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
-_PAUSE = 0.02  # seconds without anything from a client that still sends: it is done
+_PAUSE = 0.02  # a request counts as complete after this many seconds without further bytes
 _CHUNK = 1 << 20
 
 
 class TripCounter:
-    """Listen at *path* and hand on to *server*, both paths of sockets, while the block runs; count the trips."""
+    """
+    Listens at *path* and passes everything on to *server*, both paths of sockets, while the block runs; counts the
+    trips.
+    """
 
     def __init__(self, server: Path, path: Path) -> None:
         self._server, self._path = server, path
@@ -45,7 +48,7 @@ class TripCounter:
         while True:
             try:
                 client, _ = self._listener.accept()
-            except OSError:  # it was closed
+            except OSError:  # the socket was closed
                 return
             server = socket.socket(socket.AF_UNIX)
             server.connect(str(self._server))
@@ -66,7 +69,7 @@ class TripCounter:
                     return
 
     def _request(self, client: socket.socket) -> bytes:
-        """Return all that the client sends before it waits."""
+        """Return all bytes that the client sends before it waits."""
         request = data = client.recv(_CHUNK)
         while data and select.select([client], [], [], _PAUSE)[0]:
             data = client.recv(_CHUNK)

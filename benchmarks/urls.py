@@ -1,4 +1,4 @@
-"""The admin and nothing else."""
+"""The addresses of the "admin" site."""
 
 from django.contrib import admin
 from django.urls import path

@@ -82,7 +82,8 @@ class SparingMixin:
         """Delete all keys of this cache, of every version, whatever else the database holds."""
         client = client or self.get_client(write=True)
         is_ours, batch = ours().match, list[bytes]()
-        # SCAN returns every key that exists all the time; keys that are added meanwhile may stay, as with FLUSHDB.
+        # SCAN returns every key that exists throughout the scan. Keys that are added meanwhile may remain, as with
+        # FLUSHDB.
         for key in client.scan_iter(match=self._pattern(), count=_SCANNED):
             if not is_ours(key):
                 batch.append(key)
@@ -102,7 +103,7 @@ def _unlink(client: Redis, names: Sequence[bytes]) -> None:
     """Delete these keys, in one round trip to each node. Raises the first error."""
     if names:
         with client.pipeline(transaction=False) as pipe:
-            for name in names:  # singly: on a cluster they lie in many slots
+            for name in names:  # one by one, since on a cluster the keys lie in many slots
                 pipe.unlink(name)
             pipe.execute()
 
@@ -209,7 +210,7 @@ class ClusterClient(LockMixin, SparingMixin, DefaultClient):  # type: ignore[mis
         return cast(Redis, self._clusters[urls])
 
     def disconnect(self, index: int = 0, client: Any = None) -> None:
-        """Nothing: other threads use the same connections."""
+        """Do nothing, because other threads use the same connections."""
 
     def get_many(
         self, keys: Collection[str], version: int | None = None, client: Redis | None = None

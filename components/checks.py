@@ -27,7 +27,7 @@ _SHORTEST_TIMEOUT = 2  # seconds; with less, blocking commands would time out wh
 
 @register("components")
 def check_settings(**kwargs: Any) -> list[CheckMessage]:
-    """E001: COMPONENTS. E002, E010, W002, W003: the CACHES alias it names."""
+    """Check COMPONENTS (E001) and the CACHES alias that it names (E002, E010, W002, W003)."""
     found: list[CheckMessage] = [
         Error(f"settings.COMPONENTS: {problem}", id="components.E001")
         for problem in problems(Conf, components_setting())
@@ -74,10 +74,10 @@ def _check_cache(alias: str) -> list[CheckMessage]:
 
 @register("components")
 def check_clearing(**kwargs: Any) -> list[CheckMessage]:
-    """W006: cache.clear() of some alias would empty the database of this app."""
+    """Warn if cache.clear() of some alias would empty the database of this app (W006)."""
     ours = components_setting().get("cache", Conf.cache)
     if not isinstance(ours, str) or not is_redis(settings.CACHES.get(ours, {})):
-        return []  # check_settings says so
+        return []  # check_settings() reports this
     at, found = places(settings.CACHES[ours]), list[CheckMessage]()
     for alias, cache in settings.CACHES.items():
         if alias == ours and alias != DEFAULT_CACHE_ALIAS:
@@ -100,7 +100,7 @@ def _clears(alias: str, ours: str) -> Warning:
     return Warning(
         f"settings.CACHES[{alias!r}] {said} in which this app stores its queues, locks and messages:  "
         f"caches[{alias!r}].clear() deletes them all.",
-        hint='Give this app an alias of its own, with another database number in its "LOCATION", and name it in '
+        hint='Give this app its own alias, with another database number in its "LOCATION", and name it in '
         'COMPONENTS["CACHE"]. On a cluster, which has one database, use "CLIENT_CLASS": '
         '"components.cache.ClusterClient" for both.',
         id="components.W006",
@@ -109,7 +109,7 @@ def _clears(alias: str, ours: str) -> Warning:
 
 @register("components", Tags.security)
 def check_pickle(**kwargs: Any) -> list[CheckMessage]:
-    """W007: a cache in Redis that unpickles what it reads."""
+    """Warn of caches in Redis that unpickle what they read (W007)."""
     return [
         Warning(
             f"settings.CACHES[{alias!r}] reads pickled values from Redis.",
@@ -117,7 +117,7 @@ def check_pickle(**kwargs: Any) -> list[CheckMessage]:
             + (
                 '"OPTIONS": {"SERIALIZER": "django_redis.serializers.json.JSONSerializer"}.'
                 if str(cache["BACKEND"]).startswith("django_redis.")
-                else 'a "SERIALIZER" among its OPTIONS that does not pickle, or use django-redis and its JSON.'
+                else 'a "SERIALIZER" in its OPTIONS that does not use pickle, or use django-redis and its JSON.'
             ),
             id="components.W007",
         )
@@ -134,7 +134,7 @@ def _pickles(cache: Mapping[str, Any]) -> bool:
 
 @register("components")
 def check_paths(**kwargs: Any) -> list[CheckMessage]:
-    """E006: a dotted path in COMPONENTS cannot be imported."""
+    """Report dotted paths in COMPONENTS that cannot be imported (E006)."""
     given, found = components_setting(), list[CheckMessage]()
     for name in ("people", "books", "api_authentication", "chat_consent"):
         path = given.get(name)
@@ -148,7 +148,7 @@ def check_paths(**kwargs: Any) -> list[CheckMessage]:
 
 @register("components")
 def check_commands(**kwargs: Any) -> list[CheckMessage]:
-    """W001: two apps have a command `runworker`."""
+    """Warn if two apps have a command `runworker` (W001)."""
     if not apps.is_installed("channels"):
         return []
     return [
@@ -163,7 +163,7 @@ def check_commands(**kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.security, deploy=True)
 def check_embedded(**kwargs: Any) -> list[CheckMessage]:
-    """W004: the embedded server in production."""
+    """Warn of the embedded server in production (W004)."""
     if not components_setting().get("embedded"):
         return []
     return [

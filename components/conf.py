@@ -19,7 +19,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
-#: The kernels that count log lines, the fastest first; "auto" is the first of the others that is installed.
+#: The kernels that count log lines, fastest first. "auto" is the first of the other names whose package is installed.
 LOG_KERNELS = ("auto", "numba", "numpy", "naive")
 
 
@@ -27,36 +27,36 @@ LOG_KERNELS = ("auto", "numba", "numpy", "naive")
 class Conf:
     """The COMPONENTS setting; each key is the field's name in capitals."""
 
-    #: First part of every key: keeps two environments on one Redis apart.
+    #: The first part of every key. It keeps two environments on one Redis apart.
     prefix: str = "components"
     #: The CACHES alias (of django-redis) that says where Redis is.
     cache: str = "default"
     #: The folder of the embedded server, if the project uses one; None in production.
     embedded: Path | None = None
-    #: The e-mail backend that really sends queued mail, in the worker.
+    #: The e-mail backend that the worker uses to send queued mail.
     mail_backend: str = "django.core.mail.backends.smtp.EmailBackend"
-    #: The TASKS alias and the queue that mail travels through.
+    #: The TASKS alias and the queue for mail.
     mail_tasks: str = "default"
     mail_queue: str = "default"
     #: The most long-polls that wait in one process; further ones are answered at once.
     max_waiters: int = 2_000
-    #: The most of them that one person may have, in all tabs and on all devices; further ones are answered at once.
+    #: The most long-polls of one person, in all tabs and on all devices; further ones are answered at once.
     max_waiters_per_person: int = 12
     #: Dotted path of a callable(request) -> user or None, for requests with "Authorization: Bearer …".
     api_authentication: str | None = None
-    #: Dotted path of a class that knows people by their ids: people.py says which methods it has.
+    #: The dotted path of a class that knows people by their ids; people/__init__.py documents its methods.
     people: str = "components.people.Users"
-    #: How many chats a person may create in that many seconds, and how many people they may add to chats, including
-    #: themselves by joining; 0 is no limit. Redis counts, for all processes.
+    #: How many chats a person may create in how many seconds, and how many people they may add to chats, including
+    #: themselves when they join; 0 means no limit. Redis counts for all processes together.
     chat_create_limit: int = 30
     chat_create_period: float = 3_600.0
     chat_add_limit: int = 1_000
     chat_add_period: float = 3_600.0
-    #: The most chats that a person may have created, and that a person may be in; 0 is no limit.
+    #: The most chats that a person may have created, and the most that a person may be in; 0 means no limit.
     max_chats_created: int = 200
     max_chats_joined: int = 1_000
-    #: Dotted path of a callable(by, ids) that returns those of *ids* who refuse to be added to chats by *by*. None:
-    #: nobody.
+    #: The dotted path of a callable(by, ids) that returns those of *ids* who refuse to be added to chats by *by*.
+    #: None means that nobody refuses.
     chat_consent: str | None = None
     #: Dotted path of a class that decides who may search which address book: see services/autocomplete/access.py.
     books: str = "components.services.autocomplete.access.Readers"
@@ -65,9 +65,9 @@ class Conf:
     book_queue: str = "default"
     #: The template that the pages for visitors extend.
     base_template: str = "components/base.html"
-    #: The slices, in seconds, in which counters can be read; those that are sums of others are not stored.
+    #: The lengths of counter slices, in seconds. A slice that is the sum of shorter ones is not stored.
     counter_precisions: Sequence[int] = (1, 5, 60, 300, 3_600, 18_000, 86_400)
-    #: How many slices of each are kept, at least.
+    #: How many slices of each length are kept, at least.
     counter_samples: int = 120
     #: Whether CountRequestsMiddleware counts, if it is in MIDDLEWARE.
     count_requests: bool = True
@@ -81,10 +81,10 @@ class Conf:
 class QueueOptions:
     """OPTIONS of a TASKS alias whose BACKEND is RedisBackend. Durations in seconds, sizes in bytes."""
 
-    #: How long a claim on a task lasts without renewal; workers renew it when a third of that has passed.
+    #: How long a claim on a task lasts without renewal; workers renew it after a third of that time.
     lease: float = 30.0
-    #: How long the result of a successful task can be read. At least a minute: a push whose reply was
-    #: lost is sent again, and recognised by the result of the first.
+    #: How long the result of a successful task can be read, at least a minute: a push whose reply was lost is sent
+    #: again, and recognised by the result of the first one.
     result_ttl: float = 86_400.0
     #: How many successful tasks of each queue the admin can list.
     successful_limit: int = 1_000
@@ -99,7 +99,7 @@ class QueueOptions:
     max_backoff: float = 3_600.0
     #: How long a task may run; None for ever.
     timeout: float | None = None
-    #: A task during which this many workers died goes to the dead set.
+    #: How many workers may die during a task before it goes to the dead set.
     max_crashes: int = 3
     #: The largest body (arguments as JSON) that is accepted. Store larger data elsewhere, and pass their key.
     max_body: int = 65_536

@@ -1,6 +1,6 @@
 """
 The errors of this app, named for what happened. All of them derive from ComponentsError. Errors for a wrong argument
-are also a TypeError or ValueError, and errors of locks are also those that redis-py raises.
+are also a TypeError or ValueError, and errors of locks also derive from the ones that redis-py raises.
 """
 
 from django.core.exceptions import ImproperlyConfigured

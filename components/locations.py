@@ -1,7 +1,7 @@
 """
-Where the caches of settings.CACHES keep their data: server and database, without asking any server.
+Find the server and database of each cache in settings.CACHES, without asking any server.
 
-cache.clear() of a Redis cache is FLUSHDB, so what counts is the database, not the alias.
+cache.clear() of a Redis cache is FLUSHDB, so the database matters, not the alias.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from django.utils.module_loading import import_string
 
-#: Names of this machine, which lead to one server.
+#: Names of this machine, all of which lead to the same server.
 _LOOPBACK = {"", "localhost", "127.0.0.1", "::1", "0.0.0.0"}
 _PORT = 6379
-#: What redis-py connects to.
+#: The schemes that redis-py accepts.
 _SCHEMES = ("redis", "rediss", "unix")
 _DECODES = (
     "decode_responses is set, and this app reads bytes. Remove it, or give this app an alias without it."
@@ -62,7 +62,7 @@ def places(cache: Mapping[str, Any]) -> set[Place]:
     found = set[Place]()
     for url in urls(cache):
         if (parts := _split(url)) is None:
-            continue  # mistakes() says so
+            continue  # mistakes() reports this
         named = parse_qs(parts.query).get("db", [""])[0]
         if parts.scheme == "unix":
             server = posixpath.normpath(unquote(parts.path))
@@ -75,7 +75,7 @@ def places(cache: Mapping[str, Any]) -> set[Place]:
 
 
 def _split(url: str) -> SplitResult | None:
-    """Return the parts of *url*; None if its host is none, such as one with a bracket that is not closed."""
+    """Return the parts of *url*; None if its host is invalid, such as one with a bracket that is not closed."""
     try:
         return urlsplit(url)
     except ValueError:
@@ -113,8 +113,8 @@ def mistakes(cache: Mapping[str, Any]) -> Iterator[str]:
     for url in given:
         if (parts := _split(url)) is None:
             yield (
-                "LOCATION is no URL of a Redis server: its host cannot be read. An IPv6 address stands in brackets, "
-                "as in redis://[::1]:6379/0."
+                "LOCATION is no URL of a Redis server: its host cannot be read. Put an IPv6 address in "
+                "brackets, as in redis://[::1]:6379/0."
             )
             continue
         if parts.scheme not in _SCHEMES:

@@ -4,7 +4,7 @@ requests, their statuses and their times for each view.
 
 Put RedisUnavailableMiddleware last in MIDDLEWARE, since the last middleware sees an exception first. Its page needs
 neither Redis nor the database, and reveals nothing about the server; a client that prefers JSON gets problem details
-(RFC 9457). It logs a warning without a traceback, since nothing has to be repaired once Redis is back.
+(RFC 9457). It logs a warning without a traceback, since nothing has to be repaired after the outage.
 
 Put CountRequestsMiddleware first, so that it times all others. It counts in memory, and sends the counts once a
 second.
@@ -34,7 +34,8 @@ RETRY_AFTER = 10  # seconds: enough for a server to restart, without a herd of c
 
 _PROBLEM = "application/problem+json"
 
-_MAX_VIEWS = 1_000  # views that a process counts by name; requests to further ones are counted as "others"
+# how many views a process counts by name; requests to further views are counted as "others"
+_MAX_VIEWS = 1_000
 _MAX_NAME = 400  # characters of a view's name; the name of a counter may have 500
 _REQUESTS = "requests"
 
@@ -87,7 +88,7 @@ def _answer(request: HttpRequest) -> HttpResponse:
         "type": "urn:components:redis-unavailable",
         "title": "Redis does not answer",
         "status": 503,
-        "detail": f"Nothing is lost that was accepted. Try again in {RETRY_AFTER} seconds.",
+        "detail": f"Everything that was accepted is safe. Try again in {RETRY_AFTER} seconds.",
     }
     return JsonResponse(problem, status=503, content_type=_PROBLEM)
 

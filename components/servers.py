@@ -1,5 +1,5 @@
 """
-Facts about a server, and which of its settings endanger the data: for the banners of the admin.
+Facts about a server, and warnings about settings that endanger the data, for the banners of the admin.
 
 A server may forbid INFO; then nothing is known, which is not an error.
 """
@@ -22,7 +22,7 @@ OLDEST = (6, 2)
 
 @dataclass(frozen=True)
 class ServerInfo:
-    """The server as it describes itself; each part empty where it does not."""
+    """Facts that the server reports; each attribute is empty if the server does not report it."""
 
     version: str
     mode: str
@@ -59,4 +59,4 @@ def _warnings(info: Mapping[str, Any]) -> Iterator[str]:
     if policy != "noeviction" and info.get("maxmemory"):
         yield f"maxmemory-policy is {policy}: under memory pressure Redis will delete tasks. Set it to noeviction."
     if not info.get("aof_enabled", 1):
-        yield "appendonly is off: a crash of Redis loses what came after the last snapshot. Set appendonly yes."
+        yield "appendonly is off: a crash of Redis loses all changes since the last snapshot. Set appendonly yes."

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from components.services.queues import TaskInfo
     from components.services.queues.backend import RedisBackend
 
-#: OPTIONS that say how to reach the alias' own server; all others are kept.
+#: Options that tell how to reach the alias' own server; the test server gets all others.
 _ITS_OWN = {
     "CLIENT_CLASS",
     "CONNECTION_FACTORY",
@@ -50,7 +50,7 @@ class ClusterServer(EmbeddedServer):
     """
     A server in cluster mode that owns all slots: a command with keys of different slots is an error.
 
-    Cluster mode needs TCP, so it listens on loopback, with a password of its own.
+    Cluster mode needs TCP, so it listens on loopback, with its own password.
     """
 
     def __init__(self, folder: Path, *, server: Path | None = None) -> None:
@@ -84,10 +84,10 @@ def redis_at(url: str, **options: Any) -> Iterator[Redis]:
     """
     Point the project's CACHES alias to *url*, with *options* among its OPTIONS, and yield the client.
 
-    Other aliases of the same server point there too, each to a database of its own, so that no test touches the
-    server that the settings name.
+    Other aliases of the same server point there too, each to its own database, so that no test touches the server
+    that the settings name.
     """
-    from components.kit.client import get_client  # needs the settings, which pytest-django configures later
+    from components.kit.client import get_client  # needs settings, which pytest-django configures later
     from components.services.autocomplete import usage
     from components.services.counters import forget
     from components.services.geo import forget as forget_tables
@@ -180,7 +180,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def redis_server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[EmbeddedServer]:
-    """A private server on a unix socket, which keeps nothing on disk."""
+    """Run a private server on a Unix socket, which keeps nothing on disk."""
     program = request.config.getoption("--redis-server")
     with EmbeddedServer(tmp_path_factory.mktemp("redis"), server=program, appendonly=False) as server:
         yield server
@@ -190,7 +190,7 @@ def redis_server(
 def redis_cluster_server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ClusterServer]:
-    """A private server in cluster mode."""
+    """Run a private server in cluster mode."""
     program = request.config.getoption("--redis-server")
     with ClusterServer(tmp_path_factory.mktemp("redis-cluster"), server=program) as server:
         yield server
@@ -198,14 +198,14 @@ def redis_cluster_server(
 
 @pytest.fixture
 def redis(redis_server: EmbeddedServer) -> Iterator[Redis]:
-    """The project's Redis for this test, empty: the client that components.kit.client.get_client() returns."""
+    """Empty the project's Redis for this test, and yield the client of components.kit.client.get_client()."""
     with empty(redis_server) as client:
         yield client
 
 
 @pytest.fixture
 def redis_cluster(redis_cluster_server: ClusterServer) -> Iterator[Redis]:
-    """The same on a server in cluster mode."""
+    """Do what `redis` does, with a server in cluster mode."""
     with empty(redis_cluster_server) as client:
         yield client
 

@@ -1,4 +1,4 @@
-"""The ASGI entry point: `uvicorn project.asgi:application`. Static files are served by project/static.py."""
+"""The ASGI entry point: `uvicorn project.asgi:application`. project/static.py serves static files."""
 
 import os
 

@@ -1,4 +1,6 @@
-"""`python -m project.processes PORT [WITHOUT…]`: the demo site's processes under honcho, until one of them ends."""
+"""
+`python -m project.processes PORT [WITHOUT…]`: run the demo site's processes under honcho until one of them ends.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ from typing import Any
 from honcho.manager import Manager
 from honcho.printer import Printer
 
-#: honcho kills processes five seconds after it asked them to stop; all of them have ended by then. The caller has
-#: checked the site.
+#: honcho kills processes five seconds after it has asked them to stop, so all of them must end before that. The
+#: caller has run the system checks.
 PROCESSES = {
     "web": "-m uvicorn project.asgi:application --host 127.0.0.1 --port {port} --lifespan off "
     "--no-access-log --log-level warning --timeout-graceful-shutdown 3",
@@ -26,10 +28,12 @@ PROCESSES = {
 
 
 class _Printer(Printer):  # type: ignore[misc]
-    """Ignores errors of writing if nobody reads any more: stopping the processes is what matters."""
+    """
+    A printer that ignores write errors if nobody reads any more, because the processes must be stopped in any case.
+    """
 
     def write(self, message: Any) -> None:
-        # RuntimeError: a signal to stop has interrupted a write, and honcho's handler writes a line of its own.
+        # RuntimeError is raised if a signal to stop interrupts a write, and honcho's handler writes a line, too.
         with suppress(OSError, RuntimeError):
             super().write(message)
 
@@ -40,7 +44,7 @@ LOG = ("game", "copier", "counter")
 
 def run(port: int, without: Collection[str] = ()) -> int:
     """
-    Run the processes. Return the exit code of the first that ended, or of a signal that was sent to this process.
+    Run the processes. Return the exit code of the first one that ended, or of a signal that this process received.
     """
     manager = Manager(_Printer(sys.stdout))
     for name, arguments in PROCESSES.items():

@@ -1,10 +1,10 @@
 """
 The demo site's settings, from the environment (12-factor).
 
-With nothing set this is a development site: SQLite and the embedded Redis server under var/, mail as files under
+Without any variable this is a development site: SQLite and the embedded Redis server under var/, mail as files under
 var/mail. DEBUG=0 makes it a production site, which refuses to start without a secret key, its host names and a Redis
 server of its own; it sends mail by SMTP and expects to be behind TLS. Sessions are in the database, so that the site
-works while Redis is away, and says what does not.
+keeps working while Redis is away, and can say which parts do not.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if not DEBUG:
 
 # --- Redis ----------------------------------------------------------------------------------------
 
-#: Two environments that share one Redis differ in the prefix.
+#: Two environments that share one Redis must have different prefixes.
 COMPONENTS: dict[str, Any] = {
     "PREFIX": env.str("COMPONENTS_PREFIX", default="components"),
     "CACHE": "components",
@@ -58,21 +58,22 @@ if not REDIS_URL:
     COMPONENTS["EMBEDDED"] = VAR / "redis"
     REDIS_URL = socket_url(COMPONENTS["EMBEDDED"])
 
-#: REDIS_URL then names any node, or better several with commas between: redis://10.0.0.1,redis://10.0.0.2
+#: In that case, REDIS_URL names any node or, better, several nodes with commas between:
+#: redis://10.0.0.1,redis://10.0.0.2
 REDIS_CLUSTER = env.bool("REDIS_CLUSTER", default=False)
-#: host:port,host:port; REDIS_URL then names the service: redis://mymaster/0
+#: host:port,host:port. In that case, REDIS_URL names the service: redis://mymaster/0
 REDIS_SENTINELS = env.list("REDIS_SENTINELS", default=[])
 
 
 def redis_options() -> dict[str, Any]:
-    """Return how django-redis reaches Redis: a single server, a cluster, or a service that Sentinels know."""
+    """Return the django-redis options for a single server, a cluster, or a service that Sentinels know."""
     options: dict[str, Any] = {
         "CLIENT_CLASS": "components.cache.Client",
-        # The default, pickle, would run code that anyone who can write to the cache has put there.
+        # The default serializer, pickle, would run code that anyone with write access to the cache has stored there.
         "SERIALIZER": "django_redis.serializers.json.JSONSerializer",
     }
     if REDIS_CLUSTER and REDIS_SENTINELS:
-        raise ImproperlyConfigured("REDIS_CLUSTER and REDIS_SENTINELS exclude each other.")
+        raise ImproperlyConfigured("REDIS_CLUSTER and REDIS_SENTINELS cannot both be set.")
     if REDIS_CLUSTER:
         options["CLIENT_CLASS"] = "components.cache.ClusterClient"
     if REDIS_SENTINELS:
@@ -84,7 +85,7 @@ def redis_options() -> dict[str, Any]:
 
 
 def cache_url() -> str:
-    """Return the database next to that of REDIS_URL; in a cluster, which has only one, the same."""
+    """Return the database after that of REDIS_URL; on a cluster, which has only one, the same database."""
     if REDIS_CLUSTER:
         return str(REDIS_URL)
     return ",".join(map(_beside, urls({"LOCATION": REDIS_URL})))
@@ -96,7 +97,7 @@ def _beside(url: str) -> str:
     return with_database(url, number + 1 if number < 15 else number - 1)
 
 
-#: cache.clear() empties a whole database, so the cache has another one than queues, locks and messages.
+#: cache.clear() empties a whole database, so the cache has a different database than queues, locks and messages.
 CACHE_URL = env.str("CACHE_URL", default="") or cache_url()
 
 CACHES = {
@@ -113,7 +114,7 @@ CACHES = {
     },
 }
 
-# QUEUES [] allows every queue name.
+# An empty QUEUES list allows every queue name.
 TASKS = {"default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}}
 
 # --- The database ---------------------------------------------------------------------------------
@@ -121,15 +122,15 @@ TASKS = {"default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}}
 
 def database() -> dict[str, Any]:
     """
-    Return the database of DATABASE_URL, or a file under var/. SQLite is configured for several processes that write.
+    Return the database of DATABASE_URL, or a file under var/. SQLite is configured for several writing processes.
     """
     config: dict[str, Any] = env.db_url("DATABASE_URL", default=f"sqlite:///{quote(str(VAR / 'db.sqlite3'))}")
     if config["ENGINE"] == "django.db.backends.sqlite3":
         if Path(config["NAME"]).parent == VAR:
             VAR.mkdir(exist_ok=True)
         config["OPTIONS"] = {
-            # A transaction takes the write lock when it begins. So one that reads first and writes later cannot fail
-            # half-way because another has written in between.
+            # A transaction takes the write lock when it begins. Otherwise, a transaction that reads first and writes
+            # later could fail halfway because another has written in between.
             "transaction_mode": "IMMEDIATE",
             "timeout": 20,
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
@@ -163,7 +164,8 @@ if django.VERSION < (6, 0):
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "project.static.static_files",
-    "components.middleware.CountRequestsMiddleware",  # of pages, not of their static files
+    # After static_files, so that it counts pages and not their static files.
+    "components.middleware.CountRequestsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -271,14 +273,15 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-#: One switch for what makes sense only behind TLS; off for a production site inside a private network.
+#: One switch for the settings that make sense only behind TLS. Turn it off for a production site in a private
+#: network.
 HTTPS = env.bool("HTTPS", default=not DEBUG)
 SECURE_SSL_REDIRECT = HTTPS
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", default=3600 if HTTPS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("SECURE_HSTS_INCLUDE_SUBDOMAINS", default=False)
 SECURE_HSTS_PRELOAD = env.bool("SECURE_HSTS_PRELOAD", default=False)
-# Subdomains and browsers' preload lists reach beyond this site: the owner of the domain decides.
+# Subdomains and browsers' preload lists reach beyond this site, so the owner of the domain has to decide.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 if env.bool("BEHIND_TLS_PROXY", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")

@@ -1,8 +1,8 @@
 """
 Static files without a second server: WhiteNoise as a middleware that also works under ASGI.
 
-WhiteNoise's own middleware is synchronous. Between an ASGI server and an async view it would occupy a thread for as
-long as the view waits, and its streamed responses would be read at once, with a warning. This middleware leaves async
+WhiteNoise's own middleware is synchronous. Between an ASGI server and an async view it would occupy a thread while
+the view waits, and its streamed responses would be read as a whole, with a warning. This middleware leaves async
 requests async, and answers with the whole file, since static files are small.
 """
 

@@ -1,9 +1,9 @@
 """
-Run the site until someone stops it or one of its processes (processes.py) ends. honcho, which runs them, has a
-session of its own: Ctrl-C reaches only this process, which stops honcho, which stops the others.
+Run the site until someone stops it or one of its processes (processes.py) ends. honcho runs the processes in its own
+session. So Ctrl-C reaches only this process, which stops honcho, and honcho stops the others.
 
-If this process is killed, a Watcher does the same. The embedded Redis belongs to this process. If it ends it is
-started again, after a pause that shows how the site works without it.
+If this process is killed, a Watcher does the same. The embedded Redis belongs to this process. If it ends, it is
+started again after a pause, which shows how the site works without Redis.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from components.exceptions import RedisUnavailable
 from components.services.queues import TaskQueue
 
 _LOOK = 0.2  # seconds between two checks of the processes
-_HONCHO_STARTS = 5.0  # seconds after which honcho has long started its processes, even if the site hangs
+# Seconds after which honcho has certainly started its processes, even if the site hangs.
+_HONCHO_STARTS = 5.0
 
 
 class ProcessEnded(Exception):
@@ -51,10 +52,11 @@ class Supervisor:
 
     def run(self, ready: Callable[[], None]) -> None:
         """
-        Call *ready* when the site answers and its worker and poller are at work, and go on until
-        KeyboardInterrupt; no process is left then.
+        Run the site, call *ready* when it answers and its worker and poller are running, and go on until
+        KeyboardInterrupt.
 
-        Raises ProcessEnded, or what EmbeddedServer.start() raises if Redis cannot be started again.
+        At its end no process is left. Raises ProcessEnded, or the error of EmbeddedServer.start() if Redis cannot be
+        started again.
         """
         with self._honcho() as honcho:
             began = datetime.now(UTC)
@@ -81,7 +83,7 @@ class Supervisor:
         try:
             yield honcho
         finally:
-            # If honcho is asked to stop before it has started all its processes, it loses track of them.
+            # If honcho is asked to stop before it has started all its processes, it loses track of some of them.
             self._await_site(honcho, at_most=_HONCHO_STARTS)
             watcher.close()
             honcho.terminate()
@@ -98,7 +100,7 @@ class Supervisor:
             return
         if self._redis_returns_at is None:
             self._redis_returns_at = time.monotonic() + self._redis_pause
-            self._say(f"Redis has ended. It is started again in {self._redis_pause:g} seconds.")
+            self._say(f"Redis has ended. It will be started again in {self._redis_pause:g} seconds.")
         elif time.monotonic() >= self._redis_returns_at:
             self._redis.stop()
             self._redis.start()
@@ -107,7 +109,7 @@ class Supervisor:
 
 
 def are_at_work(*, since: datetime) -> bool:
-    """Return True if a worker and a poller have started, and reported that to Redis."""
+    """Return True if a worker and a poller have started and have reported that to Redis."""
     try:
         begun = {info.kind for info in TaskQueue().workers() if info.started_at >= since}
     except RedisUnavailable:

@@ -6,7 +6,7 @@ from django.urls import include, path
 from django.utils.functional import lazy
 from django.views.generic import RedirectView
 
-#: Browsers request it for pages that name no icon, such as the admin's.
+#: Browsers request this icon for pages that name none, such as the admin's.
 icon = RedirectView.as_view(url=lazy(static, str)("market/coin.svg"))
 
 urlpatterns = [

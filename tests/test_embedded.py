@@ -155,7 +155,7 @@ def test_a_torn_file_that_cannot_be_written_anew_is_told_and_waits(tmp_path: Pat
     wrapper.write_text(f"""#!/bin/sh\nexec {program} "$@" --rename-command BGREWRITEAOF ''\n""")
     wrapper.chmod(0o700)
 
-    with pytest.raises(RedisNotStarted, match="cannot write its append-only file"):
+    with pytest.raises(RedisNotStarted, match="cannot rewrite its append-only file"):
         EmbeddedServer(tmp_path, server=wrapper).start()
 
     assert not is_running(tmp_path)

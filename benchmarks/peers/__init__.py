@@ -1,8 +1,8 @@
 """
-Other task queues, one module each, imported when its turn comes because its library may not be there.
+Other task queues, one module each. A module is imported only for its turn, because its library may not be installed.
 
-Each starts as its own documentation says, with its usual options; if there are several usual ways, the fastest one
-for this. All log at WARNING.
+Each queue is started as its documentation says, with its usual options; if there are several usual ways, in the
+fastest one. All log at WARNING.
 """
 
 from __future__ import annotations
@@ -25,18 +25,16 @@ FIRST, LAST = "first", "last"  # the marks of the first and the last task of a t
 
 @dataclass(frozen=True)
 class Peer:
-    """A way to enqueue tasks, to start one worker process, and to find out that nothing is queued or
-    unacknowledged.
-    """
+    """A way to enqueue tasks, to start one worker process, and to check that nothing is queued or unacknowledged."""
 
-    #: Enqueue so many tasks one by one; return the seconds if a process of its own does it.
+    #: Enqueue *count* tasks one by one; return the seconds if another process does it.
     enqueue: Callable[[int], float | None]
     worker: Sequence[str]
     is_done: Callable[[Redis], bool]
 
 
 def one_by_one(note: Callable[[str], object], noop: Call) -> Callable[[int], None]:
-    """Return the function that enqueues a task that sets FIRST, tasks that do nothing, and a task that sets LAST."""
+    """Return a function that enqueues a task that sets FIRST, tasks that do nothing, and a task that sets LAST."""
 
     def enqueue(count: int) -> None:
         note(FIRST)
@@ -48,7 +46,9 @@ def one_by_one(note: Callable[[str], object], noop: Call) -> Callable[[int], Non
 
 
 def by_program(*command: str) -> Callable[[int], float]:
-    """Return the same for a program that takes "enqueue" and the count, and prints the seconds without its boot."""
+    """
+    Return such a function for a program that takes "enqueue" and the count, and prints the seconds without its start.
+    """
 
     def enqueue(count: int) -> float:
         done = subprocess.run([*command, "enqueue", str(count)], check=True, capture_output=True, text=True)
@@ -58,13 +58,13 @@ def by_program(*command: str) -> Callable[[int], float]:
 
 
 def here(name: str) -> str:
-    """Return the path of a program of this folder."""
+    """Return the path of a program in this folder."""
     return str(Path(__file__).with_name(name))
 
 
 @cache
 def bullmq_version() -> str | None:
-    """Return BullMQ's version; also let Node find packages that are installed globally."""
+    """Return BullMQ's version, and let Node find globally installed packages."""
     if not which("node") or not which("npm"):
         return None
     found = subprocess.run(["npm", "root", "-g"], capture_output=True, text=True).stdout.strip()

@@ -1,4 +1,4 @@
-"""BullMQ: one Node process with concurrency 100; completed jobs are kept for ever, which is its default."""
+"""BullMQ: one Node process with concurrency 100. It keeps completed jobs for ever, which is its default."""
 
 from __future__ import annotations
 

@@ -24,5 +24,6 @@ def note(name: str) -> None:
 PEER = Peer(
     one_by_one(note.send, noop.send),
     ["-m", "dramatiq", __name__, "--processes", "1", "--threads", "8"],
-    lambda redis: redis.hlen("dramatiq:default.msgs") == 0,  # a message leaves it when it is acknowledged
+    # A message is removed from this hash when it is acknowledged.
+    lambda redis: redis.hlen("dramatiq:default.msgs") == 0,
 )

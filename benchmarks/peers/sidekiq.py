@@ -7,5 +7,6 @@ from benchmarks.peers import Peer, by_program, here
 PEER = Peer(
     by_program("ruby", here("sidekiq.rb")),
     ["sidekiq", "-r", here("sidekiq.rb"), "-c", "10", "-q", "default"],
-    lambda redis: not redis.llen("queue:default"),  # it takes a job by BRPOP, and acknowledges nothing
+    # Sidekiq takes a job with BRPOP, and acknowledges nothing.
+    lambda redis: not redis.llen("queue:default"),
 )

@@ -1,1 +1,1 @@
-"""The app of the "shop" site: tables in PostgreSQL of names that are looked up, and of rows that are cached."""
+"""The app of the "shop" site, with tables in PostgreSQL: names to search, and rows to cache."""

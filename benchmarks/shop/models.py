@@ -1,4 +1,7 @@
-"""Tables of names, and of rows: one of eight columns as a shop has it, and a smaller one, the second of a batch."""
+"""
+Tables of names and of rows. One table of rows has eight columns, as in a shop; the other is smaller, for batches of
+two models.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from components.services.rows.models import CachedRow, Caching
 
 class Person(models.Model):
     name = models.CharField(max_length=200)
-    #: The search key of the name, which LIKE needs; its indexes are made once the table is full.
+    #: The search key of the name, which LIKE needs. Its indexes are created when the table is full.
     key = models.CharField(max_length=200)
 
     def __str__(self) -> str:

@@ -10,14 +10,14 @@ from benchmarks.shop.models import Letter, Person
 
 
 class Plain(ModelAdmin):
-    """The admin as its documentation shows it: it looks through all names."""
+    """The admin as its documentation shows it, which searches all names."""
 
     search_fields = ["name"]
     ordering = ["name"]
 
 
 class Indexed(ModelAdmin):
-    """The quickest way that Django offers: a column of search keys, and an index for LIKE."""
+    """The fastest way that Django offers: a column of search keys, and an index for LIKE."""
 
     search_fields = ["key__startswith"]
     ordering = ["key"]
@@ -37,7 +37,7 @@ def site(name: str, persons: type[ModelAdmin]) -> AdminSite:
 plain, indexed = site("plain", Plain), site("indexed", Indexed)
 
 urlpatterns = [
-    path("admin/", admin.site.urls),  # where logins go
+    path("admin/", admin.site.urls),  # for redirects to the log-in page
     path("plain/", plain.urls),
     path("indexed/", indexed.urls),
     path("", include("components.urls")),

@@ -1,7 +1,7 @@
 """
 The HTTP API below /api/: async views, JSON in and out, errors as problem details.
 
-Services declare their endpoints with what is here: the fields of requests (fields.py), the shapes of answers
-(shapes.py), and operations (endpoints.py), from which openapi.py describes the API. Authentication, throttles,
-long-polls and problems are the same for all.
+Services declare their endpoints with the classes in this package: fields of requests (fields.py), shapes of answers
+(shapes.py) and operations (endpoints.py). openapi.py describes the API from these. Authentication, throttles,
+long-polls and problems are the same for all services.
 """

@@ -1,5 +1,5 @@
 """
-Who makes a request: the user of the session, or of a bearer token if the project has a hook for tokens.
+Authenticate a request by its session or, if the project has a hook for tokens, by its bearer token.
 
 With a session, a request that changes something needs the CSRF token, as in any other view. A request with a bearer
 token does not, because no browser sends such a token by itself.

@@ -1,6 +1,6 @@
 """
-An endpoint is one address of the API as an async view. For each method it has a handler; an Operation is a handler
-with what it takes and what it answers, by which requests are checked and openapi.py describes the API.
+An endpoint is one address of the API as an async view. For each method it has a handler. An Operation is a handler
+together with its fields and replies, by which requests are checked and openapi.py describes the API.
 
     @operation("messages", {200: Reply("The page.", Messages)}, query=[BEFORE, LIMIT], problems=["chat-not-found"])
     async def list_messages(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
@@ -8,8 +8,8 @@ with what it takes and what it answers, by which requests are checked and openap
 
     path("chats/<str:chat_id>/messages", endpoint(CHAT_ID, get=list_messages))
 
-The endpoint finds out who asks, calls the handler, and turns what it returns or raises into JSON. No cache may store
-an answer unless the handler says so.
+The endpoint authenticates the caller, calls the handler, and turns its answer or exception into JSON. No cache may
+store an answer unless the handler allows it.
 """
 
 from __future__ import annotations
@@ -36,31 +36,31 @@ from components.middleware import mark_unavailable
 class Answer:
     """What a handler returns."""
 
-    #: None: nothing, with status 204.
+    #: The body; None for an answer without one, with status 204.
     content: Mapping[str, Any] | None = None
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
-    #: For how many seconds the caller's own browser may keep it; None if it may not.
+    #: For how many seconds the caller's browser may keep the answer; None if it may not.
     max_age: int | None = None
-    #: It is the same for everybody: shared caches may keep it, too.
+    #: Whether the answer is the same for everybody, so that shared caches may keep it, too.
     is_public: bool = False
 
 
-#: Called with the request, the id of the caller, and the parts of the address by name.
+#: A function that is called with the request, the caller's id, and the parts of the address by name.
 Handler = Callable[..., Awaitable[Answer]]
-#: Returns the id of the caller. Raises Problem.
+#: A function that returns the caller's id. Raises Problem.
 Authentication = Callable[[HttpRequest], Awaitable[str]]
 View = Callable[..., Coroutine[Any, Any, HttpResponse]]
 
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer of an operation, as it is described."""
+    """An answer of an operation, for the description of the API."""
 
     about: str
-    #: A TypedDict; None for an answer without a body.
+    #: The TypedDict of the body; None for an answer without a body.
     shape: type | None = None
-    #: The name of a header that it has.
+    #: The name of a header in the answer.
     header: str = ""
 
 
@@ -70,15 +70,15 @@ class Operation:
 
     handler: Handler
     tag: str
-    #: By status.
+    #: The replies, by status.
     replies: Mapping[int, Reply]
-    #: The fields of the query; None if the query is not looked at.
+    #: The fields of the query; None if the query is ignored.
     query: Sequence[Field[Any]] | None
     #: The fields of the body; None if there is no body.
     body: Sequence[Field[Any]] | None
     #: The largest body, in bytes.
     largest: int
-    #: What else the description says of the body, in keywords of JSON Schema.
+    #: Further JSON Schema keywords that describe the body.
     also: Mapping[str, Any]
     headers: Sequence[Field[Any]]
     #: The types of problems that can occur, besides those that follow from the fields and the method.
@@ -113,7 +113,7 @@ def operation(
 
 @dataclass(frozen=True)
 class Endpoint:
-    """What is behind an address: the parts of the address that are described, and a handler for each method."""
+    """An address: its described parts, and a handler for each method."""
 
     parts: Sequence[Field[Any]]
     handlers: Mapping[str, Handler]
@@ -156,7 +156,8 @@ def endpoint(*parts: Field[Any], who: Authentication = authenticate, **handlers:
         return response
 
     cast(Any, view).endpoint = made
-    return csrf_exempt(view)  # authenticate() checks the token, if it is a session that authenticates
+    # authenticate() checks the CSRF token if the request has a session.
+    return csrf_exempt(view)
 
 
 def _kept(request: HttpRequest, response: HttpResponse, answer: Answer) -> HttpResponse:

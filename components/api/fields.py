@@ -1,5 +1,5 @@
 """
-The fields of requests: each has a name, a type and bounds, by which it is checked and described.
+The fields of requests. Each has a name, a type and bounds, which are used to check and to describe it.
 
 An endpoint declares what it takes in its path, query, headers and body. All of it is checked before Redis or the
 database is asked for anything. A body is read up to its limit and no further.
@@ -33,7 +33,7 @@ _MOST_DIGITS = 16
 _LONGEST_NUMBER = 32  # characters of a fraction, written out
 _KEY = re.compile(rf"[!-~]{{1,{LONGEST_KEY}}}")
 _INTEGER = re.compile(r"-?[0-9]{1,17}")
-_TOO_DEEP = f"it has more than {MAX_DEPTH} lists and objects inside of each other."
+_TOO_DEEP = f"it has more than {MAX_DEPTH} nested lists and objects."
 
 
 def invalid(name: str, detail: str) -> Problem:
@@ -49,10 +49,10 @@ class Field(Generic[T_co]):
     default: T_co | None = None
     _: KW_ONLY
     is_required: bool = False
-    #: Null can be given, and is told from a field that is not given by `field in values`.
+    #: Whether null is allowed. `field in values` tells null from a field that is not given.
     is_nullable: bool = False
     about: str = ""
-    #: What else the description says in keywords of JSON Schema, because the service checks it.
+    #: Further JSON Schema keywords, for bounds that the service checks.
     also: Mapping[str, Any] = field(default_factory=dict)
 
     is_text: ClassVar[bool] = False
@@ -202,7 +202,7 @@ class Data(Field[Any]):
 
 @dataclass(frozen=True)
 class MessageNumber(Integer):
-    """The number of a message in an address. Whatever is none is a message that does not exist."""
+    """The number of a message in an address. Text that is not a number gives 404, as an unknown number does."""
 
     def read(self, value: Any) -> int:
         is_number = value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS
@@ -232,7 +232,7 @@ IDEMPOTENCY_KEY = IdempotencyKey(
 )
 TEXT = Text("text", "", also={"pattern": r"^[^\u0000]*$"})
 DATA = Data("data")
-#: Of a body with TEXT and DATA: at least one of them is given, and is not empty.
+#: JSON Schema for a body with TEXT and DATA: at least one of them is given and not empty.
 TEXT_OR_DATA = {
     "anyOf": [
         {"required": ["text"], "properties": {"text": {"minLength": 1}}},
@@ -291,9 +291,8 @@ def body(request: HttpRequest, fields: Sequence[Field[Any]], *, largest: int = L
         raise Problem("malformed", f"The body is not JSON in UTF-8: {_reason(error)}") from None
     if not isinstance(given, dict):
         raise Problem("malformed", "The body is JSON, but not an object.")
-    if is_too_deep(
-        given, 2 * MAX_DEPTH
-    ):  # no Python can fail at this depth; services check what a field may have
+    if is_too_deep(given, 2 * MAX_DEPTH):
+        # Every Python can handle this depth; services check the depth of a field.
         raise Problem("malformed", f"The body cannot be read: {_TOO_DEEP}")
     return Values(dict(_checked(given, fields)))
 

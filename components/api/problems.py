@@ -1,4 +1,4 @@
-"""Problem details (RFC 9457): why a request is refused. The address of a type of problem explains it."""
+"""Problem details (RFC 9457), which explain a refusal. The address of a type of problem leads to an explanation."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Kind:
 
     status: int
     title: str
-    #: For those who look the type up.
+    #: The text for people who look up the type.
     explanation: str
 
 
-#: By the last part of the type, ordered by status. A type that was published stays.
+#: The kinds of problems by the last part of their type, ordered by status. A published type never changes its name.
 KINDS: dict[str, Kind] = {
     "malformed": Kind(400, "The request cannot be read", "The body must be a JSON object in UTF-8."),
     "invalid-cursor": Kind(
@@ -45,7 +45,9 @@ KINDS: dict[str, Kind] = {
     ),
     "not-found": Kind(404, "There is nothing here", "The API has no such address."),
     "chat-not-found": Kind(
-        404, "There is no such chat", "It does not exist, or the person is not in it. Which one is not said."
+        404,
+        "There is no such chat",
+        "It does not exist, or the person is not in it. The API does not say which.",
     ),
     "message-not-found": Kind(
         404, "There is no such message", "It was deleted, is too old, or the person may not see it."
@@ -53,18 +55,20 @@ KINDS: dict[str, Kind] = {
     "book-not-found": Kind(
         404,
         "There is no such book",
-        "It does not exist, or the person may not search it. Which one is not said.",
+        "It does not exist, or the person may not search it. The API does not say which.",
     ),
     "row-not-found": Kind(
         404,
         "There is no such row",
-        "It does not exist, or the person may not read it. Which one is not said.",
+        "It does not exist, or the person may not read it. The API does not say which.",
     ),
     "member-not-found": Kind(404, "There is no such member", "The person in the address is not in the chat."),
     "person-not-found": Kind(
         404, "There is no such recipient", "There is nobody with this id to whom the person may write."
     ),
-    "method-not-allowed": Kind(405, "The method is not allowed", "The header Allow lists those that are."),
+    "method-not-allowed": Kind(
+        405, "The method is not allowed", "The header Allow lists the allowed methods."
+    ),
     "chat-exists": Kind(409, "The chat exists", "The idempotency key was used to create another chat."),
     "chat-closed": Kind(409, "The chat is closed", "It can be read, but not written to."),
     "too-many-chats": Kind(
@@ -96,7 +100,7 @@ KINDS: dict[str, Kind] = {
     ),
 }
 
-#: What services raise. fields.py has checked most values before.
+#: The kind of problem for each exception of the services. fields.py has checked most values before.
 _RAISED: dict[type[exceptions.ComponentsError], str] = {
     exceptions.ChatNotFound: "chat-not-found",
     exceptions.MessageNotFound: "message-not-found",
@@ -125,7 +129,7 @@ RAISED = tuple(_RAISED)
 
 @dataclass
 class Problem(Exception):
-    """A request that is refused: raised by whatever finds out why."""
+    """A refusal of a request. It may be raised anywhere while the request is handled."""
 
     kind: str
     detail: str
@@ -135,20 +139,21 @@ class Problem(Exception):
 
 
 def problem_of(error: Exception) -> Problem:
-    """Return the problem that tells a client of what a service has raised."""
+    """Return the problem that describes an exception of a service to a client."""
     kind = next(_RAISED[each] for each in type(error).__mro__ if each in _RAISED)
     if isinstance(error, exceptions.TooFast):
         seconds = max(1, math.ceil(error.retry_after))
         return Problem(kind, str(error), headers={"Retry-After": str(seconds)})
     if isinstance(error, exceptions.RowNotLoaded):
         return Problem(kind, "Try again in a second.", headers={"Retry-After": "1"})
-    if isinstance(error, exceptions.RedisUnavailable):  # its text tells about the server
+    # The message of the exception would reveal facts about the server.
+    if isinstance(error, exceptions.RedisUnavailable):
         return Problem(kind, f"Try again in {RETRY_AFTER} seconds.")
     return Problem(kind, str(error))
 
 
 def response_to(problem: Problem) -> HttpResponse:
-    """Return the answer that tells a client of *problem*."""
+    """Return the response that describes *problem* to a client."""
     kind = KINDS[problem.kind]
     told = {
         "type": reverse("components:api-problem", args=[problem.kind]),

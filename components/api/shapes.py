@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
-LARGEST = 2**53 - 1  # what every reader of JSON takes for a whole number
+LARGEST = 2**53 - 1  # the largest whole number that every JSON reader represents exactly
 
 
 class Keyword(NamedTuple):
@@ -57,7 +57,7 @@ def schema_of(kind: Any, named: dict[str, Any]) -> dict[str, Any]:
     if kind in _PLAIN:
         return dict(_PLAIN[kind])
     if kind.__name__ not in named:
-        named[kind.__name__] = None  # keeps its place, before those to which it refers
+        named[kind.__name__] = None  # keeps the type's place before the types to which it refers
         named[kind.__name__] = _definition(kind, named)
     return {"$ref": f"#/components/schemas/{kind.__name__}"}
 

@@ -23,7 +23,7 @@ class Throttle:
     def __init__(self, *, rate: float, burst: int, why: str = "These are too many requests.") -> None:
         self._interval, self._why = 1 / rate, why
         self._slack = (burst - 1) * self._interval
-        #: When the requests of each person would be done at that rate, the person of the latest request last.
+        #: When each person's requests would all be served at that rate. The person of the latest request comes last.
         self._done_at: OrderedDict[str, float] = OrderedDict()
         self._guard = threading.Lock()
 

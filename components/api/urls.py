@@ -1,6 +1,7 @@
 """
-The addresses of the API, which the services contribute. None ends in a slash; any other is answered by a problem, not
-by a page.
+The addresses of the API, which the services contribute.
+
+No address ends in a slash. Any other address is answered with a problem, not with a page.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-Long-polls: how long a request waits, how many may wait, and what the others are told.
+Long-polls: how long a request waits, how many may wait, and how further requests are answered.
 
 A process has COMPONENTS["MAX_WAITERS"] places, of which one person can take COMPONENTS["MAX_WAITERS_PER_PERSON"], so
 that nobody takes the places of all others. A request that finds no place is answered at once and told when to come
@@ -29,8 +29,8 @@ from components.exceptions import WaitersFull
 T = TypeVar("T")
 
 LONGEST = 55  # seconds: less than the minute after which proxies give up
-_RETRY_AFTER = (3, 8)  # seconds: from a range, so that a crowd does not come back at once
-_JITTER = 0.1  # the largest part of the time that is taken off at random
+_RETRY_AFTER = (3, 8)  # seconds, drawn from this range so that a crowd does not come back at once
+_JITTER = 0.1  # the largest part of the time that is subtracted at random
 
 TIMEOUT = Number("timeout", 25, most=LONGEST, about="How many seconds to wait if there is nothing.")
 
@@ -59,7 +59,7 @@ async def wait_for(
 
 @contextmanager
 def place(user: str) -> Iterator[None]:
-    """Take a place to wait at for *user*. Raises WaitersFull if there is none for them, or none at all."""
+    """Take a place for *user* to wait. Raises WaitersFull if they have used up their places, or if none is free."""
     with _guard:
         count = _waiting.total()
         if count >= conf().max_waiters:
@@ -89,9 +89,9 @@ def waiters() -> int:
 
 async def _let_go() -> None:
     """
-    Give back what the request has held since it was authenticated: a thread, and in it a database connection.
+    Release what the request has held since authentication: a thread, and its database connection.
 
-    Otherwise each request that waits would hold both. They are opened again when they are needed.
+    Otherwise each waiting request would hold both. They are opened again when they are needed.
     """
     if not await sync_to_async(_close_connections)():
         return

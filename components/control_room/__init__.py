@@ -1,1 +1,1 @@
-"""What all pages of the control room share."""
+"""Code that all pages of the control room share."""

@@ -1,13 +1,13 @@
 """
-What all pages of the control room share: permissions, rendering, confirmation, paging.
+The parts that all pages of the control room share: permissions, rendering, confirmation, paging.
 
 A page is a plain view that get_urls() lists through page(). That wrapper checks the permission (Django's admin_view
-only checks that the user is staff), and answers with a page that says so if something is not there or Redis is away.
-Every page can be fetched alone for its [data-live] part, which is how live.js refreshes it without eating messages.
-What changes something is a Verb: it asks on GET, acts on POST, and is logged once. Nothing is cached or stored here.
+only checks that the user is staff). If something does not exist or Redis is away, it answers with a page that says
+so. live.js fetches only the [data-live] part of a page to refresh it, which does not consume messages. Changes are
+made by Verbs: a Verb asks on GET, acts on POST, and is logged once. Nothing is cached or stored here.
 
-Names of things may hold anything: line feeds, markup, two dots, hundreds of characters. In an address, a name goes
-into the query. In log entries, whose names Django puts into paths, it is percent-quoted.
+Names of things may contain anything: line feeds, markup, two dots, hundreds of characters. In an address, a name is
+part of the query. In log entries, whose names Django puts into paths, it is percent-quoted.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from components.templatetags.control_room import legible
 View = Callable[..., HttpResponse]
 
 PAGE_SIZE = 50
-#: How long one entry of the log says that somebody reads messages.
+#: For how long one log entry covers further readings of messages.
 READING = timedelta(hours=1)
 HAS_READ = "Read the messages."
 
 
 @dataclass(frozen=True)
 class Paging:
-    """One page of a long list, by offset. An offset beyond the end stands for the last page."""
+    """One page of a long list, by offset. An offset beyond the end means the last page."""
 
     total: int
     offset: int = 0
@@ -83,7 +83,7 @@ class Paging:
 
 
 class Page(TemplateResponse):
-    """A rendered page. Half surrogate pairs, which JSON can hold and UTF-8 cannot, are written out."""
+    """A rendered page. Half surrogate pairs, which are possible in JSON but not in UTF-8, are escaped."""
 
     @property
     def rendered_content(self) -> str:
@@ -93,9 +93,9 @@ class Page(TemplateResponse):
 class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """The admin of an anchor model. A subclass lists its pages in get_urls(), before these."""
 
-    #: What can be done here; each verb has a page.
+    #: The verbs of this component; each verb has a page.
     verbs: Sequence[Verb] = ()
-    #: The permissions that let a user look: people who may change something need not be given "view" as well.
+    #: Any of these permissions is enough to view. People who may change something do not also need "view".
     looks: Sequence[str] = ("view", "change")
 
     def find_url(self, name: str) -> str:
@@ -107,14 +107,14 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return legible(name)
 
     def subject(self, name: str) -> Anchor:
-        """Return what a log entry about the thing points to."""
+        """Return the object to which a log entry about the thing points."""
         # Dots are quoted too: "." and ".." mean something in a path.
         anchor: Anchor = self.model(pk=quote(name, safe="").replace(".", "%2E"))
         anchor.label = self.label(name)
         return anchor
 
     def name_of(self, subject: str) -> str:
-        """Return the name of the thing that a log entry points to."""
+        """Return the name of the thing to which a log entry points."""
         return unquote(subject)
 
     def get_urls(self) -> list[URLPattern]:
@@ -138,7 +138,7 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def page(
         self, route: str, name: str, view: View, *, needs: str = "view", posts: bool = False
     ) -> URLPattern:
-        """Return the URL pattern of a page. *posts* says that it changes something by POST."""
+        """Return the URL pattern of a page. If *posts*, the page changes something by POST."""
 
         @wraps(view)
         def guarded(request: HttpRequest, **kwargs: Any) -> HttpResponse:
@@ -157,7 +157,9 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return path(route, self.admin_site.admin_view(guarded), name=self._url_name(name))
 
     def may(self, request: HttpRequest, what: str) -> bool:
-        """Return whether the user has that permission. To remove something, they must also be allowed to look."""
+        """
+        Return whether the user has that permission. To remove something, they also need a permission to view it.
+        """
         if what == "view":
             return self.has_view_permission(request)
         return self._has(request, what) and (what in self.looks or self.has_view_permission(request))
@@ -166,7 +168,7 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return request.user.has_perm(f"{self.opts.app_label}.{what}_{self.opts.model_name}")
 
     def url(self, name: str, **query: object) -> str:
-        """Return the address of the page *name*. What the page is about goes into the query."""
+        """Return the address of the page *name*. The subject of the page is part of the query."""
         address = reverse(f"admin:{self._url_name(name)}", current_app=self.admin_site.name)
         return f"{address}?{urlencode(query)}" if query else address
 
@@ -206,10 +208,10 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         rows: Callable[[Paging], Sequence[object]],
     ) -> HttpResponse:
         """
-        Return a component's first page: a part of a long list, or what was not found.
+        Return a component's first page: a part of a long list, or the search that found nothing.
 
-        *find* returns the name of the thing that is called so, to which a search leads; *rows* is asked for a part of
-        the list, which has *total* things.
+        *find* returns the name of the thing that a search means; the search then leads to its page. *rows* returns a
+        part of the list, which has *total* things.
         """
         title, texts = str(capfirst(self.opts.verbose_name_plural)), searched(request)
         for text in texts:
@@ -230,12 +232,15 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         }
 
     def _ask(self, verb: Verb, request: HttpRequest) -> HttpResponse:
-        """Ask on GET, with a form if the action has one; act, log and say so on POST. Posted twice, it acts once."""
+        """
+        Ask on GET, with the action's form if it has one; on POST act, log the action and report it. Two posts act
+        once.
+        """
         action = verb.ask(self, request)
         origin = action.origin or (action.trail[-1][1] if action.trail else self.url("changelist"))
         back, form = action.back or origin, action.form
         if request.method != "POST" or (form and not form.is_valid()):
-            # The action itself stays out of the context: a template calls what it can.
+            # The action itself is not in the context, because templates call callables.
             context = {
                 "button": verb.label,
                 "effects": action.effects,
@@ -252,7 +257,7 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return HttpResponseRedirect(did.onward or back)
 
     def tell(self, request: HttpRequest, subject: Anchor, did: Done) -> None:
-        """Log what was done, and say so."""
+        """Log an action, and report it to the user."""
         if did.said:
             self.log_change(request, subject, " ".join([did.said, *did.but]))
             self.message_user(request, did.said, messages.SUCCESS)
@@ -261,9 +266,9 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def note_reading(self, request: HttpRequest, subject: Anchor) -> None:
         """
-        Write into Django's log that the user reads what people wrote to each other, before anything is shown.
+        Log that the user reads messages that people wrote to each other, before any are shown.
 
-        One entry stands for an hour, since the page fetches itself anew every few seconds.
+        One entry covers an hour, since the page refreshes itself every few seconds.
         """
         since = timezone.now() - READING
         known = LogEntry.objects.filter(

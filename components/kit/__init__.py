@@ -1,1 +1,1 @@
-"""What every service stands on. Nothing in here is for users of this app."""
+"""The base of all services. Nothing in this package is for users of this app."""

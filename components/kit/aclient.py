@@ -1,11 +1,10 @@
 """
 The asynchronous client: redis.asyncio, made from the same settings as django-redis' client.
 
-Connections belong to the event loop that opened them, so each loop has clients of its own, one for each
-setting it meets. They are closed when the loop shuts its asynchronous generators down, as asyncio.run does
-at its end: one such generator is left open for that. In the mapping of loops, which holds them (as their
-connections do), a loop that was closed without that stays only until the next one begins. A forked child
-runs a loop of its own and leaves alone what it inherits.
+A connection belongs to the event loop that opened it, so each loop has its own clients, one for each setting. The
+clients are closed when the loop shuts down its asynchronous generators, as asyncio.run() does at its end; one
+generator is left open for this purpose. A loop that was closed without that step is removed from the mapping of loops
+when the next loop begins. A forked child runs its own loop and does not touch the clients that it inherits.
 """
 
 from __future__ import annotations
@@ -35,12 +34,13 @@ from components.kit.silence import guard, guarded
 
 _T = TypeVar("_T")
 
-_PRIMARY = "primary"  # as redis-py calls masters
+_PRIMARY = "primary"  # redis-py's word for masters
 
-#: Seconds in which a cluster is not asked for its nodes again, although one of them fails. MOVED is obeyed at once.
+#: For how many seconds a cluster is not asked for its nodes again after one of them fails. MOVED is always followed
+#: at once.
 _REFRESH = 1.0
 
-#: Seconds that a server has at most to accept a connection for news, and again to answer what is said first there.
+#: How many seconds a server has to accept a connection for news, and again to answer the first commands on it.
 _CONNECTING = 4.0
 
 
@@ -52,19 +52,20 @@ class _Clients:
         self._closing = AsyncExitStack()
         self._closing.callback(_loops.pop, loop, None)
         self._end = _closed_at_the_end(self._closing)
-        with suppress(StopIteration):  # it runs as far as its yield, where it waits for the end of the loop
+        # The generator runs up to its yield, and waits there for the end of the loop.
+        with suppress(StopIteration):
             anext(self._end).__await__().send(None)
 
     def get(self, kind: type[_T], settings: object, make: Callable[[AsyncExitStack], _T]) -> _T:
         found = self._made.get((kind, id(settings)))
         if found is None:
-            # Held, the settings keep their id.
+            # A reference to the settings keeps their id from being reused.
             found = self._made[kind, id(settings)] = make(self._closing), settings
         made: _T = found[0]
         return made
 
 
-#: Only the thread of a loop adds and uses its entry; what is done with the mapping itself is atomic.
+#: Each entry is added and used only by the thread of its loop; the operations on the mapping itself are atomic.
 _loops: dict[asyncio.AbstractEventLoop, _Clients] = {}
 
 
@@ -74,22 +75,22 @@ async def _closed_at_the_end(closing: AsyncExitStack) -> AsyncGenerator[None]:
 
 
 def client_of_the_loop(settings: object, make: Callable[[AsyncExitStack], Redis]) -> Redis:
-    """The client that the running loop keeps for the object *settings*, made where it has none yet."""
+    """Return the client that the running loop keeps for the object *settings*; create it if there is none."""
     return kept_by_the_loop(Redis, settings, make)
 
 
 def kept_by_the_loop(kind: type[_T], settings: object, make: Callable[[AsyncExitStack], _T]) -> _T:
     """
-    The one *kind* that the running loop keeps for the object *settings*, made where it has none yet.
+    Return the object of class *kind* that the running loop keeps for *settings*; create it if there is none.
 
-    *make* is given the stack on which to leave what must be awaited at the end of the loop.
+    *make* gets a stack; what it leaves there is awaited at the end of the loop.
     """
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
         raise NoEventLoop(
-            "The asynchronous client was asked for where no event loop runs: ask in a coroutine, or use the "
-            "synchronous method, the one without the leading a."
+            "The asynchronous client was requested, but no event loop is running. Request it in a "
+            "coroutine, or use the synchronous method, the one without the leading a."
         ) from None
     clients = _loops.get(loop)
     if clients is None:
@@ -100,7 +101,7 @@ def kept_by_the_loop(kind: type[_T], settings: object, make: Callable[[AsyncExit
 
 
 def single(url: str, connection_factory: Any, closing: AsyncExitStack) -> Redis:
-    """A client for the server or the Sentinel service at *url*, by the options of a factory of django-redis."""
+    """Return a client for the server or the Sentinel service at *url*, with the options of a django-redis factory."""
     factory = copy(connection_factory)
     factory.pool_cls = _counterpart(factory.pool_cls)
     factory.pool_cls_kwargs = {**factory.pool_cls_kwargs, "retry": Retry(NoBackoff(), 0)}
@@ -125,16 +126,19 @@ def single(url: str, connection_factory: Any, closing: AsyncExitStack) -> Redis:
 
 class _Cluster(RedisCluster):
     """
-    A client that many coroutines may use at once from the beginning on.
+    A cluster client that many coroutines can use at once from the start.
 
     redis-py sends the first commands to any node, before it knows the slots, and then closes connections in use.
     """
 
     _found_at = -float("inf")
-    _removed: Sequence[ClusterNode] = ()  # of the cluster no more, with connections that are still open
+    # Nodes that have left the cluster, with connections that are still open.
+    _removed: Sequence[ClusterNode] = ()
 
     async def initialize(self, *args: Any, **kwargs: Any) -> RedisCluster:
-        """Find the nodes, if none are known, or one has failed since and they were not just found."""
+        """
+        Find the nodes if none are known, or if one has failed since the last search and that search is not recent.
+        """
         if self._initialize:
             if self.get_default_node() and time.monotonic() - self._found_at < _REFRESH:
                 self._initialize = False
@@ -142,10 +146,11 @@ class _Cluster(RedisCluster):
                 before = [*self._removed, *self._nodes()]
                 try:
                     await super().initialize(*args, **kwargs)
-                except IndexError:  # so redis-py says that there is no master
+                except IndexError:  # redis-py raises this if there is no master
                     raise SlotNotCoveredError("No node of the cluster serves any slot.") from None
                 finally:
-                    # redis-py closes the connections of such a node some time later, if the loop still runs then.
+                    # redis-py closes the connections of such a node some time later, if the loop is still running
+                    # then.
                     now = [id(node) for node in self._nodes()]
                     self._removed = [node for node in before if id(node) not in now and _is_connected(node)]
                 self._found_at = time.monotonic()
@@ -156,7 +161,7 @@ class _Cluster(RedisCluster):
         return [*manager.startup_nodes.values(), *manager.nodes_cache.values()]
 
     async def close_removed(self) -> None:
-        """Close the connections to nodes that are not of the cluster any more."""
+        """Close the connections to nodes that have left the cluster."""
         for node in self._removed:
             await node.disconnect()
 
@@ -167,7 +172,8 @@ class _Cluster(RedisCluster):
         except (AttributeError, TypeError) as error:
             if "NoneType" not in str(error):
                 raise
-            # A connection that another coroutine has closed, after an error, has neither a reader nor a parser.
+            # If another coroutine has closed a connection after an error, the connection has neither a reader nor a
+            # parser.
             raise ConnectionError("The connection was closed while it was in use.") from error
 
 
@@ -176,7 +182,11 @@ def _is_connected(node: ClusterNode) -> bool:
 
 
 class _Commands(AsyncCommandsParser):
-    """What commands the servers know, by any node that answers: redis-py asks the first, and fails with it."""
+    """
+    Finds the commands that the servers know by asking any node that answers.
+
+    redis-py asks only the first node, and fails with it.
+    """
 
     def __init__(self, nodes: NodesManager) -> None:
         super().__init__()
@@ -197,23 +207,25 @@ class _Commands(AsyncCommandsParser):
 
 
 def cluster(urls: Sequence[str], options: Mapping[str, Any], closing: AsyncExitStack) -> Redis:
-    """A client for the cluster of which *urls* name nodes; what else the first says holds for all."""
+    """Return a client for the cluster whose nodes *urls* name; the other options of the first URL apply to all."""
     first, *others = urls
     nodes = [parse_url(url) for url in others]
     client: _Cluster = _Cluster.from_url(  # type: ignore[assignment]
         first,
         startup_nodes=[ClusterNode(node.get("host", "localhost"), node.get("port", 6379)) for node in nodes],
         retry=Retry(NoBackoff(), 0),
-        reinitialize_steps=0,  # else each fifth answer that a slot was moved closes connections that are in use
-        require_full_coverage=False,  # as the synchronous client: slots that nobody serves fail who needs them
+        # Otherwise each fifth reply that a slot was moved would close connections in use.
+        reinitialize_steps=0,
+        # As in the synchronous client: an unserved slot fails only the commands that need it.
+        require_full_coverage=False,
         **options,
     )
     client.commands_parser = _Commands(client.nodes_manager)
     for node in client.nodes_manager.startup_nodes.values():
         node.connection_class = guarded(node.connection_class)
-    # All nodes that are found later share these.
+    # All nodes that are found later share these options.
     client.connection_kwargs["connection_class"] = guarded(client.connection_kwargs["connection_class"])
-    # After an outage the client takes itself for closed, while the nodes may still be connected.
+    # After an outage the client considers itself closed, although the nodes may still be connected.
     for attr in ("startup_nodes", "nodes_cache"):
         closing.push_async_callback(client.nodes_manager.aclose, attr)
     closing.push_async_callback(client.close_removed)
@@ -223,9 +235,10 @@ def cluster(urls: Sequence[str], options: Mapping[str, Any], closing: AsyncExitS
 
 async def connect(client: Redis | RedisCluster) -> AbstractConnection:
     """
-    Return a new connection beside those of *client*, to any node of a cluster; whoever asked for it must close it.
+    Return a new connection with the settings of *client*, to any node of a cluster; the caller must close it.
 
-    Its reader must be patient: it has timeouts only while it connects, and no longer ones than _CONNECTING.
+    The connection has timeouts only while it connects, and none longer than _CONNECTING, so its reader must be able
+    to wait.
     """
     if not isinstance(client, RedisCluster):
         pool = client.connection_pool
@@ -247,16 +260,19 @@ async def _open(kind: type[AbstractConnection], options: Mapping[str, Any]) -> A
     limits = {"socket_timeout": timeout, "socket_connect_timeout": connecting}
     connection: Any = kind(**{**options, **limits, "retry": Retry(NoBackoff(), 0)})
     try:
-        await connection.connect()  # a server that hangs answers nothing of what is said first
+        await connection.connect()  # a server that hangs does not answer these first commands
         connection.socket_timeout = None
-    except BaseException:  # cancelled in the middle, it would stay open
+    except BaseException:  # if cancelled here, the connection would stay open
         await connection.disconnect(nowait=True)
         raise
     return cast(AbstractConnection, connection)
 
 
 def _counterpart(kind: type) -> Any:
-    """The asynchronous class for a pool, connection or parser of redis-py, or for what *kind* derives from."""
+    """
+    Return the asynchronous class that corresponds to a pool, connection or parser class of redis-py, or to a base of
+    *kind*.
+    """
     for base in kind.__mro__:
         package, _, module = base.__module__.rpartition(".")
         if package == "redis":
@@ -268,6 +284,6 @@ def _counterpart(kind: type) -> Any:
         if found := getattr(import_module(home), name, None):
             return found
     raise ImproperlyConfigured(
-        f"{kind.__module__}.{kind.__qualname__}, named in the OPTIONS of the CACHES alias, derives from no class "
-        "of redis-py that redis.asyncio has as well: the asynchronous client cannot use it."
+        f"{kind.__module__}.{kind.__qualname__}, named in the OPTIONS of the CACHES alias, derives from no "
+        "class of redis-py that redis.asyncio has too, so the asynchronous client cannot use it."
     )

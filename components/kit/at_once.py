@@ -1,11 +1,11 @@
 """
-One logic for a method and its asynchronous twin: a coroutine that is given the client to send with.
+One piece of logic for a method and its asynchronous twin: a coroutine that takes the client to use.
 
     def get(self, key):             return at_once(self._get(get_client(), key))
     async def aget(self, key):      return await self._get(get_async_client(), key)
     async def _get(self, client, key):  ... await answer(client.get(key)) ...
 
-With a synchronous client nothing in it is ever awaited, so it runs to its end at once, without a loop.
+With a synchronous client the coroutine never really waits, so it runs to its end at once, without a loop.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from typing import Any, TypeVar
 
 _T = TypeVar("_T")
 
-_MOST_STARTS = 100  # of what is cancelled itself again and again: by then nobody wants it to end well
+# A task that is itself cancelled this often is not started again: nobody wants it to finish any more.
+_MOST_STARTS = 100
 
 
 async def answer(sent: Any) -> Any:
-    """What the method of a client, synchronous or not, comes to."""
+    """Return the result of a call to a client, synchronous or asynchronous."""
     return await sent if isinstance(sent, Awaitable) else sent
 
 
 def at_once(coroutine: Coroutine[Any, Any, _T]) -> _T:
-    """The result of a coroutine that awaits nothing. Raises TypeError if it does."""
+    """Return the result of a coroutine that awaits nothing. Raises TypeError if it awaits something."""
     try:
         coroutine.send(None)
     except StopIteration as end:
@@ -33,14 +34,16 @@ def at_once(coroutine: Coroutine[Any, Any, _T]) -> _T:
         return result
     coroutine.close()
     raise TypeError(
-        "An asynchronous client was given to a synchronous method: use the one with the leading a."
+        "A synchronous method was called with an asynchronous client. Use the method with the leading a."
     )
 
 
 def cancellations() -> int:
     """
-    How often the running task was cancelled, for loops that wait: asyncio.wait_for() of Python 3.11, by which
-    redis-py sends over TCP, may end normally and hide that. 0 outside of a task.
+    Return how often the running task was cancelled; 0 outside of a task.
+
+    Loops that wait need this, because asyncio.wait_for() of Python 3.11, which redis-py uses to send over TCP, may
+    return normally and hide a cancellation.
     """
     try:
         task = asyncio.current_task()
@@ -53,8 +56,9 @@ async def to_its_end(start: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
     """
     Await what *start* returns, however often the caller is cancelled meanwhile, and return its result.
 
-    For what must be given back. If the caller was cancelled, CancelledError is raised when all is done. A loop that
-    ends cancels the tasks that it finds, and so this one's: then it is started anew, so it must bear repetition.
+    Use this to release something that must be released. If the caller was cancelled, CancelledError is raised when
+    the work is done. A loop that ends cancels all of its tasks, including the one started here; *start* is then
+    called again, so it must be safe to repeat.
     """
     has_been_cancelled = False
     for _ in range(_MOST_STARTS):
@@ -68,6 +72,6 @@ async def to_its_end(start: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
             break
     if has_been_cancelled:
         if not task.cancelled():
-            task.exception()  # it counts as seen
+            task.exception()  # marks the exception as retrieved
         raise asyncio.CancelledError
     return task.result()

@@ -1,10 +1,10 @@
 """
-Return the client behind the CACHES alias that COMPONENTS["CACHE"] names: the one door to Redis.
+Return the client for the CACHES alias in COMPONENTS["CACHE"]: the only way to Redis.
 
-django-redis makes the client, so one URL says it all: a server, a Sentinel service or, through the classes in
-components/cache.py, a cluster. Coroutines get theirs from the same settings (aclient.py). Nothing here repeats a
-write by itself: redis-py would, up to ten times, and a counter would count ten. Scripts are sent once more
-(scripts.py), being idempotent.
+django-redis makes the client, so one URL is enough: it names a server, a Sentinel service or, with the classes in
+components/cache.py, a cluster. Coroutines get a client made from the same settings (aclient.py). Nothing here repeats
+a write by itself: redis-py would repeat it up to ten times, and a counter would then count ten. Scripts are sent once
+more if a reply is lost (scripts.py), because they are idempotent.
 """
 
 from __future__ import annotations
@@ -31,20 +31,21 @@ from components.locations import mistakes
 
 _T = TypeVar("_T")
 
-_SOCKET_TIMEOUT = 5.0  # seconds: redis-py's default, where the alias sets none
-#: Seconds: Redis 6.2 rounds a blocking command's timeout down to milliseconds, also 0.001, and 0 is for ever.
+# Seconds: redis-py's default, used if the alias sets no timeout.
+_SOCKET_TIMEOUT = 5.0
+#: Seconds. Redis 6.2 rounds the timeout of a blocking command down to milliseconds, and 0 means for ever.
 SHORTEST_BLOCK = 0.01
-_LONGEST_BLOCK = 4.0  # seconds: a blocking command must return before the socket gives up on it
+_LONGEST_BLOCK = 4.0  # seconds; a blocking command must return before its socket times out
 
-#: A client, synchronous or not (see twins.py).
+#: A synchronous or asynchronous client (see twins.py).
 AnyRedis: TypeAlias = Redis | AsyncRedis
 
 
 def get_client() -> Redis:
     """
-    The Redis client of this project; replies are bytes. It is shared: do not close it.
+    Return the project's Redis client; replies are bytes. It is shared: do not close it.
 
-    Raises ImproperlyConfigured if the CACHES alias does not exist or is not django-redis'.
+    Raises ImproperlyConfigured if the CACHES alias does not exist or does not use django-redis.
     """
     alias = conf().cache
     try:
@@ -52,7 +53,7 @@ def get_client() -> Redis:
     except Exception as error:  # noqa: BLE001  (a cluster's errors have no class in common with others)
         raise translated(error)  # noqa: B904  (it has its cause)
     if not isinstance(client, RedisCluster):
-        # Of whatever class it is, it waits neither for servers that are silent nor for Sentinels that are.
+        # A pool of any class is guarded, so that it waits neither for silent servers nor for silent Sentinels.
         pool = client.connection_pool
         guard(pool)
         if (manager := getattr(pool, "sentinel_manager", None)) is not None:
@@ -62,11 +63,11 @@ def get_client() -> Redis:
 
 def get_async_client() -> AsyncRedis:
     """
-    The same for coroutines: the client of the running event loop, which closes it at its end.
+    Return the client of the running event loop, which closes it when the loop ends.
 
-    It opens no connection before its first command. A pool, connection or parser class of your own counts
-    as the class of redis-py that it derives from. Use scripts, not transactions: on a cluster redis-py runs
-    each command of a transaction in a thread with a loop of its own. Raises NoEventLoop outside of a loop.
+    It opens no connection before its first command. If you use your own pool, connection or parser class, the
+    asynchronous counterpart of its redis-py base class is used. Use scripts, not transactions: on a cluster redis-py
+    runs each command of a transaction in a thread with its own loop. Raises NoEventLoop outside of a loop.
     """
     alias = conf().cache
     return aclient.client_of_the_loop(settings.CACHES.get(alias), lambda end: _new_async_client(alias, end))
@@ -74,30 +75,33 @@ def get_async_client() -> AsyncRedis:
 
 def kept_by_the_loop(kind: type[_T], make: Callable[[AsyncExitStack], _T]) -> _T:
     """
-    The one *kind* that the running event loop keeps beside its client; made where it has none yet.
+    Return the object of class *kind* that the running event loop keeps beside its client; create it if there is none.
 
-    *make* is given the stack on which to leave what must be awaited at the end of the loop.
+    *make* gets a stack; what it leaves there is awaited at the end of the loop.
     """
     return aclient.kept_by_the_loop(kind, settings.CACHES.get(conf().cache), make)
 
 
 async def new_async_connection() -> AbstractConnection:
     """
-    A connection of its own to the Redis of the running loop's client, for who listens: it has no timeout of
-    reading or writing, and must be closed by who asked for it. Raises redis-py's errors.
+    Return a new connection to the Redis of the running loop's client, for listening.
+
+    It has no timeout for reading or writing, and the caller must close it. Raises redis-py's errors.
     """
     return await aclient.connect(get_async_client())
 
 
 def _new_async_client(alias: str, closing: AsyncExitStack) -> AsyncRedis:
     client = _django_redis(alias)
-    if make := getattr(client, "make_async_client", None):  # that of a cluster
+    if make := getattr(client, "make_async_client", None):  # a cluster's client has this method
         return cast(AsyncRedis, make(closing))
     return aclient.single(client._server[0], client.connection_factory, closing)
 
 
 def _django_redis(alias: str) -> Any:
-    """What django-redis keeps behind a cache. Raises RedisUnsuitable if its settings cannot work."""
+    """
+    Return the client that django-redis keeps behind a cache. Raises RedisUnsuitable if its settings cannot work.
+    """
     try:
         found = cast(Any, caches[alias]).client
     except AttributeError:
@@ -126,20 +130,20 @@ setting_changed.connect(_forget, dispatch_uid="components.kit.client")
 
 def server_of(client: Any, key: str) -> Hashable:
     """
-    Return what stands for the server that *client* asks about *key*: equal for what is sent to the same one.
+    Return an object that stands for the server that *client* asks about *key*; equal objects mean the same server.
 
-    That is its connection pool, and on a cluster the node of the key's slot besides. Nothing is sent for it.
+    It is the client's connection pool and, on a cluster, also the node that serves the key's slot. Nothing is sent.
     """
     if isinstance(client, RedisCluster):
         try:
             node: Any = client.get_node_from_key(key)  # type: ignore[no-untyped-call]
-        except RedisClusterException:  # it is not known now which node has it
+        except RedisClusterException:  # the client does not know now which node serves the slot
             node = None
         return id(client.nodes_manager), getattr(node, "name", None)
     return id(getattr(client, "connection_pool", client))
 
 
 def longest_block(client: Redis | AsyncRedis) -> float:
-    """How many seconds a blocking command may wait on *client* without its socket timing out."""
+    """Return how many seconds a blocking command may wait on *client* without a socket timeout."""
     timeout = client.get_connection_kwargs().get("socket_timeout", _SOCKET_TIMEOUT)
     return min(_LONGEST_BLOCK, max(0.1, timeout - 1)) if timeout else _LONGEST_BLOCK

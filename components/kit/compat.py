@@ -1,7 +1,7 @@
 """
-Django Tasks, wherever this Django has them: django.tasks from 6.0 on, the backport django_tasks on 5.2.
+Import Django Tasks: django.tasks from Django 6.0 on, the backport django_tasks on 5.2.
 
-Nothing else of the app asks which of the two it is.
+The rest of the app need not know which of the two it uses.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ else:
     from django_tasks.signals import task_enqueued, task_finished, task_started
     from django_tasks.utils import normalize_json
 
-    # Releases up to 0.12 spell it InvalidTaskError.
+    # Releases up to 0.12 call it InvalidTaskError.
     InvalidTask = (
         getattr(django_tasks.exceptions, "InvalidTask", None) or django_tasks.exceptions.InvalidTaskError
     )

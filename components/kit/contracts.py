@@ -1,5 +1,5 @@
 """
-Read the header of a Lua script, and make of it what Redis and Python need.
+Read the header of a Lua script, and derive from it what Redis and Python need.
 
     -- Mute a member until an instant, or lift the mute.
     -- KEYS    chat messages members calls
@@ -7,28 +7,28 @@ Read the header of a Lua script, and make of it what Redis and Python need.
     -- USES    time event member
     -- RETURNS "done", "nothing", "unknown" or "denied"
 
-The header is the only place where the order of keys and arguments is written. In the script they are locals of these
-names. Python passes the arguments by them, and takes the keys from an object that has attributes of these names; of a
-method, which makes keys by a part, the script gets what they begin with, and appends the part.
+Only the header gives the order of keys and arguments. In the script they are locals with these names. Python passes
+the arguments by name, and takes the keys from the attributes of an object. If such an attribute is a method that
+makes keys from a part, the script gets the common beginning of these keys, and appends the part.
 
-A name that ends in "..." is a table of all that follow, and where it has parts, a table of tables: tasks[1].body.
+A name that ends in "..." is a table of all further values, or, if it has parts, a table of tables: tasks[1].body.
 
     -- KEYS    names queues...(ready delayed wake)
     -- ARGV    sender queues...(name share) tasks...(id priority body)
 
-Python passes sequences, of objects that have attributes of these names where there are parts. Keys in parts come from
-an argument, too. Only the arguments can have several such tables.
+Python passes a sequence for each table; if the table has parts, the parts are attributes of the sequence's items.
+Keys in parts are taken from an argument, too. Only the arguments can have several such tables.
 
-USES names preludes: files such as _time.lua, in the folder of the script or in the kit's, whose functions come before
-the script, as far as it uses them. A prelude may have a USES line itself; each comes once.
+USES names preludes: files such as _time.lua, in the folder of the script or in the kit's folder. The functions that
+the script uses are put before it. A prelude may itself have a USES line; each prelude is included once.
 
-What is stored as words in one text is declared once, in a prelude:
+A record, which is stored as words in one text, is declared once, in a prelude:
 
     -- RECORD  member: role joined muted_until
 
-That gives the scripts read_member(text), a table with these fields, and write_member(table); and it gives Python
-record("chat", "member"). A field is text without blanks, and may be empty. Where text was written with fewer fields,
-the missing ones are empty, and fields that are not known are left out: so a field can be added at the end.
+Scripts then have read_member(text), which returns a table with these fields, and write_member(table). Python has
+record("chat", "member"). A field is text without blanks, and may be empty. In text that was written with fewer
+fields, the missing ones are empty, and unknown fields are left out, so a field can be added at the end.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 _LINE = re.compile(r"-- (KEYS|ARGV|USES|RETURNS|RECORD) +(.*)")
-_MORE = re.compile(r"--  +(\S.*)")  # the same goes on
-_ONE = re.compile(r"(\S+?)(?:(\.\.\.)(?:\(([^()]*)\))?)?(?: |$)")  # a name; of a table, its parts
-#: A local of a prelude, with the comment before it, up to the next.
+_MORE = re.compile(r"--  +(\S.*)")  # a further line of the same entry
+_ONE = re.compile(r"(\S+?)(?:(\.\.\.)(?:\(([^()]*)\))?)?(?: |$)")  # a name; for a table, also its parts
+#: A local of a prelude, from the comment before it to the next local.
 _DEFINITION = re.compile(
     r"(?:^--.*\n)*^local (?:function )?(\w+(?:, \w+)*)(?:.*\n?)(?:^(?!--|local ).*\n?)*", re.M
 )
 _NAME = re.compile(r"[a-z][a-z0-9_]*$")
-#: What Lua keeps for itself.
+#: Words that are reserved in Lua.
 _RESERVED = {
     "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in", "local", "nil", "not",
     "or", "repeat", "return", "then", "true", "until", "while",
@@ -59,17 +59,17 @@ _RESERVED = {
 
 @dataclass(frozen=True)
 class Table:
-    """The name of what follows the others; with *parts*, so many that follow are one entry of it."""
+    """A table of all values after the single ones. With *parts*, each entry takes that many values."""
 
     name: str
     parts: tuple[str, ...] = ()
 
     def flat(self, entries: Sequence[Any]) -> Sequence[Any]:
-        """Return what is sent for *entries*."""
+        """Return the values to send for *entries*."""
         if not self.parts:
             return entries
         if entries and getattr(entries[0], "_fields", None) == self.parts:
-            return [*chain.from_iterable(entries)]  # named tuples of just these
+            return [*chain.from_iterable(entries)]  # named tuples with exactly these fields
         return [*chain.from_iterable(map(self._parts_of, entries))]
 
     @cached_property
@@ -80,7 +80,7 @@ class Table:
         return attrgetter(*self.parts)
 
     def lua(self, table: str, first: str, last: str) -> str:
-        """Return the Lua that makes it of the entries of *table* from *first* to *last*."""
+        """Return Lua that fills this table from the entries of *table* between *first* and *last*."""
         entry = ", ".join(f"{part} = {table}[at + {number}]" for number, part in enumerate(self.parts))
         made, size = (f"{{ {entry} }}", len(self.parts)) if self.parts else (f"{table}[at]", 1)
         return f"for at = {first}, {last}, {size} do {self.name}[#{self.name} + 1] = {made} end"
@@ -88,13 +88,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Names:
-    """The names of the keys, or of the arguments, in their order: of single ones, then of tables."""
+    """The names of the keys, or of the arguments, in their order: first single ones, then tables."""
 
     first: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
 
     def locals(self, table: str) -> Iterator[str]:
-        """Yield the Lua that gives these names to the entries of *table*."""
+        """Yield Lua that gives these names to the entries of *table*."""
         if self.first:
             entries = ", ".join(f"{table}[{number}]" for number in range(1, len(self.first) + 1))
             yield f"local {', '.join(self.first)} = {entries}"
@@ -102,7 +102,8 @@ class Names:
             yield f"local {self.tables[0].name} = {table}"
             return
         begin = str(len(self.first) + 1)
-        for each in self.tables[:-1]:  # which begin with how many entries they have
+        # Each table but the last is preceded by its number of entries.
+        for each in self.tables[:-1]:
             size, end = len(each.parts) or 1, f"{each.name}_end"
             yield f"local {each.name}, {end} = {{}}, {begin} + {size} * {table}[{begin}]"
             yield each.lua(table, f"{begin} + 1", end)
@@ -118,7 +119,7 @@ class Names:
 
 @dataclass(frozen=True)
 class Contract:
-    """A script: its names, and the source as Redis gets it."""
+    """A script's names, and its source as Redis gets it."""
 
     name: str
     keys: Names
@@ -127,9 +128,9 @@ class Contract:
 
     def keys_of(self, entity: object, given: dict[str, Any]) -> list[str]:
         """
-        Return the keys that *entity* has for this script, in its order.
+        Return the keys that *entity* has for this script, in the script's order.
 
-        Those in parts are taken out of the *given* arguments.
+        Keys in parts are taken from the *given* arguments.
         """
         found = [key("") if callable(key) else key for key in self._get_keys(entity)]
         for table in self.keys.tables:
@@ -139,7 +140,7 @@ class Contract:
         return found
 
     def args_of(self, given: dict[str, Any]) -> list[Any]:
-        """Return the arguments in the order of the script. Raises TypeError unless exactly its names are given."""
+        """Return the arguments in the order of the script. Raises TypeError unless the names match exactly."""
         names = self.args
         try:
             found = [*self._get_args(given)]
@@ -151,7 +152,7 @@ class Contract:
             found = None
         if found is None or len(given) != len(names.all):
             raise TypeError(
-                f"{self.name}.lua takes the arguments {', '.join(names.all)}, and got {', '.join(given)}."
+                f"{self.name}.lua takes the arguments {', '.join(names.all)}, but got {', '.join(given)}."
             )
         return found
 
@@ -165,7 +166,9 @@ class Contract:
 
 
 def _many(getter: Callable[..., Any], names: Sequence[str]) -> Callable[[Any], Sequence[Any]]:
-    """Return what gets the values of all these names, however many; attrgetter() of one gives no sequence."""
+    """
+    Return a function that gets the values of all these names; attrgetter() with one name would not return a sequence.
+    """
     if len(names) > 1:
         get: Callable[[Any], Sequence[Any]] = getter(*names)
         return get
@@ -182,14 +185,14 @@ def contract(name: str) -> Contract:
     if twice := [each for each in keys.all if each in args.all]:
         raise ValueError(f"{name}.lua: {twice[0]} is both a key and an argument.")
     if len(keys.tables) > 1:
-        raise ValueError(f"{name}.lua: only its arguments can have several tables.")
+        raise ValueError(f"{name}.lua: its keys have several tables; only the arguments can.")
     preludes = "\n".join(_preludes(service, header.get("USES", []), set()))
     parts = [*keys.locals("KEYS"), *args.locals("ARGV"), *_used(preludes, text)]
     return Contract(name, keys, args, "\n".join([*parts, text]))
 
 
 def read_header(name: str, text: str) -> dict[str, list[str]]:
-    """Return the words of each line of a header. Raises ValueError if a line comes twice."""
+    """Return the words of each line of a header. Raises ValueError if two lines have the same name."""
     found: dict[str, list[str]] = {}
     last: list[str] = []
     for line in text.splitlines():
@@ -223,7 +226,7 @@ def _names(name: str, words: Sequence[str]) -> Names:
 
 
 def _preludes(service: str, wanted: Sequence[str], seen: set[str]) -> Iterator[str]:
-    """Yield the sources of preludes, each once, what one needs before it."""
+    """Yield the sources of preludes, each once, and each after the preludes that it needs."""
     for each in wanted:
         if each not in seen:
             seen.add(each)
@@ -236,9 +239,9 @@ def _preludes(service: str, wanted: Sequence[str], seen: set[str]) -> Iterator[s
 
 def _used(preludes: str, script: str) -> list[str]:
     """
-    Return the definitions of *preludes* that the script uses, or that one of these uses.
+    Return the definitions of *preludes* that the script uses, directly or through others.
 
-    The others would cost each call: Lua makes a function anew whenever it comes to its definition.
+    Unused definitions would slow down each call, because Lua creates a function whenever it reaches its definition.
     """
     words, found = _words(script), list[str]()
     for match in reversed([*_DEFINITION.finditer(preludes)]):
@@ -262,32 +265,35 @@ def _prelude(service: str, name: str) -> str:
 
 @dataclass(frozen=True)
 class Record:
-    """What is stored as words in one text, a word for each field."""
+    """Fields that are stored as words in one text, one word for each field."""
 
     name: str
     fields: tuple[str, ...]
 
     def read(self, text: bytes | str) -> dict[str, str]:
-        """Return the fields by their names. Bytes that are no UTF-8 become replacement characters."""
+        """Return the fields by name. Bytes that are not UTF-8 become replacement characters."""
         words = (text if isinstance(text, str) else text.decode(errors="replace")).split(" ")
         if len(words) == len(self.fields):
             return dict(zip(self.fields, words))  # noqa: B905  (they are as many)
         return dict(zip_longest(self.fields, words[: len(self.fields)], fillvalue=""))
 
     def write(self, **fields: object) -> str:
-        """Return the text for these fields. Raises TypeError unless all are given, ValueError for a blank in one."""
+        """
+        Return the text for these fields. Raises TypeError unless all fields are given, and ValueError if one has a
+        blank.
+        """
         if fields.keys() != {*self.fields}:
             raise TypeError(
-                f"A {self.name} has the fields {', '.join(self.fields)}, and not {', '.join(fields)}."
+                f"A {self.name} has the fields {', '.join(self.fields)}, but got {', '.join(fields)}."
             )
         words = [str(fields[name]) for name in self.fields]
         for word in words:
             if " " in word:
-                raise ValueError(f"A field of a {self.name} is {word!r}; it must have no blanks.")
+                raise ValueError(f"A field of a {self.name} is {word!r}; it must not contain blanks.")
         return " ".join(words)
 
     def lua(self) -> Iterator[str]:
-        """Yield the Lua functions that read and write it."""
+        """Yield the Lua functions that read and write this record."""
         names, pattern = ", ".join(self.fields), " ?".join(["([^ ]*)"] * len(self.fields))
         table = ", ".join(f"{field} = {field}" for field in self.fields)
         words = ", ".join(f'record.{field} or ""' for field in self.fields)
@@ -298,7 +304,7 @@ class Record:
 
 @cache
 def record(service: str, name: str) -> Record:
-    """Return the record that the prelude _<name>.lua of a service declares. Raises ValueError if there is none."""
+    """Return the record that the prelude _<name>.lua of a service declares. Raises ValueError if it declares none."""
     return _record(name, read_header(f"_{name}", _prelude(service, name)))
 
 

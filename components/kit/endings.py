@@ -1,10 +1,10 @@
 """
-What is done before this process ends or becomes a new one, as far as Python is asked.
+Run functions before this process ends or replaces itself.
 
-That is at a normal end, at the end of a child of multiprocessing, and on SIGTERM. Some servers let that signal kill
-them when they have wound up, and no atexit comes then: so where another handler stands, it is called after ours, and
-the acts are done again and again until the process is gone. A process that replaces itself with exec, or leaves with
-_exit, calls do_all() itself. SIGKILL asks nobody.
+The functions run at a normal end, at the end of a child of multiprocessing, and on SIGTERM. Some servers let that
+signal kill them after their shutdown, and atexit functions are not called then. So if another handler for SIGTERM
+exists, it is called after this one, and the functions run again and again until the process ends. A process that
+replaces itself with exec, or leaves with _exit, calls do_all() itself. Nothing runs after SIGKILL.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 
 Act = Callable[[], object]
 
-_PATIENCE = 2.0  # seconds that a process lives on after SIGTERM for what is to be done
-_PAUSE = 0.05  # seconds from one time to the next, when a server winds up
+_PATIENCE = 2.0  # how many seconds a process continues after SIGTERM to run the functions
+_PAUSE = 0.05  # seconds between two runs while a server shuts down
 
 _acts: list[Act] = []
 _before: Any = None
@@ -34,35 +34,35 @@ _before: Any = None
 
 def at_end(act: Act) -> None:
     """
-    Do *act* before this process ends. It must bear repetition. A forked child has to ask again.
+    Call *act* before this process ends. It must be safe to repeat. A forked child has to register its own functions.
 
-    SIGTERM is only heeded if the main thread asks.
+    SIGTERM is handled only if the main thread calls this.
     """
     if act not in _acts:
         _acts.append(act)
     atexit.unregister(act)
     atexit.register(act)
     if util := sys.modules.get("multiprocessing.util"):
-        util.Finalize(None, act, exitpriority=0)  # its children end without atexit
+        util.Finalize(None, act, exitpriority=0)  # children of multiprocessing end without atexit
     _heed_sigterm()
 
 
 def _heed_sigterm() -> None:
     global _before
     handler = signal.getsignal(signal.SIGTERM)
-    # None: that of a server written in C, which Python could not call.
+    # None stands for a handler of a server written in C, which Python could not call.
     if handler in (_on_sigterm, signal.SIG_IGN, None):
         return
-    with suppress(ValueError):  # not in the main thread
+    with suppress(ValueError):  # raised outside of the main thread
         signal.signal(signal.SIGTERM, _on_sigterm)
         _before = handler
 
 
 def _on_sigterm(number: int, frame: FrameType | None) -> None:
-    """Do all acts in another thread, since this one may have been interrupted while it held a lock."""
+    """Run all functions in another thread, since this thread may have been interrupted while it held a lock."""
     is_last = not callable(_before)
     thread = threading.Thread(target=do_all if is_last else _do_all_until_the_end, daemon=True)
-    with suppress(RuntimeError):  # the interpreter ends already
+    with suppress(RuntimeError):  # raised if the interpreter is already ending
         thread.start()
     if not is_last:
         _before(number, frame)
@@ -74,7 +74,7 @@ def _on_sigterm(number: int, frame: FrameType | None) -> None:
 
 
 def do_all() -> None:
-    """Do now what this process was asked to do before it ends. What an act raises is logged."""
+    """Run the registered functions now. An exception in one is logged."""
     for act in list(_acts):
         try:
             act()

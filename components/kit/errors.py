@@ -1,4 +1,4 @@
-"""Say in plain words, and as RedisUnavailable or RedisUnsuitable, what redis-py raises."""
+"""Turn the errors of redis-py into RedisUnavailable or RedisUnsuitable, with a message in plain words."""
 
 from __future__ import annotations
 
@@ -27,53 +27,54 @@ from redis.exceptions import (
 from components.conf import conf
 from components.exceptions import ComponentsError, RedisRefused, RedisUnavailable, RedisUnsuitable
 
-#: The command may or may not have been carried out: its reply did not arrive.
+#: It is unknown whether the command was carried out, because its reply did not arrive.
 REPLY_LOST = (ConnectionError, TimeoutError)
 
-#: All that may be raised because of Redis: the errors of a cluster client have no class in common with others.
+#: All errors that Redis may cause. Those of a cluster client share no base class with the others.
 REDIS_FAILED = (ComponentsError, RedisError, RedisClusterException)
 
-#: Answers of a server that is there and cannot take a command now. redis-py has classes for some, which
-#: leave the word out; errors inside scripts, and all others, have it somewhere in their text.
+#: Error replies of a server that is running but cannot take a command now. redis-py has classes for some of them, and
+#: removes the word from the message; errors inside scripts, and all others, have the word somewhere in their text.
 _NOT_NOW_CLASSES = (ClusterError, OutOfMemoryError, ReadOnlyError, TryAgainError)
 _NOT_NOW = re.compile(r"\b(OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|NOREPLICAS|BUSY|UNBLOCKED)\b")
 
-#: What a server older than 6.2 says, to a client or inside a script, and one that has no such database.
+#: Error replies, to a client or inside a script, of a server older than 6.2, and of one without the requested
+#: database.
 _UNKNOWN_COMMAND = re.compile(r"unknown command|Unknown Redis command", re.IGNORECASE)
 _WRONG_DATABASE = re.compile(
     r"(DB index is out of range|invalid DB index|SELECT is not allowed in cluster mode)", re.I
 )
 
-#: What a server says inside a script to a user who may not do all that it does; outside there is a class for it.
+#: Error replies inside a script to a user who lacks a permission. Outside of scripts redis-py has a class for them.
 _NO_PERMISSION = re.compile(r"user executing the script|ACL failure in script")
 
 _LOGIN = (AuthenticationError, AuthorizationError)
 
-#: What a server says that is there and cannot take a command now, in our words: by redis-py's class, or by the word
-#: that the server begins with.
+#: Descriptions of why a running server cannot take a command now: by redis-py's class, or by the word that the
+#: server's reply begins with.
 _REFUSALS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
     (
         (ReadOnlyError,),
         "READONLY",
-        "it is a read-only replica, and the CACHES alias has to lead to its master",
+        "it is a read-only replica, and the CACHES alias must name its master",
     ),
-    ((OutOfMemoryError,), "OOM", "it is full, until data have gone or its maxmemory is raised"),
+    ((OutOfMemoryError,), "OOM", "its memory is full; delete data or raise its maxmemory"),
     ((BusyLoadingError,), "LOADING", "it was started a moment ago and is loading its data"),
-    ((), "MISCONF", "it could not save its data to disk, and takes no writes until it can"),
+    ((), "MISCONF", "it could not save its data to disk, and refuses writes until it can"),
     ((), "NOREPLICAS", "too few of its replicas are connected"),
     ((MasterDownError,), "MASTERDOWN", "it is a replica that has lost its master"),
     ((), "BUSY", "it is busy running a script"),
 )
 
-#: What redis-py finds out by itself about a cluster that is not whole now. It has a class for neither.
+#: Errors of redis-py, which has no class for them, when it finds that a cluster is incomplete.
 _NOT_WHOLE = re.compile(r"slots are not covered|could not agree on a valid slots cache")
 
 
 class redis_errors:  # noqa: N801  (used as a function is)
     """
-    Turn redis-py's ways to say "not now", awaited or not, into RedisUnavailable; other errors pass.
+    Turn redis-py's errors that mean "not now", raised in a with block, into RedisUnavailable; other errors pass.
 
-    A class, since a generator costs a microsecond each time, and a call of Redis passes two.
+    It is a class because a generator would cost a microsecond each time, and each call of Redis enters two of these.
     """
 
     def __enter__(self) -> None: ...
@@ -87,7 +88,7 @@ class redis_errors:  # noqa: N801  (used as a function is)
 
 
 def translated(error: Exception) -> Exception:
-    """RedisUnavailable for what redis_errors turns into that, with *error* as its cause; else *error* itself."""
+    """Return the RedisUnavailable that redis_errors raises for *error*, or *error* itself if it would pass."""
     try:
         with redis_errors():
             raise error
@@ -96,11 +97,12 @@ def translated(error: Exception) -> Exception:
 
 
 def _reason(error: BaseException) -> str | None:
-    """Why Redis is unavailable; None if *error* says something else."""
+    """Return why Redis is unavailable; None if *error* means something else."""
     if isinstance(error, MaxConnectionsError):
         return (
-            "All connections of this process to Redis are in use: give max_connections in the "
-            "CONNECTION_POOL_KWARGS of the CACHES alias, or let fewer threads or coroutines use it at once."
+            "All connections of this process to Redis are in use. Raise max_connections in the "
+            "CONNECTION_POOL_KWARGS of the CACHES alias, or let fewer threads or coroutines use Redis at "
+            "once."
         )
     if said := _refusal(error):
         return said
@@ -112,31 +114,32 @@ def _reason(error: BaseException) -> str | None:
 
 
 def _wrong(error: BaseException) -> str | None:
-    """Return the sentence for an *error* that the server's version or the settings cause; None for any other."""
+    """Return a message for an *error* that the server's version or the settings cause; None for any other."""
     if isinstance(error, InvalidResponse):
         return (
-            f"What answers at the LOCATION of CACHES[{conf().cache!r}] does not speak as Redis does: {error}"
+            f"The server at the LOCATION of CACHES[{conf().cache!r}] does not speak the Redis protocol: "
+            f"{error}"
         )
     if isinstance(error, RedisClusterException):
         reason = error.__cause__
         error = (reason.__context__ if isinstance(reason, RedisClusterException) else reason) or error
     if isinstance(error, ConnectionError) and isinstance(error.__cause__, ResponseError):
-        # So the asynchronous client wraps what a server on a unix socket says at once.
+        # The asynchronous client wraps the error of a server on a Unix socket like this.
         error = error.__cause__
     if not isinstance(error, ResponseError):
         return None
-    text = str(error).partition(", with args")[0]  # which may be a password
+    text = str(error).partition(", with args")[0]  # the arguments may include a password
     where = f"CACHES[{conf().cache!r}]"
     if _UNKNOWN_COMMAND.search(text):
         return (
-            f"The Redis of {where} does not know a command that this app needs, as before Redis 6.2, or lets nobody "
-            f"use it: {text.rstrip('.')}. Install Redis 6.2 or newer, or Valkey."
+            f"The Redis of {where} does not know or does not allow a command that this app needs: "
+            f"{text.rstrip('.')}. Install Redis 6.2 or newer, or Valkey, and do not disable commands."
         )
     if isinstance(error, NoPermissionError) or _NO_PERMISSION.search(text):
         return (
-            f"The user whom {where} names may not use a command, key or channel that this app needs: "
-            f"{text.rstrip('.')}. Grant the user all commands, and the keys and channels that "
-            "begin with COMPONENTS['PREFIX'], which is 'components' unless it is set."
+            f"The user that {where} names may not use a command, key or channel that this app needs: "
+            f"{text.rstrip('.')}. Grant the user all commands, and the keys and channels that begin with "
+            "COMPONENTS['PREFIX'] (default: 'components')."
         )
     if _WRONG_DATABASE.search(text):
         return (
@@ -147,7 +150,7 @@ def _wrong(error: BaseException) -> str | None:
 
 
 def _refusal(error: BaseException | None) -> str | None:
-    """Return what a server that is there has said by *error*, in our words; None if it is not among those."""
+    """Return a description of *error* if it is a refusal by a running server; else None."""
     if isinstance(error, RedisClusterException) and isinstance(error.__cause__, _LOGIN):
         error = error.__cause__
     if isinstance(error, _LOGIN):
@@ -166,12 +169,11 @@ def _is_not_now(error: BaseException | None) -> bool:
 
 
 def _is_outage(error: RedisClusterException) -> bool:
-    """Whether the cluster is at fault, and not the caller, whose keys may lie in several slots."""
+    """Return True if the cluster is at fault, and not the caller, whose keys may lie in several slots."""
     if isinstance(error, SlotNotCoveredError) or _NOT_WHOLE.search(str(error)):
         return True
-    reason = error.__cause__  # why the last node asked could not tell of the others
-    if isinstance(
-        reason, RedisClusterException
-    ):  # "cluster mode is not enabled": so it calls any error reply
+    reason = error.__cause__  # why the last node could not list the others
+    # redis-py raises a RedisClusterException, "cluster mode is not enabled", for any error reply of a node.
+    if isinstance(reason, RedisClusterException):
         reason = reason.__context__
     return isinstance(reason, REPLY_LOST) or _is_not_now(reason)

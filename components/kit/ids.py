@@ -1,7 +1,7 @@
 """
-Ids that nobody has to hand out: of what is stored, and of single calls.
+Ids that need no central authority, for stored things and for single calls.
 
-What is stored has a UUID of version 7 (RFC 9562): such ids sort by creation, those of one process exactly.
+Stored things have UUIDs of version 7 (RFC 9562). These sort by creation time, and exactly so within one process.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ _last = 0
 
 
 def uuid7() -> str:
-    """Return 32 hexadecimal digits, greater than any that this process made before."""
+    """Return 32 hexadecimal digits that are greater than all that this process has made before."""
     global _last
     with _guard:
-        # 48 bits of milliseconds and 12 of a fraction; counted up where the clock stands still or turns back.
+        # 48 bits are milliseconds and 12 bits a fraction. The number is counted up if the clock stands still or goes
+        # back.
         _last = max(_last + 1, (time.time_ns() << 12) // 1_000_000)
         ticks = _last
     random = int.from_bytes(urandom(8)) >> 2
@@ -26,5 +27,5 @@ def uuid7() -> str:
 
 
 def new_call() -> str:
-    """Return a name for one call, by which a script recognises it if it comes twice."""
+    """Return a name for one call, by which a script recognises a repetition of it."""
     return urandom(8).hex()

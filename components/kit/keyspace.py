@@ -1,8 +1,9 @@
 """
-How a key is spelled: <prefix>:<pattern>:{<name>}:<part>.
+How keys are spelled: <prefix>:<pattern>:{<name>}:<part>.
 
-The braces are a cluster's hash tag: all keys of one entity lie in one slot. Where entities have names without end,
-and must lie in one slot with an index that lists them, the tag is a bucket: each name falls into one of a few.
+The braces are a cluster's hash tag: all keys of one entity lie in one slot. If a pattern has very many entities,
+which must lie in one slot with an index that lists them, the tag is a bucket: each name belongs to one of a few
+buckets.
 """
 
 from __future__ import annotations
@@ -13,31 +14,31 @@ from zlib import crc32
 
 from components.conf import conf
 
-#: So few that a page can ask each, and enough to spread over the nodes of a cluster.
+#: This number is small enough for a page to ask each bucket, and large enough to spread over the nodes of a cluster.
 BUCKETS = tuple(f"{number:02d}" for number in range(32))
 
 
 def stem(pattern: str, name: str) -> str:
-    """Return what all keys of one entity begin with; the braces make it their hash tag. Raises ValueError."""
+    """
+    Return the beginning that all keys of one entity share; the braces make it their hash tag. Raises ValueError.
+    """
     return _stem(conf().prefix, pattern, name)
 
 
 def ours() -> re.Pattern[bytes]:
-    """What matches the beginning of every key of this app, and of no key that Django's cache makes."""
+    """Return a pattern that matches all keys of this app, and none that Django's cache makes."""
     return re.compile(rb"%b:[a-z][^:{}]*:\{" % re.escape(conf().prefix.encode()))
 
 
 @lru_cache(maxsize=1_024)
 def _stem(prefix: str, pattern: str, name: str) -> str:
-    """What all keys of one entity begin with."""
+    """Return the beginning that all keys of one entity share."""
     if not name:
-        raise ValueError(
-            f"A name of {pattern} is empty; without a name its keys would lie in no common slot."
-        )
+        raise ValueError(f"A name in {pattern} is empty. Give it a name, so that its keys lie in one slot.")
     tag = name.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
     return f"{prefix}:{pattern}:{{{tag}}}:"
 
 
 def bucket(name: str) -> str:
-    """The bucket of *name*, for ever the same."""
+    """Return the bucket of *name*, which never changes."""
     return BUCKETS[crc32(name.encode("utf-8", "surrogatepass")) % len(BUCKETS)]

@@ -1,15 +1,15 @@
 """
-Leases: what is held for a time is renewed when a third of it has passed, and its holder learns when it is lost.
+Leases: renew what is held for a limited time, and tell the holder when it is lost.
 
-One thread of the process keeps the time for all leases, and others talk to Redis, one for each server: so a server
-that does not answer delays neither the news of a loss nor the renewals at other servers. These threads end when there
-was nothing to renew for a while. On an event loop its own timers keep the time, and each renewal is a task. Leases
-are referred to weakly: what the program has forgotten is not renewed. A forked child renews none of its parent's.
+A lease is renewed when a third of its time has passed. One thread of the process watches the clock for all leases,
+and one thread for each server talks to Redis. So a server that does not answer delays neither the notice of a loss
+nor the renewals at other servers. These threads end after a while without renewals. An event loop uses its own
+timers, and a task for each renewal. Leases are held by weak references: a lease that the program no longer uses is
+not renewed. A forked child does not renew its parent's leases.
 
-A token in Redis identifies the holder of something under a lease, or a waiter. It reads
-host/process/thread/owner/random, each part percent-quoted; a coroutine gives the name of its task in place of the
-thread's. So nothing else has to be stored about a holder. A token of another form, such as redis-py's or the caller's
-own, tells nothing about its holder.
+A token in Redis identifies the holder of a lease, or a waiter. Its form is host/process/thread/owner/random, each
+part percent-quoted; for a coroutine, the name of its task replaces the thread's. Nothing else is stored about a
+holder. A token of another form, such as redis-py's or the caller's own, says nothing about its holder.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from components.kit.errors import redis_errors
 
 logger = logging.getLogger(__name__)
 
-_WORDS = 5  # of a token
-_PART = 3  # a lease is renewed when a third of it has passed
-_LONGEST_RETRY = 1.0  # seconds, after a renewal that was not answered; less for short leases
-_IDLE = 30.0  # seconds after which a thread that had nothing to renew ends
+_WORDS = 5  # parts of a token
+_PART = 3  # a lease is renewed after one third of its time
+_LONGEST_RETRY = 1.0  # seconds, after a renewal without an answer; less for short leases
+_IDLE = 30.0  # a thread ends after this many seconds without a renewal
 
 
 def clock() -> float:
-    """Return seconds of a clock that goes on while the machine sleeps, as it does for the server."""
+    """Return seconds by a clock that, like the server's, goes on while the machine sleeps."""
     return time.clock_gettime(_CLOCK) if _CLOCK is not None else time.monotonic()
 
 
@@ -51,33 +51,38 @@ _CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 def server_clock(client: Redis) -> int:
-    """Return the microsecond since 1970 by the server's clock, which ends leases. Raises RedisUnavailable."""
+    """
+    Return the microsecond since 1970 by the server's clock, which decides when leases end. Raises RedisUnavailable.
+    """
     with redis_errors():
         seconds, microseconds = client.time()
     return int(seconds) * 1_000_000 + int(microseconds)
 
 
 class Lease(Protocol):
-    """Something held for a time."""
+    """Something that is held for a limited time."""
 
-    #: Seconds.
+    #: The time that the lease lasts, in seconds.
     lease: float
-    #: Until then, by clock(), it is surely held: counted from before the last request that prolonged it.
+    #: The instant, by clock(), until which it is certainly held, counted from before the last request that extended
+    #: it.
     valid_until: float
 
     @property
     def server(self) -> Hashable:
-        """What stands for the server that it is renewed at: leases at the same server are renewed in turn."""
+        """The server that renews it; leases at the same server are renewed one after the other."""
 
     def renew(self) -> bool:
-        """Begin it anew, and return False if it is lost. After any exception it is tried again until valid_until."""
+        """
+        Extend the lease, and return False if it is lost. After an exception, it is called again until valid_until.
+        """
 
     def lose(self) -> None:
-        """Note that it is lost. Called once, in a thread of this module."""
+        """Note that the lease is lost. Called once, in a thread of this module."""
 
 
 class AsyncLease(Protocol):
-    """The same for the running event loop, in which lose() is called."""
+    """The same for the running event loop, which calls lose()."""
 
     lease: float
     valid_until: float
@@ -87,21 +92,22 @@ class AsyncLease(Protocol):
     def lose(self) -> None: ...
 
 
-_WATCHED = object()  # in the place of a server: not renewed
+_WATCHED = object()  # stands for a server: the lease is not renewed
 _MISSING = object()
 
 
 class _Scheduler:
-    """The threads of a process: one that keeps the time, and one for each server that asks Redis."""
+    """The threads of a process: one that watches the clock, and one for each server that talks to Redis."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._plan: list[
-            tuple[float, int, ref[Lease], bool]
-        ] = []  # due, number, lease, whether to renew it then
-        self._kept: WeakKeyDictionary[Lease, Hashable] = WeakKeyDictionary()  # by which server, or _WATCHED
+        # Each entry: when it is due, a number, the lease, and whether to renew it then.
+        self._plan: list[tuple[float, int, ref[Lease], bool]] = []
+        # The server of each lease, or _WATCHED.
+        self._kept: WeakKeyDictionary[Lease, Hashable] = WeakKeyDictionary()
         self._numbers = count()
-        self._asked: dict[Hashable, SimpleQueue[ref[Lease]]] = {}  # by server: what its thread is to renew
+        # For each server, the leases that its thread has to renew.
+        self._asked: dict[Hashable, SimpleQueue[ref[Lease]]] = {}
         threading.Thread(target=self._keep_time, name="renewals", daemon=True).start()
 
     def keep(self, lease: Lease, *, renews: bool) -> None:
@@ -111,7 +117,7 @@ class _Scheduler:
             self._add(lease, clock() + lease.lease / _PART if renews else lease.valid_until, renews)
 
     def drop(self, lease: Lease) -> bool:
-        """Return whether it was kept until now."""
+        """Return True if the lease was kept until now."""
         with self._changed:
             return self._kept.pop(lease, _MISSING) is not _MISSING
 
@@ -131,7 +137,7 @@ class _Scheduler:
             del lost
 
     def _look(self, held: ref[Lease], renews: bool) -> Lease | None:
-        """Return the lease if its time is over; else have it renewed, and plan when to look again."""
+        """Return the lease if its time is over; otherwise have it renewed, and plan the next check."""
         lease = held()
         if lease is None or lease not in self._kept:
             return None
@@ -145,7 +151,7 @@ class _Scheduler:
         return None
 
     def _ask(self, server: Hashable, held: ref[Lease]) -> bool:
-        """Have the thread of *server* renew it. Return False if no thread could be started."""
+        """Have the thread of *server* renew the lease. Return False if no thread could be started."""
         asked = self._asked.get(server)
         if asked is None:
             asked = SimpleQueue()
@@ -154,7 +160,7 @@ class _Scheduler:
                     target=self._renew_all, args=(server, asked), name="renewals", daemon=True
                 ).start()
             except RuntimeError as error:
-                logger.warning("A lease was not renewed, and is tried again: %s", error)
+                logger.warning("A lease was not renewed. Trying again: %s", error)
                 return False
             self._asked[server] = asked
         asked.put(held)
@@ -166,7 +172,7 @@ class _Scheduler:
                 lease = asked.get(timeout=_IDLE)()
             except Empty:
                 with self._changed:
-                    if asked.empty():  # nobody has asked meanwhile
+                    if asked.empty():  # no further request has arrived
                         del self._asked[server]
                         return
                 continue
@@ -178,7 +184,7 @@ class _Scheduler:
         try:
             is_held = lease.renew()
         except Exception as error:  # noqa: BLE001  (whatever one lease raises, the others need their renewals)
-            logger.warning("A lease was not renewed, and is tried again: %s", error)
+            logger.warning("A lease was not renewed. Trying again: %s", error)
             due = clock() + min(_LONGEST_RETRY, lease.lease / 10)
         else:
             if not is_held:
@@ -195,7 +201,7 @@ class _Scheduler:
 
 
 class _Starter:
-    """What starts the threads when they are first needed, anew in each process."""
+    """Starts the threads when they are first needed, and again in each forked process."""
 
     def __init__(self) -> None:
         self.reset()
@@ -216,7 +222,7 @@ os.register_at_fork(after_in_child=_starter.reset)
 
 
 def keep(lease: Lease) -> None:
-    """Renew *lease* until drop() is called, it is lost, or nobody else refers to it."""
+    """Renew *lease* until drop() is called, it is lost, or the program no longer uses it."""
     _starter.get().keep(lease, renews=True)
 
 
@@ -226,13 +232,13 @@ def watch(lease: Lease) -> None:
 
 
 def drop(lease: Lease) -> None:
-    """Stop renewing or watching *lease*. A renewal that is under way does not call lose() any more."""
+    """Stop renewing or watching *lease*. A renewal that is under way will not call lose() any more."""
     if scheduler := _starter.present:
         scheduler.drop(lease)
 
 
 class _Timer:
-    """What an event loop does for one lease."""
+    """The timers and tasks of an event loop for one lease."""
 
     def __init__(self, lease: AsyncLease) -> None:
         self._lease = ref(lease)
@@ -242,7 +248,7 @@ class _Timer:
         self._task: asyncio.Task[None] | None = None
 
     def _at(self, instant: float) -> float:
-        """Return an instant of clock() by the clock of the loop."""
+        """Convert an instant of clock() to the clock of the loop."""
         return self._loop.time() + instant - clock()
 
     def renew_in(self, seconds: float) -> None:
@@ -272,18 +278,18 @@ class _Timer:
         try:
             is_held = await lease.arenew()
         except asyncio.CancelledError:
-            # All tasks of the loop were cancelled, and the lease is still held.
+            # All tasks of the loop were cancelled, but the lease is still held.
             if _timers.get(lease) is self:
                 self.renew_in(min(_LONGEST_RETRY, lease.lease / 10))
             raise
         except Exception as error:  # noqa: BLE001  (a cluster's errors have no class in common with others)
-            logger.warning("A lease was not renewed, and is tried again: %s", error)
+            logger.warning("A lease was not renewed. Trying again: %s", error)
             self.renew_in(min(_LONGEST_RETRY, lease.lease / 10))
             return
         if is_held:
             self.renew_in(lease.lease / _PART)
         else:
-            self._task = None  # so that it is not cancelled by itself
+            self._task = None  # keeps the task from cancelling itself
             self._lose(lease)
 
     def _lose(self, lease: AsyncLease) -> None:
@@ -296,25 +302,25 @@ _timers: WeakKeyDictionary[AsyncLease, _Timer] = WeakKeyDictionary()
 
 
 def akeep(lease: AsyncLease) -> None:
-    """keep() on the running loop."""
+    """Do what keep() does, on the running loop."""
     timer = _timers[lease] = _Timer(lease)
     timer.renew_in(lease.lease / _PART)
 
 
 def awatch(lease: AsyncLease) -> None:
-    """watch() on the running loop."""
+    """Do what watch() does, on the running loop."""
     if lease not in _timers:
         _timers[lease] = _Timer(lease)
 
 
 def adrop(lease: AsyncLease) -> None:
-    """drop() on the running loop."""
+    """Do what drop() does, on the running loop."""
     if (timer := _timers.pop(lease, None)) is not None:
         timer.cancel()
 
 
 def new_token(owner: str | None = None, *, is_coroutine: bool = False) -> bytes:
-    """Return a token that nobody else has. *owner* is for people to read."""
+    """Return a new unique token. *owner* is for people to read."""
     task = asyncio.current_task() if is_coroutine else None
     where = task.get_name() if task else threading.current_thread().name
     return f"{_stem(os.getpid(), where, owner or '')}{os.urandom(8).hex()}".encode()
@@ -328,7 +334,7 @@ def _stem(process: int, where: str, owner: str) -> str:
 
 @dataclass(frozen=True)
 class Holder:
-    """A holder or waiter, as far as the token identifies it; "" and None for what is not known."""
+    """The parts of a token that describe a holder or waiter; "" and None stand for unknown parts."""
 
     host: str = ""
     process: int | None = None

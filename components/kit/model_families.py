@@ -1,8 +1,8 @@
 """
-Which models share rows: parents, children, proxies.
+Find the models that share rows: parents, children and proxies.
 
-Signals are heard of these and no others. A receiver of all models would keep Django from deleting rows of any of them
-in one query, since it deletes those one by one of which somebody wants to hear.
+Signals are connected for these models only. A receiver for all models would keep Django from deleting rows in one
+query, since Django deletes the rows of a model one by one if a receiver listens.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from django.db import models
 
 
 def descendants(model: type[models.Model]) -> Iterator[type[models.Model]]:
-    """*model* and all that derive from it, those of many parents once, without those that are abstract."""
+    """Return *model* and all models that derive from it, each once, without abstract ones."""
     return _descendants([model])
 
 
 def family(model: type[models.Model]) -> Iterator[type[models.Model]]:
-    """*model*, those that it derives from, and all that derive from any of these; without those that are abstract."""
+    """Return *model*, its bases, and all models that derive from any of these, without abstract ones."""
     return _descendants([each for each in model.__mro__ if _is_concrete(each)])
 
 

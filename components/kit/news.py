@@ -1,13 +1,14 @@
 """
-News: a hint to waiters that there is something to look at. Nothing is stored, so nothing depends on it but time.
+News: a hint to waiting coroutines that something has changed. Nothing is stored, and a lost hint costs only time.
 
-Scripts publish on the channel of what they change. A Listener waits for that on one connection, however many wait in
-an event loop.
+Scripts publish on the channel of the entity that they change. A Listener receives this on one connection for all
+coroutines of an event loop.
 
-Who waits registers an interest, which Redis confirms; then reads the state; then waits. A connection that was lost
-is made anew, and then all are told, since something may have been missed. A subscription outlives its last interest
-by some seconds, as whoever waited is mostly back at once. One task writes and another reads, and none of those who
-wait: cancelled while it sends, redis-py closes the connection.
+A waiter registers an interest, which Redis confirms; then it reads the state; then it waits. A lost connection is
+opened again, and then all waiters are woken, since they may have missed something. A subscription lasts some seconds
+longer than its last interest, because most waiters come back at once. One task writes to the connection and another
+reads. Waiters themselves never send, because redis-py closes the connection if a coroutine is cancelled while it
+sends.
 """
 
 from __future__ import annotations
@@ -29,33 +30,38 @@ from components.exceptions import RedisUnavailable
 from components.kit.client import kept_by_the_loop, new_async_connection
 from components.kit.errors import redis_errors
 
-LINGER = 5.0  # seconds that a subscription stays without an interest
-_TICK = 2.4  # seconds between two signs of life: a connection that is dead is given up after two of them
+LINGER = 5.0  # seconds that a subscription lasts without an interest
+# Seconds between two signs of life. A dead connection is given up after two of these periods.
+_TICK = 2.4
 _CONNECTING = 5.0  # seconds
-_BACKOFF = (0.05, 1.0)  # seconds between two tries to connect: the first, and the longest
-AT_ONCE = 16  # who look: far below the 100 connections of redis-py's pools, and enough to keep one loop busy
-_BURST = 64  # messages that are read before those that they woke get their turn
+# Seconds between two attempts to connect: the first pause, and the longest.
+_BACKOFF = (0.05, 1.0)
+# How many coroutines read at once: far below the 100 connections of redis-py's pools, but enough to keep a loop busy.
+AT_ONCE = 16
+# How many messages are read before the woken coroutines get their turn.
+_BURST = 64
 
 
 def channel(kind: Literal["chat", "inbox", "mailbox"], name: str) -> str:
     """
     Return the channel of a chat, of an inbox or of a mailbox.
 
-    A channel is no key: it belongs to no slot, and holds nothing.
+    A channel is not a key: it belongs to no slot, and stores nothing.
     """
     return f"{conf().prefix}:news:{kind}:{name}"
 
 
 class Turns(asyncio.Semaphore):
     """
-    Those of an event loop who look at once, since one piece of news can wake all who wait in it.
+    Limits how many coroutines of an event loop read at once, since one piece of news can wake all waiters.
 
-    So many connections are not to be had: a pool that has a limit refuses the rest. So who was woken looks in turn.
+    All of them would need more connections than a limited pool has, and the pool would refuse the rest. So woken
+    coroutines read in turn.
     """
 
     @classmethod
     def of_the_loop(cls) -> Turns:
-        """async with Turns.of_the_loop(): now look. Raises NoEventLoop."""
+        """Return the limit of the running loop: `async with Turns.of_the_loop():`, then read. Raises NoEventLoop."""
         return kept_by_the_loop(cls, lambda closing: cls(AT_ONCE))
 
 
@@ -64,16 +70,16 @@ class _Channel:
     interests: set[Interest] = field(default_factory=set)
     is_sent: bool = False
     is_confirmed: bool = False
-    #: Since when it has no interests, by the loop's clock.
+    #: When its last interest ended, by the loop's clock.
     idle_since: float = 0.0
 
 
 class Listener:
-    """All interests of an event loop in the news of one Redis."""
+    """All interests of an event loop in news from one Redis."""
 
     def __init__(self) -> None:
         self._channels: dict[str, _Channel] = {}
-        #: Interests that are not confirmed yet.
+        #: Interests that Redis has not confirmed yet.
         self._entering: set[Interest] = set()
         self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
@@ -81,7 +87,7 @@ class Listener:
 
     @classmethod
     def of_the_loop(cls) -> Listener:
-        """The one of the running event loop, for the CACHES alias as it is now. Raises NoEventLoop."""
+        """Return the listener of the running event loop, for the current CACHES alias. Raises NoEventLoop."""
 
         def make(closing: AsyncExitStack) -> Listener:
             listener = cls()
@@ -91,11 +97,11 @@ class Listener:
         return kept_by_the_loop(cls, make)
 
     def interest(self, channels: Iterable[str]) -> Interest:
-        """An Interest in *channels*, to be entered with `async with`."""
+        """Return an Interest in *channels*, to be entered with `async with`."""
         return Interest(self, channels)
 
     async def aclose(self) -> None:
-        """Let go of the connection. Who waits is not told."""
+        """Close the connection. Waiters are not notified."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -111,7 +117,8 @@ class Listener:
         self._entering.add(interest)
         self._changed.set()
         if self._task is None:
-            # Whoever comes first must not lend its context variables to what serves all.
+            # A fresh context, because the task serves all waiters and must not inherit the first one's context
+            # variables.
             context = contextvars.Context()
             self._task = asyncio.get_running_loop().create_task(self._run(), name="news", context=context)
 
@@ -124,7 +131,7 @@ class Listener:
                 found.idle_since = now
 
     async def _run(self) -> None:
-        """Be connected for as long as there are channels."""
+        """Stay connected as long as there are channels."""
         backoff = _BACKOFF[0]
         try:
             while self._channels:
@@ -140,7 +147,7 @@ class Listener:
             self._task = None
 
     async def _pause(self, seconds: float) -> None:
-        """Wait for *seconds*, or until somebody comes, who is to learn at once whether Redis is back."""
+        """Wait for *seconds*, or until a new waiter arrives, who should learn at once whether Redis is back."""
         self._changed.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -151,21 +158,25 @@ class Listener:
             return await new_async_connection()
 
     async def _serve(self, connection: AbstractConnection) -> None:
-        """Until nobody wants news any more; raises when the connection is lost."""
+        """Serve until there are no channels left. Raises an error when the connection is lost."""
         tasks = [asyncio.create_task(each(connection)) for each in (self._write, self._read)]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in tasks:
                 task.cancel()
-            await connection.disconnect(nowait=True)  # first: the end of the loop cancels what is waited for
+            # Disconnect first, because the end of the loop cancels what is awaited.
+            await connection.disconnect(nowait=True)
             await asyncio.gather(*tasks, return_exceptions=True)
         for task in tasks:
             if not task.cancelled():
                 task.result()
 
     def _lose(self, error: Exception) -> None:
-        """Nothing is subscribed any more. Who waits goes on waiting, who only comes is told."""
+        """
+        Note that nothing is subscribed any more. Waiters go on waiting; interests that are still registering fail
+        with *error*.
+        """
         for name, each in list(self._channels.items()):
             each.is_sent = each.is_confirmed = False
             if not each.interests:
@@ -175,7 +186,7 @@ class Listener:
         self._entering.clear()
 
     async def _write(self, connection: AbstractConnection) -> None:
-        """Subscribe, unsubscribe, and ask for signs of life; ends when there is no channel left."""
+        """Subscribe, unsubscribe and send signs of life, until no channel is left."""
         loop = asyncio.get_running_loop()
         for each in self._channels.values():
             each.is_sent = each.is_confirmed = False
@@ -203,7 +214,7 @@ class Listener:
                 await connection.send_command(command, *args, check_health=False)
 
     def _take_idle(self, until: float) -> list[str]:
-        """The channels that have had no interests since *until*; they are forgotten."""
+        """Remove and return the channels that have had no interests since *until*."""
         idle = [
             name
             for name, each in self._channels.items()
@@ -245,18 +256,18 @@ class Listener:
 
 class Interest:
     """
-    async with listener.interest(channels) as interest:  # now each subscription is confirmed: read the state
+    async with listener.interest(channels) as interest:  # each subscription is confirmed now: read the state
         changed = await interest.wait(20)
     """
 
     def __init__(self, listener: Listener, channels: Iterable[str]) -> None:
         self._listener = listener
         self._names = set(channels)
-        #: Those that Redis has not confirmed since they were asked for.
+        #: Channels that Redis has not confirmed since the last request.
         self._missing: set[str] = set()
         self._error: Exception | None = None
         self._news: set[str] = set()
-        #: Something has come: a confirmation of all, an error, or news.
+        #: Set when all channels are confirmed, an error occurs, or news arrives.
         self._woken = asyncio.Event()
 
     async def __aenter__(self) -> Self:
@@ -273,16 +284,19 @@ class Interest:
         self._listener._remove(self)
 
     async def add(self, channels: Iterable[str]) -> None:
-        """Be interested in *channels* too; returns when Redis has confirmed that. Raises RedisUnavailable."""
+        """
+        Add *channels* to the interest; return when Redis has confirmed the subscriptions. Raises RedisUnavailable.
+        """
         new = set(channels) - self._names
         self._names |= new
         await self._register(new)
 
     async def wait(self, timeout: float) -> set[str]:
         """
-        The channels that had news since the last call, as soon as there are any; none after *timeout* seconds.
+        Return the channels that had news since the last call, as soon as there are any; none after *timeout* seconds.
 
-        After an outage of Redis these are all of them, not always at once; while it lasts, nothing is raised.
+        After an outage of Redis these are all channels, though not always at once. During an outage nothing is
+        raised.
         """
         try:
             async with asyncio.timeout(timeout):
@@ -306,7 +320,7 @@ class Interest:
                     raise error
 
     def _confirm(self, name: str) -> bool:
-        """Whether this was the last that it waited for. Confirmed anew, after an outage, it is news."""
+        """Return True if this was the last channel to confirm. A confirmation after an outage counts as news."""
         if name not in self._missing:
             self._tell(name)
             return False
@@ -327,7 +341,7 @@ class Interest:
 
 
 async def _as_it_is(push: Any) -> Any:
-    """In place of redis-py's handler, which writes each message into the log."""
+    """Replace redis-py's handler, which logs each message."""
     return push
 
 

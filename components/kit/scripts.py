@@ -1,13 +1,13 @@
 """
 Script("queues/push"): the file services/queues/lua/push.lua, callable, and awaitable with acall.
 
-EVALSHA first; a server that does not know the script gets the source with EVAL, in the same order
-of round trips. A reply that was lost is asked for once more: that is safe because every script
-of this app is idempotent when it is repeated with the same arguments, and tests hold it to that.
+A script is run with EVALSHA; a server that does not know it then gets the source with EVAL. If a reply is lost, the
+call is sent once more. That is safe because every script of this app is idempotent if it is repeated with the same
+arguments, which tests check.
 
 idempotent() does the same for a plain command, and pipelined() for many in one round trip. many() and amany() send
-several calls of a script in one round trip to each node: redis-py's own pipelines of a cluster take no scripts.
-outcomes() and aoutcomes() are the same, but tell of each call what became of it.
+several calls of a script in one round trip to each node, because redis-py's own cluster pipelines do not accept
+scripts. outcomes() and aoutcomes() do the same, but return the result or the exception of each call.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from components.kit.errors import REPLY_LOST, translated
 _T = TypeVar("_T")
 
 ASYNCHRONOUS: tuple[type, ...] = (AsyncRedis, AsyncRedisCluster)
-#: Clients of several nodes, of which one can be away and the others be there.
+#: Clients of several nodes, some of which may be down while others answer.
 CLUSTERS: tuple[type, ...] = (RedisCluster, AsyncRedisCluster)
 
 #: The keys and the arguments of a call.
@@ -56,16 +56,16 @@ class Script:
 
     async def run(self, client: AnyRedis, keys: object, /, **args: Any) -> Any:
         """
-        Run it with the keys of an entity, and its arguments by their names; with an asynchronous client, or with
-        either in what has a twin.
+        Run the script with the keys of an entity, and with its arguments by name.
 
-        Raises RedisUnavailable when there was no answer twice, and TypeError for other arguments than its own.
+        Await this, with an asynchronous client, or with either client in the logic of twins. Raises RedisUnavailable
+        if two attempts had no answer, and TypeError if the arguments are not exactly the script's.
         """
         found = self.contract.keys_of(keys, args)
         return await self.acall(client, keys=found, args=self.contract.args_of(args))
 
     def call(self, keys: object, /, **args: Any) -> Call:
-        """Return a call of it for many() and the like."""
+        """Return a call of the script, for many() and its relatives."""
         return self.contract.keys_of(keys, args), self.contract.args_of(args)
 
     @cached_property
@@ -73,7 +73,7 @@ class Script:
         return sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
     def __call__(self, client: Redis, *, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
-        """Run it; raises RedisUnavailable when there was no answer twice."""
+        """Run the script. Raises RedisUnavailable if two attempts had no answer."""
         if isinstance(client, ASYNCHRONOUS):
             raise TypeError(f"{client!r} is asynchronous: await acall() with it.")
         return at_once(self.acall(client, keys=keys, args=args))
@@ -81,21 +81,29 @@ class Script:
     async def acall(
         self, client: Redis | AsyncRedis, *, keys: Sequence[str], args: Sequence[Any] = ()
     ) -> Any:
-        """The same, awaited; with an asynchronous client, or with either in what has a twin (twins.py)."""
+        """
+        Run the script, awaited, with an asynchronous client, or with either client in the logic of twins (twins.py).
+        """
         try:
             return await self.send(client, keys=keys, args=args)
         except Exception as error:  # noqa: BLE001  (a cluster's errors have no class in common with others)
             raise translated(error)  # noqa: B904  (it has its cause)
 
     def quick(self, client: Redis, keys: Sequence[str], args: Sequence[Any]) -> Any:
-        """The answer by the shortest way, if that leads to one; None: call it, which sends it again and says why."""
+        """
+        Return the answer of a single EVALSHA. None means: use acall(), which sends the call again and reports the
+        error.
+        """
         try:
             return client.evalsha(self.sha, len(keys), *keys, *args)
         except (RedisError, RedisClusterException):
             return None
 
     async def send(self, client: Redis | AsyncRedis, *, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
-        """acall() that leaves redis-py's own errors as they are, for what stands in for a part of redis-py."""
+        """
+        Run the script as acall() does, but without translating redis-py's errors, for replacements of redis-py's
+        classes.
+        """
         try:
             return await self._send(client, keys, args)
         except REPLY_LOST:
@@ -109,25 +117,27 @@ class Script:
             return await answer(client.eval(self.source, len(keys), *keys, *args))
 
     def many(self, client: Redis, calls: Sequence[Call]) -> list[Any]:
-        """The answers to several calls, which are sent together; raises RedisUnavailable as one does."""
+        """Send several calls together and return their answers. Raises RedisUnavailable as a single call does."""
         return all_well(self.outcomes(client, calls))
 
     async def amany(self, client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
-        """The same, awaited; with either client, as acall()."""
+        """Do what many() does, awaited, with either client."""
         return all_well(await self.aoutcomes(client, calls))
 
     def outcomes(self, client: Redis, calls: Sequence[Call]) -> list[Any]:
         """
-        Send several calls together, and tell of each what became of it: its answer, or the exception that it met.
+        Send several calls together, and return for each its answer or the exception that it raised.
 
-        On a cluster a node that is gone fails only the calls that it alone could answer.
+        If a node of a cluster is down, only the calls that it serves fail.
         """
         if isinstance(client, ASYNCHRONOUS):
             raise TypeError(f"{client!r} is asynchronous: await amany() or aoutcomes() with it.")
         return at_once(self.aoutcomes(client, calls))
 
     async def aoutcomes(self, client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
-        """The same, awaited; with either client. What a node could not answer in a pipeline is asked singly."""
+        """
+        Do what outcomes() does, awaited, with either client. A call that fails in a pipeline is sent again by itself.
+        """
         found: list[Any] = [None] * len(calls)
         try:
             groups = await by_node(client, calls)
@@ -144,14 +154,15 @@ class Script:
         return found
 
     async def _of_node(self, client: AnyRedis, node: Any, calls: Sequence[Call]) -> list[Any]:
-        """What becomes of the calls that one node should answer."""
+        """Return the outcomes of the calls that one node should answer."""
         outcomes = await self._pipelined(node, calls) if node else [SlotNotCoveredError()] * len(calls)
         failed = [number for number, each in enumerate(outcomes) if isinstance(each, Exception)]
         while failed:
             number = failed.pop(0)
             outcome = outcomes[number] = await self._outcome(client, calls[number])
             if isinstance(outcome, RedisUnavailable) and isinstance(outcome.__cause__, REPLY_LOST):
-                # By now the client knows the cluster as it is; what still belongs to this node would fail as well.
+                # The client has reloaded the cluster by now, so calls that still belong to this node would fail as
+                # well.
                 rest = await self._rest(client, node, [calls[each] for each in failed], outcome)
                 for each, found in zip(failed, rest, strict=True):
                     outcomes[each] = found
@@ -159,7 +170,7 @@ class Script:
         return outcomes
 
     async def _rest(self, client: AnyRedis, node: Any, calls: Sequence[Call], error: Exception) -> list[Any]:
-        """What becomes of calls after *node* has failed another of its calls with *error*."""
+        """Return the outcomes of the remaining calls after *node* has failed an earlier one with *error*."""
         try:
             groups = await by_node(client, calls)
         except Exception as away:  # noqa: BLE001  (that of each call)
@@ -179,11 +190,11 @@ class Script:
             return translated(error)
 
     async def _pipelined(self, node: Any, calls: Sequence[Call]) -> list[Any]:
-        """The answers of one node, errors among them."""
+        """Return the answers of one node; errors are among them."""
         sent = [("EVALSHA", self.sha, len(keys), *keys, *args) for keys, args in calls]
         try:
             answers = await _send_together(node, sent)
-            # Some may have been answered: another client has loaded the script between them.
+            # Some calls may have been answered, if another client has loaded the script between them.
             unknown = [number for number, each in enumerate(answers) if isinstance(each, NoScriptError)]
             if unknown:
                 again = [("SCRIPT LOAD", self.source), *(sent[number] for number in unknown)]
@@ -196,9 +207,9 @@ class Script:
 
 async def idempotent(send: Callable[[], Any]) -> Any:
     """
-    Return the answer to a plain command that *send* sends with either client, and that may be carried out twice.
+    Return the answer to a plain command that *send* sends with either client, and that is safe to repeat.
 
-    It is sent again if its reply was lost. Raises RedisUnavailable when there was no answer twice.
+    It is sent again if its reply was lost. Raises RedisUnavailable if two attempts had no answer.
     """
     try:
         try:
@@ -228,7 +239,7 @@ async def pipelined(client: AnyRedis, things: Sequence[_T], add: Callable[[Any, 
 
 
 def all_well(outcomes: list[Any]) -> list[Any]:
-    """The *outcomes*, if all of them are answers. Raises the first that is none."""
+    """Return *outcomes* if all of them are answers. Raises the first exception among them."""
     for outcome in outcomes:
         if isinstance(outcome, Exception):
             raise outcome
@@ -237,9 +248,9 @@ def all_well(outcomes: list[Any]) -> list[Any]:
 
 async def by_node(client: Any, calls: Sequence[Call]) -> list[tuple[Any, list[int]]]:
     """
-    What can be sent to together, and the numbers of the calls that go there; None for slots that nobody serves.
+    Return nodes or pipelines, each with the numbers of the calls that go there; None for slots that no node serves.
 
-    An asynchronous client finds its cluster first. Raises redis-py's errors if it cannot.
+    An asynchronous client first finds the nodes of its cluster. Raises redis-py's errors if it cannot.
     """
     if not isinstance(client, RedisCluster | AsyncRedisCluster):
         return [(client, list(range(len(calls))))] if calls else []
@@ -258,7 +269,7 @@ async def by_node(client: Any, calls: Sequence[Call]) -> list[tuple[Any, list[in
 
 
 def _name(node: Any) -> Any:
-    """What two objects for one node have in common."""
+    """Return what two objects for the same node have in common."""
     return node.name if hasattr(node, "execute_pipeline") else id(getattr(node, "connection_pool", node))
 
 

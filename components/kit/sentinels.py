@@ -1,7 +1,7 @@
 """
-Sentinels that are asked in a hurry: one second and one try each, then the next.
+Ask Sentinels in a hurry: each has one second and one attempt, then the next one is asked.
 
-redis-py tries each Sentinel eleven times, five seconds each: a process that starts while one hangs waits a minute.
+redis-py tries each Sentinel eleven times, five seconds each, so a process that starts while one hangs waits a minute.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ TIMEOUT = 1.0  # seconds
 
 def hurry(manager: Any, given: Mapping[str, Any]) -> None:
     """
-    Let *manager*, a Sentinel of redis-py, synchronous or not, wait for no Sentinel that does not answer.
+    Make *manager*, a Sentinel of redis-py, synchronous or not, skip Sentinels that do not answer soon.
 
-    *given* are the project's own SENTINEL_KWARGS, which hold instead.
+    *given* are the project's own SENTINEL_KWARGS, which take precedence.
     """
     if isinstance(manager, _Careful | _AsyncCareful):
         return
@@ -42,8 +42,10 @@ def hurry(manager: Any, given: Mapping[str, Any]) -> None:
 
 class _Careful(Sentinel):
     """
-    redis-py moves the Sentinel that answered to the front of a list that all threads share, by its number there. If
-    two threads do so at once, one Sentinel is in it twice and another is lost. Here each thread sorts its own list.
+    A Sentinel manager whose list is safe with threads.
+
+    redis-py moves the Sentinel that answered to the front of a list that all threads share, by its index. If two
+    threads do so at once, one Sentinel is in the list twice and another is lost. Here each thread sorts its own list.
     """
 
     def discover_master(self, service_name: str) -> Any:

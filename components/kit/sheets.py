@@ -1,8 +1,8 @@
 """
-Files of comma-separated values, which spreadsheets open without calculating them.
+CSV files that spreadsheets open without calculating their cells.
 
-A spreadsheet takes a cell for a formula by its first character, whatever quotes are around it. Every such file is
-written by write_csv().
+A spreadsheet recognises a formula by the first character of a cell, whatever quotes surround it. write_csv() writes
+all such files.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from unicodedata import category, normalize
 
-#: The first visible character of a formula, in full or narrow width, large or small.
+#: The first visible characters of a formula, in full or narrow width, large or small.
 _CALCULATED = "=+-@\N{MINUS SIGN}"
 
 
@@ -22,7 +22,8 @@ def write_csv(
     """
     Write *rows* to *file*. Put an apostrophe before text that a spreadsheet would calculate.
 
-    With *names* only the first so many columns are checked: the others are figures, even if they are text.
+    If *names* is given, only that many columns are checked, from the left; the others contain figures, even if they
+    are text.
     """
     writer = csv.writer(file, lineterminator=line_end)
     writer.writerows([*map(_harmless, row[:names]), *row[len(row[:names]) :]] for row in rows)
@@ -33,7 +34,7 @@ def _harmless(cell: object) -> object:
 
 
 def _is_calculated(text: str) -> bool:
-    """Return True if *text* begins a formula, or with what may hide that: a tab, the end of a line, a blank."""
+    """Return True if *text* begins a formula, or begins with a tab, a line end or a blank, which may hide one."""
     if category(text[:1] or "x") in ("Cc", "Zl", "Zp"):
         return True
     visible = next((each for each in text if category(each) not in ("Zs", "Zl", "Zp", "Cf", "Cc")), "")

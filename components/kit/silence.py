@@ -1,13 +1,13 @@
 """
-Servers that do not answer are not asked again until they do.
+Stop asking servers that do not answer until they do.
 
-A server that hangs costs whoever asks it the whole timeout of the socket. So when a command has timed out, a probe
-asks the server for a sign of life. If none comes, the server counts as silent for all threads and coroutines of this
-process: commands fail at once, without being sent. Each of them looks whether the probe was answered meanwhile, which
-takes microseconds; from that moment on commands are sent again. A slow command, a blocking one, or one reply that was
-lost make nobody silent, because then the probe is answered.
+A server that hangs costs each caller the whole socket timeout. So when a command has timed out, a probe asks the
+server for a sign of life. If none comes, the server counts as silent for all threads and coroutines of this process:
+commands fail at once, without being sent. Each command first checks whether the probe was answered, which takes
+microseconds; once it was, commands are sent again. A slow command, a blocking command or a single lost reply does not
+make a server silent, because the probe is answered.
 
-guarded() makes any connection class of redis-py, synchronous or not, one that behaves so.
+guarded() gives this behaviour to any connection class of redis-py, synchronous or not.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from redis.exceptions import ConnectionError
 from redis.exceptions import TimeoutError as ReplyTimeout
 from redis.utils import SENTINEL
 
-#: Host and port, or "" and the path of a unix socket.
+#: Host and port, or "" and the path of a Unix socket.
 Address: TypeAlias = tuple[str, int | str]
 
-_PATIENCE = 0.5  # seconds that a server has, after a timeout, to answer the probe
-_STEP = 0.01  # seconds between two looks of a coroutine at the probe
+_PATIENCE = 0.5  # how many seconds a server has, after a timeout, to answer the probe
+_STEP = 0.01  # seconds between a coroutine's checks of the probe
 _UNCONNECTED, _UNANSWERED = 1.0, 5.0  # seconds after which another probe is sent
-#: What the network says of a host that is switched off. That is no sign of life.
+#: Errors of the network for a host that is switched off. They are not a sign of life.
 _AWAY = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ETIMEDOUT}
 
 
@@ -43,9 +43,9 @@ class ServerSilent(ConnectionError):
 
 class _Probe:
     """
-    A PING on a connection of its own. Any answer is a sign of life, also an error or the end of the connection.
+    A PING on its own connection. Any answer is a sign of life, even an error or a closed connection.
 
-    Nothing is read, so a forked process may look at the same socket. Only resolve() and aresolve() may take a while.
+    Nothing is read, so a forked process may check the same socket. Only resolve() and aresolve() may take long.
     """
 
     def __init__(self, address: Address) -> None:
@@ -60,18 +60,18 @@ class _Probe:
             self._targets = [(socket.AF_UNIX, address[1])]
 
     def is_due(self) -> bool:
-        """Whether it is time to send a PING."""
+        """Return True if it is time to send a PING."""
         return time.monotonic() - self._begun > (_UNANSWERED if self._is_sent else _UNCONNECTED)
 
     def resolve(self) -> bool:
-        """Look the name up, which may lead elsewhere by now; whether an address is known."""
+        """Look up the host name, whose address may have changed, and return whether an address is known."""
         if self.address[0]:
             with suppress(OSError):
                 self._take(socket.getaddrinfo(*self.address, type=socket.SOCK_STREAM))
         return bool(self._targets)
 
     async def aresolve(self) -> bool:
-        """The same without blocking the loop."""
+        """Do what resolve() does, without blocking the loop."""
         if self.address[0]:
             with suppress(OSError):
                 loop = asyncio.get_running_loop()
@@ -82,11 +82,11 @@ class _Probe:
         self._targets = [(family, target) for family, _kind, _protocol, _name, target in found]
 
     def put_off(self) -> None:
-        """The next PING is due a while from now."""
+        """Postpone the next PING."""
         self._begun = time.monotonic()
 
     def begin(self) -> None:
-        """Forget the last PING, and send one to the first of the server's addresses that takes it."""
+        """Forget the last PING, and send one to the first of the server's addresses that accepts it."""
         self.put_off()
         self._left = list(self._targets)
         self._was_refused = False
@@ -101,7 +101,7 @@ class _Probe:
         self.close()
 
     def is_answered(self) -> bool:
-        """Whether there was a sign of life."""
+        """Return True if there was a sign of life."""
         while self._socket or self._left:
             if self._socket is None and not self._connect(*self._left.pop(0)):
                 continue
@@ -135,7 +135,10 @@ class _Probe:
         return False
 
     def _failed(self, number: int) -> None:
-        """No connection; whoever refuses one is there, but for a socket whose queue is full (EAGAIN)."""
+        """
+        Note that no connection was made. A server that refuses one is alive, unless the queue of its socket is full
+        (EAGAIN).
+        """
         self._was_refused = number not in _AWAY and number != errno.EAGAIN
         self.close()
 
@@ -145,7 +148,7 @@ _lock = Lock()
 
 
 def _forget() -> None:
-    """A forked process finds out by itself."""
+    """Forget all probes in a forked process, which makes its own."""
     global _lock
     _lock = Lock()
     _silent.clear()
@@ -155,7 +158,7 @@ os.register_at_fork(after_in_child=_forget)
 
 
 def _ask(address: Address) -> tuple[_Probe | None, bool]:
-    """What waits for a sign of life from *address*, if it is silent still; whether to send another PING."""
+    """Return the probe of *address* if the server is still silent, and whether to send another PING."""
     with _lock:
         probe = _silent.get(address)
         if probe is None:
@@ -179,13 +182,13 @@ def _again(probe: _Probe) -> None:
 def _said(probe: _Probe) -> ServerSilent:
     host, port = probe.address
     return ServerSilent(
-        f"{f'{host}:{port}' if host else port} has not answered for {time.monotonic() - probe.since:.0f} s, "
-        "and is not asked before it does."
+        f"{f'{host}:{port}' if host else port} has not answered for {time.monotonic() - probe.since:.0f} s. "
+        "Commands are not sent until it answers a probe."
     )
 
 
 def _refuse(address: Address) -> None:
-    """Raise ServerSilent if the server at *address* does not answer still."""
+    """Raise ServerSilent if the server at *address* still does not answer."""
     probe, is_due = _ask(address)
     if probe:
         if is_due:
@@ -195,7 +198,7 @@ def _refuse(address: Address) -> None:
 
 
 async def _arefuse(address: Address) -> None:
-    """The same, awaited."""
+    """Do what _refuse() does, awaited."""
     probe, is_due = _ask(address)
     if probe:
         if is_due:
@@ -213,7 +216,7 @@ def _conclude(probe: _Probe, is_silent: bool) -> None:
 
 
 def _suspect(address: Address) -> None:
-    """Find out whether the server, which has not answered in time, is there at all."""
+    """Find out whether the server, which has not answered in time, is alive."""
     if address in _silent:
         return
     probe = _Probe(address)
@@ -227,7 +230,7 @@ def _suspect(address: Address) -> None:
 
 
 async def _asuspect(address: Address) -> None:
-    """The same, awaited."""
+    """Do what _suspect() does, awaited."""
     if address in _silent:
         return
     probe = _Probe(address)
@@ -238,7 +241,7 @@ async def _asuspect(address: Address) -> None:
         until = time.monotonic() + _PATIENCE
         while not (is_there := probe.is_answered()) and time.monotonic() < until:
             await asyncio.sleep(_STEP)
-    except BaseException:  # cancelled
+    except BaseException:  # the coroutine was cancelled
         probe.close()
         raise
     _conclude(probe, not is_there)
@@ -249,7 +252,7 @@ def _is_silence(error: OSError) -> bool:
 
 
 class _Guarded:
-    """What a synchronous connection does more."""
+    """The methods that a synchronous connection class overrides."""
 
     def _connect(self) -> Any:
         address = _address(self)
@@ -281,13 +284,13 @@ class _Guarded:
         try:
             return super().read_response(disable_decoding, timeout=timeout, **more)  # type: ignore[misc]
         except ReplyTimeout:
-            if timeout is SENTINEL:  # else who waits has chosen for how long
+            if timeout is SENTINEL:  # otherwise the caller has chosen the timeout
                 _suspect(_address(self))
             raise
 
 
 class _AsyncGuarded:
-    """What an asynchronous connection does more."""
+    """The methods that an asynchronous connection class overrides."""
 
     async def _connect(self) -> None:
         address = _address(self)
@@ -332,7 +335,7 @@ _made: dict[type, type] = {}
 
 
 def guarded(kind: type) -> Any:
-    """A class like *kind*, a connection class of redis-py, that does not ask servers that are silent."""
+    """Return a subclass of *kind*, a connection class of redis-py, that does not ask silent servers."""
     if issubclass(kind, _Guarded | _AsyncGuarded):
         return kind
     if kind not in _made:
@@ -342,7 +345,7 @@ def guarded(kind: type) -> Any:
 
 
 def guard(pool: Any) -> None:
-    """Let *pool*, a connection pool of redis-py, make guarded connections; those that it has become so, too."""
+    """Make *pool*, a connection pool of redis-py, create guarded connections, and guard the ones that it has."""
     if not issubclass(pool.connection_class, _Guarded | _AsyncGuarded):
         pool.connection_class = guarded(pool.connection_class)
         for name in ("_available_connections", "_in_use_connections", "_connections"):

@@ -1,10 +1,10 @@
 """
-What users hand in as JSON, stored numbers and instants, and what becomes of stored bytes that cannot be read.
+JSON from users, stored numbers and instants, and replacements for stored bytes that cannot be read.
 
-JSON that is nested very deeply is accepted by one Python and breaks another: where the limit lies depends on the
-version, and on how deep the caller is in the stack. So the depth is bounded where JSON is written, by a check that
-does not recurse, and what is found to be deeper, or not JSON at all, is told apart where it is read. A reader of
-several entries then shows a placeholder, so that one entry never fails a list.
+Whether Python accepts deeply nested JSON depends on its version and on the depth of the call stack. So the depth is
+limited when JSON is written, by a check that does not recurse. When JSON is read, Unreadable is raised if it is
+nested too deeply or is not JSON. A reader of several entries then shows a placeholder, so one bad entry never breaks
+a list.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
-#: How many lists and objects may lie inside of each other. A text or a number is 0 deep, [] is 1 deep.
+#: How many lists and objects may be nested. Text or a number has depth 0, [] has depth 1.
 MAX_DEPTH = 32
-#: What is shown in place of a text that cannot be read.
+#: Shown in place of text that cannot be read.
 UNREADABLE = "This message cannot be read."
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST_INSTANT = datetime(9999, 12, 1, tzinfo=UTC)  # that every time zone can show
+_LAST_INSTANT = datetime(9999, 12, 1, tzinfo=UTC)  # the last instant that every time zone can show
 
 
 class Unreadable(ValueError):
-    """Stored bytes are not what a release of this app writes, or what this one can read."""
+    """Stored bytes that no release of this app writes, or that this release cannot read."""
 
 
 def is_too_deep(value: Any, most: int = MAX_DEPTH) -> bool:
     """
-    Tell whether more than *most* lists, tuples and dicts of *value* lie inside of each other.
+    Return True if lists, tuples and dicts of *value* are nested more than *most* deep.
 
-    It looks at one level after another, and at each object once a level. So what contains itself is too deep, and
-    what has the same list many times does not take long.
+    The check goes through one level after another, and looks at each object once per level. So an object that
+    contains itself is too deep, and repeated references to the same list cost little.
     """
     level = [value] if isinstance(value, dict | list | tuple) else []
     for _depth in range(most):
@@ -46,18 +46,16 @@ def is_too_deep(value: Any, most: int = MAX_DEPTH) -> bool:
 
 
 def too_deep(what: str) -> str:
-    """Say that *what* is nested too deeply."""
-    return (
-        f"{what} are nested too deeply: at most {MAX_DEPTH} lists and objects may lie inside of each other."
-    )
+    """Return the message that *what* is nested too deeply."""
+    return f"{what} are nested too deeply: at most {MAX_DEPTH} levels of lists and objects are allowed."
 
 
 def read_json(raw: bytes, *, most: int = MAX_DEPTH) -> Any:
     """
-    Return the value that the stored JSON *raw* is.
+    Return the value of the stored JSON *raw*.
 
     Raises Unreadable if it is not JSON in UTF-8, if it is nested more than *most* deep, or if it could not be passed
-    on: JSON has no NaN and no infinity, and half of a surrogate pair cannot be encoded.
+    on: JSON has no NaN and no infinity, and half a surrogate pair cannot be encoded.
     """
     try:
         value = json.loads(raw.decode(), parse_constant=_no_number)
@@ -69,18 +67,19 @@ def read_json(raw: bytes, *, most: int = MAX_DEPTH) -> Any:
             value.encode()
     except Unreadable:
         raise
-    except (ValueError, RecursionError) as error:  # not UTF-8 and not JSON are ValueErrors as well
+    # ValueError covers bytes that are not UTF-8 and text that is not JSON
+    except (ValueError, RecursionError) as error:
         raise Unreadable(str(error)) from None
     return value
 
 
 def text_of(raw: bytes) -> str:
-    """Return the stored text *raw*, with bytes that are not UTF-8 written out, such as \\xff."""
+    """Return the stored text *raw*, with bytes that are not UTF-8 escaped, such as \xff."""
     return raw.decode(errors="backslashreplace")
 
 
 def number_of(raw: bytes | str | int | float | None, default: int = 0) -> int:
-    """Return the whole number *raw*, or *default* if it is not there or not a number."""
+    """Return the whole number *raw*, or *default* if it is missing or not a number."""
     try:
         return default if raw is None else int(raw)
     except (ValueError, OverflowError):
@@ -88,12 +87,12 @@ def number_of(raw: bytes | str | int | float | None, default: int = 0) -> int:
 
 
 def from_ms(milliseconds: bytes | str | int) -> datetime:
-    """Return the instant so many milliseconds after 1970. Raises ValueError or OverflowError."""
+    """Return the instant that is this many milliseconds after 1970. Raises ValueError or OverflowError."""
     return EPOCH + timedelta(milliseconds=int(milliseconds))
 
 
 def from_ms_or_none(milliseconds: bytes | str | int | None) -> datetime | None:
-    """Return the instant, or None if there is none or what is stored cannot be read."""
+    """Return the instant, or None if it is missing or cannot be read."""
     try:
         return from_ms(milliseconds) if milliseconds else None
     except (ValueError, OverflowError):
@@ -101,7 +100,7 @@ def from_ms_or_none(milliseconds: bytes | str | int | None) -> datetime | None:
 
 
 def instant_of(milliseconds: float) -> datetime:
-    """Return the instant of a stored score, or the last one there is if the calendar has no such instant."""
+    """Return the instant of a stored score, or the last possible one if the calendar has no such instant."""
     try:
         return EPOCH + timedelta(milliseconds=milliseconds)
     except (OverflowError, ValueError):
@@ -109,4 +108,4 @@ def instant_of(milliseconds: float) -> datetime:
 
 
 def _no_number(name: str) -> NoReturn:
-    raise Unreadable(f"{name} is not a number of JSON.")
+    raise Unreadable(f"{name} is not a valid number in JSON.")

@@ -1,11 +1,11 @@
 """
-together(): calls of a script that come while others are under way travel in one pipeline after them.
+together(): send calls of a script in one pipeline if they come while others are under way.
 
-A view of many users sends for each of them, and one message can wake a thousand coroutines: each by itself would take
-a connection of the pool, which has a hundred, and most of its time would be the client's work for a round trip. So in
-an event loop a call goes at once if no other of its script is under way; those that come meanwhile go together.
-
-In a cluster each node has a line of its own, so that nobody waits for, or fails with, a node that they do not need.
+A view with many users sends many calls, and one message can wake a thousand coroutines. Sent singly, each call would
+take a connection of the pool, which has a hundred, and most of the time would go into the client's round trips. So in
+an event loop a call is sent at once if no other call of its script is under way; calls that come meanwhile are sent
+together. In a cluster each node has its own line, so a call neither waits for, nor fails with, a node that it does
+not need.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from components.kit.client import get_async_client, kept_by_the_loop
 from components.kit.errors import translated
 from components.kit.scripts import Call, Script, all_well, by_node
 
-_MOST = 64  # calls in a pipeline: so that none waits long for the answers of the others
+# The largest number of calls in a pipeline, so that no call waits long for the answers of the others.
+_MOST = 64
 
 
 class _Lines(dict[tuple[str, str], "_Line"]):
-    """Those of an event loop, by script and node."""
+    """The lines of an event loop, by script and node."""
 
 
 class _Line:
-    """The calls of one script to one node that wait for those that are under way."""
+    """Calls of one script to one node, which wait for the calls under way."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -36,7 +37,7 @@ class _Line:
         self._task: asyncio.Task[None] | None = None
 
     async def send(self, calls: Sequence[Call]) -> list[Any]:
-        """What becomes of each of *calls*: its answer, or an exception."""
+        """Return the outcome of each of *calls*: its answer, or an exception."""
         if self._is_busy:
             future = asyncio.get_running_loop().create_future()
             self._waiting.append((calls, future))
@@ -47,7 +48,7 @@ class _Line:
             return await self._ask(calls)
         finally:
             if self._waiting:
-                # Whoever came first must not lend its context variables to the others.
+                # A fresh context, so that the task does not inherit the context variables of the first caller.
                 context = contextvars.Context()
                 self._task = asyncio.get_running_loop().create_task(self._go_on(), context=context)
             else:
@@ -59,7 +60,7 @@ class _Line:
                 await self._send_some()
         finally:
             self._is_busy, self._task = False, None
-            for _calls, future in self._waiting:  # the loop ends
+            for _calls, future in self._waiting:  # the loop is ending
                 future.cancel()
             self._waiting.clear()
 
@@ -71,7 +72,7 @@ class _Line:
         outcomes = iter(await self._ask([call for calls, _future in group for call in calls]))
         for calls, future in group:
             own = [next(outcomes) for _ in calls]
-            if not future.done():  # who awaited it was cancelled
+            if not future.done():  # otherwise its caller was cancelled
                 future.set_result(own)
 
     async def _ask(self, calls: Sequence[Call]) -> list[Any]:
@@ -85,12 +86,12 @@ class _Line:
 
 
 async def together(script: Script, calls: Sequence[Call]) -> list[Any]:
-    """The answers to *calls* of a script, as amany() with the loop's client gives them. Raises what that raises."""
+    """Return the answers to *calls* of a script, as amany() does with the loop's client. Raises the same errors."""
     return all_well(await outcomes_together(script, calls))
 
 
 async def outcomes_together(script: Script, calls: Sequence[Call]) -> list[Any]:
-    """The same, but of each call what became of it, as aoutcomes() tells."""
+    """Return the outcome of each call, as aoutcomes() does."""
     lines = kept_by_the_loop(_Lines, lambda closing: _Lines())
     try:
         groups = await by_node(get_async_client(), calls)

@@ -8,8 +8,8 @@ Write a method and its asynchronous twin once.
 
         push, apush = twins(_push)
 
-The method gets the synchronous client, the twin that of the running event loop. Both keep names, defaults and the
-docstring of what they were made of, for type checkers and for help().
+The method gets the synchronous client; the twin gets the client of the running event loop. For type checkers and
+help(), both keep the parameters, the defaults and the docstring of the original.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 def twins(
     logic: Callable[Concatenate[_Self, AnyRedis, _P], Coroutine[Any, Any, _T]],
 ) -> tuple[Callable[Concatenate[_Self, _P], _T], Callable[Concatenate[_Self, _P], Coroutine[Any, Any, _T]]]:
-    """Return a method that runs *logic* at once, and one that is awaited."""
+    """Return a method that runs *logic* to its end, and one that is awaited."""
 
     def method(self: _Self, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         return at_once(logic(self, get_client(), *args, **kwargs))

@@ -1,4 +1,4 @@
-"""A permission of its own for deleting tasks: what is deleted cannot be looked into any more."""
+"""Add a separate permission to delete tasks, since a deleted task cannot be inspected any more."""
 
 from django.db import migrations
 

@@ -1,4 +1,4 @@
-"""A permission of its own for arguments, results and tracebacks of tasks: they may hold secrets."""
+"""Add a separate permission to see the arguments, results and tracebacks of tasks, which may contain secrets."""
 
 from django.db import migrations
 

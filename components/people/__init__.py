@@ -1,8 +1,8 @@
 """
-Who the people are, and to whom they may write. Services know people by opaque ids; pages and the API show names.
+People: their names, and who may write to whom. Services know people by opaque ids; pages and the API show names.
 
-COMPONENTS["PEOPLE"] names a class with the methods of Users, for a project with profiles, friends or guilds. It is
-made once, without arguments. Its methods are called in a thread that may use the database.
+A project with profiles, friends or guilds names a class with the methods of Users in COMPONENTS["PEOPLE"]. It is
+instantiated once, without arguments. Its methods are called in a thread that may use the database.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from components.conf import conf
 
 
 class People(Protocol):
-    """What a class of people must be able to tell."""
+    """The interface of a class that knows people."""
 
     def names(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the names to show, by id, without ids that belong to nobody."""
@@ -32,7 +32,9 @@ class People(Protocol):
         """Return those of *ids* to whom *by* may not write, and whom *by* may not add to a chat."""
 
     def book(self, by: str) -> str | None:
-        """Return the name of the address book, by their ids, of all to whom *by* may write; None without one."""
+        """
+        Return the name of the address book, by user ids, of all people to whom *by* may write; None if there is none.
+        """
 
 
 class Users:
@@ -44,7 +46,7 @@ class Users:
 
     def find(self, names: Iterable[str]) -> dict[str, str]:
         model = get_user_model()
-        wanted = {name for name in names if "\0" not in name}  # which PostgreSQL does not take
+        wanted = {name for name in names if "\0" not in name}  # PostgreSQL does not accept the others
         found = self._users.filter(is_active=True, **{f"{model.USERNAME_FIELD}__in": wanted})
         return {user.get_username(): str(user.pk) for user in found if user.get_username() in wanted}
 
@@ -89,7 +91,7 @@ def names_of(ids: Iterable[str]) -> dict[str, str]:
 
 
 async def anames_of(ids: Iterable[str]) -> dict[str, str]:
-    """names_of(), awaited."""
+    """Do what names_of() does, awaited."""
     wanted = {each for each in ids if each}
     return await sync_to_async(people().names)(wanted) if wanted else {}
 
@@ -105,20 +107,24 @@ _hook = lru_cache(maxsize=1)(import_string)
 
 
 class ContactsListener(Protocol):
-    """What is told to whom people write. It raises nothing, because the message is stored already."""
+    """
+    The interface of a class that is notified when people write to each other.
+
+    Its methods raise nothing, because the message is stored already.
+    """
 
     def note(self, user: str, ids: Collection[str]) -> None:
-        """Take notice that *user* has written to *ids*, the latest first."""
+        """Note that *user* has written to *ids*, the latest first."""
 
     async def anote(self, user: str, ids: Collection[str], *, anew: bool = False) -> None:
-        """note(), awaited. If *anew*, their names may have changed since they were last noted."""
+        """Do what note() does, awaited. If *anew*, the names may have changed since they were last noted."""
 
 
 _listeners: list[ContactsListener] = []
 
 
 def listen_to_contacts(listener: ContactsListener) -> None:
-    """Tell *listener* from now on to whom people write."""
+    """Notify *listener* from now on when people write to each other."""
     if listener not in _listeners:
         _listeners.append(listener)
 
@@ -130,6 +136,6 @@ def note_contacts(user: str, ids: Collection[str]) -> None:
 
 
 async def anote_contacts(user: str, ids: Collection[str], *, anew: bool = False) -> None:
-    """note_contacts(), awaited. If *anew*, even known names are looked up again."""
+    """Do what note_contacts() does, awaited. If *anew*, even known names are looked up again."""
     for listener in _listeners:
         await listener.anote(user, ids, anew=anew)

@@ -1,4 +1,4 @@
-"""People in the HTTP API: their ids by their names, and whether somebody may write to them."""
+"""People in the HTTP API: find ids by names, and check who may write to whom."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Found(TypedDict):
     people: list[Person]
 
 
-@operation("people", {200: Reply("Those who were found.", Found)}, query=[NAMES])
+@operation("people", {200: Reply("The people who were found.", Found)}, query=[NAMES])
 async def find_people(request: HttpRequest, user: str, values: Values) -> Answer:
     """Find the ids of people by their exact names."""
     found = await sync_to_async(people().find)(values[NAMES])
@@ -38,7 +38,8 @@ async def check_members(field: str, by: str, ids: Iterable[str]) -> None:
     """
     Check that *by* may put these people into a chat. Raises Problem.
 
-    It does not tell who does not exist from who may not be written to, or does not want to be put into chats.
+    The problem does not reveal whether a person does not exist, may not be written to, or refuses to be put into
+    chats.
     """
     wanted = list(ids)
     if away := await _unreachable(by, wanted) | await sync_to_async(unwilling)(by, wanted):

@@ -1,4 +1,4 @@
-"""How pages show people: by their names, and by the ids under which services know them."""
+"""People as pages show them: with their names, and with the ids under which services know them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from components.templatetags.control_room import legible
 @dataclass(frozen=True)
 class Person:
     id: str
-    #: "" if nobody with this id is known.
+    #: The name; "" if nobody with this id is known.
     name: str = ""
 
     @property
@@ -31,7 +31,7 @@ class Person:
 
 
 class Known(dict[str, Person]):
-    """People by their ids. An id that was not asked for, such as an empty one that is stored, has no name."""
+    """People by id. An unknown id, such as an empty one in stored data, gives a person without a name."""
 
     def __missing__(self, id: str) -> Person:
         return Person(id)

@@ -5,9 +5,8 @@
     {% cached_row "market.item" pk as item %}{% if item %}{{ item.stock }} left{% endif %}
     {% cached_rows "market.item" pks stale=True as items %}{% for item in items %}…{% endfor %}
 
-The name of rows is that of their model, unless they have their own. They are read while the page is rendered: one
-round trip for each tag, and a query for missing rows. If a coroutine renders the template, read the rows with aget()
-before.
+Rows have the name of their model unless they define another. They are read while the page is rendered: one round trip
+for each tag, and a query for missing rows. If a coroutine renders the template, read the rows with aget() first.
 """
 
 from __future__ import annotations
@@ -45,6 +44,7 @@ def _called(name: str) -> CachedRows:
     rows = known.get(name + "") or known.get(name.lower())
     if rows is None:
         raise template.TemplateSyntaxError(
-            f"No model has cached rows called {name!r}; there are: {', '.join(sorted(known))}."
+            f"No model has cached rows with the name {name!r}; the known names are: "
+            f"{', '.join(sorted(known))}."
         )
     return rows

@@ -96,7 +96,7 @@ def sparkline(series: Series) -> str:
 
 @register.filter
 def at(instant: datetime, chart: Chart) -> str:
-    """Write an instant with the date and the seconds if the times of the chart need them."""
+    """Write an instant, with the date or the seconds if the chart's times need them."""
     local = timezone.localtime(instant)
     clock = f"{local:%H:%M:%S}" if chart.precision < 60 else f"{local:%H:%M}"
     return f"{local:%Y-%m-%d} {clock}" if chart.is_dated else clock

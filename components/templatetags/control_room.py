@@ -1,5 +1,5 @@
 """
-How the control room writes numbers, instants, durations, names and JSON.
+Template tags and filters of the control room for numbers, instants, durations, names and JSON.
 
 Instants are shown in the current time zone, to the second, without the date if it is today, and with their
 distance from now beside them.
@@ -36,7 +36,7 @@ def verb(
     """
     Show a link to the page of a verb, for users who may do it: {% verb "evict" about=holder semaphore=info.name %}.
 
-    *about* tells people who cannot see it what the link stands beside. *label* is shown instead of the verb's own.
+    *about* tells users of screen readers what the link refers to. *label* replaces the verb's own text.
     """
     found = getattr(context["may"], name, None)
     if not found:
@@ -59,9 +59,9 @@ def table(
     """
     Show a table with its caption and heads, in a region that can be scrolled with the keyboard.
 
-    A column is "State", or "Waiting #" if it holds numbers; one without a name is left out, and a list adds several.
-    Content without a row is shown across the table. *key* is for live.js. *label* names the region, if that is not
-    the caption. If fewer are *shown* than there are in *total*, the caption says so.
+    A column is "State", or "Waiting #" if it contains numbers. An empty name is left out, and a list adds several
+    columns. Content without a row is shown across the table. live.js uses *key*. *label* names the region; by default
+    the caption does. If fewer are *shown* than there are in *total*, the caption says so.
     """
     names = [name for each in columns for name in ([each] if isinstance(each, str) else each) if name]
     scope = {
@@ -116,7 +116,7 @@ def duration(seconds: float | None) -> str:
 
 @register.filter
 def took(seconds: float | None) -> str:
-    """Write it as duration() does, but less than ten milliseconds to two places: 0.00031 as "0.31 ms"."""
+    """Write a duration as duration() does, but below ten milliseconds with two places: 0.00031 as "0.31 ms"."""
     if seconds is None or seconds >= 0.01:
         return duration(seconds)
     return f"{round(seconds * 1000, 2):g} ms"
@@ -124,25 +124,25 @@ def took(seconds: float | None) -> str:
 
 @register.filter
 def since(later: datetime | None, earlier: datetime | None) -> str:
-    """Write how long after *earlier* it was; a dash if either is unknown."""
+    """Write the time from *earlier* to *later*; a dash if either is unknown."""
     return duration(max((later - earlier).total_seconds(), 0.0) if later and earlier else None)
 
 
 @register.filter
 def grouped(number: int) -> str:
-    """Write 1234567 as "1,234,567", in the way of the active language."""
+    """Write 1234567 as "1,234,567", in the format of the active language."""
     return number_format(number, force_grouping=True)
 
 
 @register.filter
 def rounded(number: float) -> str:
-    """Write 1234.5 as "1,234", where fractions do not matter."""
+    """Write 1234.5 as "1,234", for figures whose fractions do not matter."""
     return grouped(round(number))
 
 
 @register.filter
 def amount(number: float) -> str:
-    """Write a task's own figure, whole or to two places: 1234.0 as "1,234", 0.125 as "0.13"."""
+    """Write a figure that a task reports, with at most two places: 1234.0 as "1,234", 0.125 as "0.13"."""
     rounded = round(number, 2)
     return number_format(int(rounded) if rounded == int(rounded) else rounded, force_grouping=True)
 
@@ -169,8 +169,8 @@ def _dumped(value: Any, indent: int | None = None) -> str:
 @register.filter
 def legible(text: str) -> str:
     """
-    Return *text* with what cannot be seen written out, such as a line feed as \\n: control characters, marks that
-    change the direction of text, spaces at the ends.
+    Return *text* with invisible characters escaped, such as a line feed as \n: control characters, marks that change
+    the direction of text, and spaces at the ends.
     """
     start, end = len(text) - len(text.lstrip(" ")), len(text.rstrip(" "))
     return "".join(

@@ -1,4 +1,4 @@
-"""Guilds in Django's admin. The members of a guild's chat follow what is saved here."""
+"""Guilds in Django's admin. Changes that are saved here also change the members of the guild's chat."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
 The chat of a guild follows the guild: new members are added to it, and former members leave it.
 
-The rows decide. A change that did not reach Redis is repaired when a member opens the page of the guild. Members who
-are blocked in the chat stay out of it, but remain in the guild.
+The database decides who is a member. A change that did not reach Redis is repaired when a member opens the page of
+the guild. Members who are blocked in the chat stay out of it, but remain in the guild.
 """
 
 from __future__ import annotations

@@ -52,12 +52,12 @@ def load(players: Mapping[str, Player], others: Sequence[Player]) -> None:
 
 
 def greet() -> None:
-    """Send the first messages in each chat, and a first letter, once. Raises RedisUnavailable."""
+    """Send the first messages in each chat, and a first letter, unless they exist. Raises RedisUnavailable."""
     for guild in Guild.objects.filter(name__in=GUILDS):
         planned = guild.memberships.filter(player__user__username__in=GUILDS[guild.name].members)
         mates = [each.player for each in planned.select_related("player__user")]
         if not mates:
-            continue  # staff have moved them to another guild
+            continue  # a member of staff has moved the player to another guild
         first, *others = mates
         for player in mates:
             chats.enter(guild, player.user_id)

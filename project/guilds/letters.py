@@ -72,7 +72,7 @@ def mates_of(player: Player) -> QuerySet[User]:
 
 def contacts_of(player: Player) -> list[Contact]:
     """
-    Return the user's recent contacts to whom they may write, under their present names, the latest first.
+    Return those of the user's recent contacts to whom they may write, under their current names, latest first.
 
     Raises RedisUnavailable.
     """
@@ -86,7 +86,7 @@ def contacts_of(player: Player) -> list[Contact]:
 
 def write(sender: Player, recipient: Player, text: str, *, picture: str = "", client_id: str) -> Pushed:
     """
-    Send a message, only once for each *client_id*, however often the form is sent.
+    Send a message, once for each *client_id*, even if the form is sent several times.
 
     The recipient becomes the first of the sender's recent contacts. Raises NotAGuildMate, and what Mailbox.push()
     raises: MailboxFull, Blocked, InvalidMessage, RedisUnavailable.
@@ -116,7 +116,7 @@ def letters(mails: Sequence[Mail]) -> list[Letter]:
 
 
 def fate(sender: Player, recipient_id: str, message: int) -> Delivery | None:
-    """Return what became of a message that *sender* wrote; None if that is no longer known."""
+    """Return the fate of a message that *sender* wrote; None if it is no longer known."""
     try:
         return Mailbox(recipient_id).status(message, sender=str(sender.user_id))
     except MessageNotFound:
@@ -124,6 +124,6 @@ def fate(sender: Player, recipient_id: str, message: int) -> Delivery | None:
 
 
 def _picture(data: object) -> str:
-    """Return the link in the data of a message, which anyone may have put there, if it leads to the web."""
+    """Return the link in the data of a message if it leads to the web. Anyone may have written the data."""
     link = data.get("picture") if isinstance(data, dict) else None
     return link if isinstance(link, str) and link.startswith(("https://", "http://")) else ""

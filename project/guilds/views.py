@@ -90,7 +90,9 @@ def read(request: HttpRequest) -> HttpResponse:
     try:
         letters.mailbox(_me(request)).acknowledge(int(request.POST.get("upto", "")))
     except ValueError:
-        messages.error(request, "The form does not say what was read. Nothing has changed.")
+        messages.error(
+            request, "The form does not say up to which message you have read. Nothing has changed."
+        )
     return redirect("guilds:mail")
 
 
@@ -111,7 +113,7 @@ def _write(request: HttpRequest, player: Player, form: LetterForm) -> HttpRespon
     others = [each for each in request.session.get("written", []) if each[:3] != entry[:3]]
     request.session["written"] = [entry, *others][:FOLLOWED]
     if pushed.is_duplicate:
-        messages.info(request, f"That was sent to {to} before, and is there once.")
+        messages.info(request, f"This message was already sent to {to}, and was not sent again.")
     else:
         messages.success(request, f"Sent to {to}.")
     return redirect("guilds:mail")

@@ -1,12 +1,12 @@
 """
 The market's address books, which its rows feed: players and items for the admin, and the names of what is for sale.
 
-market.player, market.item   for those whom the admin lets view them
-market.listing               for whoever is logged in; an entry for each name, however many sell a thing of that name
+market.player, market.item   for users who may view them in the admin
+market.listing               for all users who are logged in; one entry for each name that listings have
 
 A listing that opens or ends by the clock sends no signal; the task that marks it updates the book. A search asks the
-database which of the names are for sale at this moment, so at worst an outdated book offers a name that leads to
-nothing.
+database which of the names are for sale at this moment. So an outdated book can at worst offer a name without a
+listing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the base template shows on every page, including those of other apps."""
+"""Context that the base template needs on every page, including the pages of other apps."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from .views import player_of
 
 
 def player(request: HttpRequest) -> dict[str, Any]:
-    """Return the visitor's player, looked up when it is shown; None for visitors without one."""
+    """Return the visitor's player, which is looked up when the template uses it; None for visitors without one."""
     return {"player": SimpleLazyObject(lambda: player_of(request.user))}

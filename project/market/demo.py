@@ -1,6 +1,6 @@
 """
 Demo data: three players with full bags, some of it on offer, two more in their guilds, and two members of staff; and
-many others (townsfolk.py), so that there are names to search for.
+many others (townsfolk.py), so that a search has many names.
 
 `load()` may be called again at any time: it leaves existing rows alone, and loads the address books from the tables.
 It works without Redis as well; then a later sweep enqueues the tasks that end the listings, `manage.py rebuildindex`
@@ -38,7 +38,7 @@ ADMIN_PASSWORD = "admin"
 
 Thing = tuple[str, str, int | None, int | None]
 
-#: For each player: kind, name, price if the item is on offer, and for how many hours (None: until sold).
+#: For each player, the things: kind, name, price if it is on offer, and for how many hours (None: until sold).
 THINGS: dict[str, list[Thing]] = {
     "joe": [
         ("weapon", "Moonlit Dagger", 120, 24),
@@ -107,9 +107,8 @@ def load() -> None:
 
 @transaction.atomic
 def _create() -> list[Listing]:
-    hashed = cache(
-        make_password
-    )  # hashing is slow on purpose, so hash each password once, and only for new users
+    # Hashing is slow on purpose, so each password is hashed once, and only for new users.
+    hashed = cache(make_password)
     _user("admin", lambda: hashed(ADMIN_PASSWORD), is_staff=True, is_superuser=True)
     _user("guard", lambda: hashed(PLAYER_PASSWORD), is_staff=True)
     listings = []

@@ -1,8 +1,8 @@
 """
 The daily flash sale: a few things at a low price, a limited number of each, from midnight to midnight.
 
-The day determines the offers and the keys of their rows. So readers need neither a query nor a task that has run: a
-reader that finds the rows of a day missing creates them. A task creates tomorrow's rows ahead, puts today's on the
+The day determines the offers and the keys of their rows. So readers need no query, and do not depend on a task: a
+reader that finds rows of the day missing creates them. A task creates tomorrow's rows ahead, puts today's on the
 schedule of the cache, and removes those that are over; a row that is not on the schedule yet is loaded by its reader.
 While Redis is away the page asks the database, which decides who buys in any case (ledger.sell_flash).
 """
@@ -22,7 +22,7 @@ from .models import FlashSale, Item
 
 logger = logging.getLogger(__name__)
 
-#: The offers, in turn: kind, name, price, and number.
+#: The offers, in rotation: kind, name, price and number.
 _GOODS: Sequence[tuple[Item.Kind, str, int, int]] = [
     (Item.Kind.CURIO, "Lantern of Long Evenings", 40, 60),
     (Item.Kind.POTION, "Thermos of Eternal Cocoa", 8, 200),
@@ -34,7 +34,7 @@ _GOODS: Sequence[tuple[Item.Kind, str, int, int]] = [
 ]
 _EACH_DAY = 3
 _ONE_DAY = timedelta(days=1)
-#: How long after its end a sale is still removed from the schedule, in case the task did not run for some days.
+#: For how long after its end a sale is still removed from the schedule, in case the task did not run for some days.
 _LOOKS_BACK = timedelta(days=30)
 
 

@@ -1,18 +1,18 @@
 """
-The market's transactions: one function per thing that can happen; it happens wholly or not at all.
+The market's transactions. Each function is one transaction, which happens completely or not at all.
 
 Rows are locked in one order everywhere, so that no two transactions wait for each other: listings, then
 the item, then players by ascending key. (SQLite has one writer at a time: BEGIN IMMEDIATE.) The clock is
 read after the lock, so nobody buys what ended while they waited. Changes that a single condition decides
 (a listing opens, a listing ends) are one conditional UPDATE and may be repeated without harm.
 
-What trades an item is given the fence of the item's lock, and leaves it in the item's row. So a process that was
-stopped with the lock, and goes on when others have long had it, is refused (StaleFence) and has changed nothing.
-The lock keeps others from working in vain; that no item is sold twice does not hang on it.
+A function that trades an item takes the fence of the item's lock, and stores it in the item's row. So if a process
+was suspended while it held the lock, and continues after others have held it, it is refused (StaleFence) and changes
+nothing. The lock only saves others useless work; it is not what prevents selling an item twice.
 
-A flash sale needs no lock of that kind: its row says how many remain, and one condition decides.
+A flash sale needs no such lock: its row contains the number that remains, and one condition decides.
 
-Nothing here knows of tasks: trading.py says what follows from a transaction.
+This module does not use tasks: trading.py enqueues the tasks that follow from a transaction.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class SoldOut(Refusal):
 
 
 class OneEach(Refusal):
-    """The buyer has bought one in this flash sale."""
+    """The buyer has already bought one in this flash sale."""
 
 
 class OwnListing(Refusal):
@@ -63,7 +63,7 @@ class NotYours(Refusal):
 
 
 class AlreadyListed(Refusal):
-    """The item is on offer already."""
+    """The item is already on offer."""
 
 
 class Busy(Refusal):
@@ -92,7 +92,7 @@ def offer(
         raise NotYours(f"{item.name} does not belong to you.")
     end_due(Listing.objects.filter(pk__in=[listing.pk for listing in earlier]))
     if Listing.objects.live().filter(item=item).exists():
-        raise AlreadyListed(f"{item.name} is listed already.")
+        raise AlreadyListed(f"{item.name} is already listed.")
     opens_at = opens_at or now
     status = Listing.Status.SCHEDULED if opens_at > now else Listing.Status.OPEN
     return Listing.objects.create(
@@ -108,7 +108,7 @@ def take_back(seller_id: int, listing_id: int, *, fence: int) -> Listing:
     if listing.seller_id != seller_id:
         raise NotYours("This listing belongs to somebody else.")
     if listing.status not in Listing.LIVE or listing.has_ended_at(timezone.now()):
-        raise ListingClosed(f"The listing of {listing.item.name} is over already.")
+        raise ListingClosed(f"The listing of {listing.item.name} is already over.")
     listing.status = Listing.Status.WITHDRAWN
     listing.save(update_fields=["status"])
     return listing
@@ -137,8 +137,8 @@ def sell_flash(slug: str, buyer_id: int, price: int) -> FlashPurchase:
     """
     Sell one piece of a flash sale. Raises the Refusal that fits.
 
-    The UPDATE that takes a piece decides, by its own condition, however many others buy. The buyer's row is locked
-    first, so that the row that everybody wants is locked for as short as possible; no other transaction locks both.
+    The condition of the UPDATE that takes a piece decides, even if many others buy at the same time. The buyer's row
+    is locked first, so that the row that everybody wants is locked only briefly; no other transaction locks both.
     """
     buyer = Player.objects.select_for_update().get(pk=buyer_id)
     is_left = FlashSale.objects.filter(slug=slug, remaining__gt=0).update(remaining=F("remaining") - 1)
@@ -193,7 +193,7 @@ def _refuse_flash(sale: FlashSale, buyer: Player, price: int, *, is_left: bool) 
     if not sale.is_open_at(timezone.now()):
         raise SaleOver(f"The sale of {sale.name} is over.")
     if FlashPurchase.objects.filter(sale=sale, buyer=buyer).exists():
-        raise OneEach(f"You have bought {sale.name} already; each player may buy one.")
+        raise OneEach(f"You have already bought {sale.name}; each player may buy one.")
     if not is_left:
         raise SoldOut(f"{sale.name} is sold out.")
     if sale.price != price:

@@ -29,7 +29,7 @@ def expired(listing: Listing) -> EmailMessage:
 
 
 def message_id(kind: str, pk: int) -> str:
-    """Return a Message-ID that is the same whenever the same mail is made."""
+    """Return a Message-ID that is the same for every copy of a mail."""
     domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2]
     return f"<market-{kind}-{pk}@{domain}>"
 

@@ -1,12 +1,12 @@
 """
 Players, their items, the listings that offer items for sale, and the sales.
 
-Gold is a whole number: there is no smaller coin, and sums stay exact on every database. The database itself refuses
-impossible states: a purse below zero, a price of nothing, two live listings of one item, a sale to oneself. Whether a
-listing can be bought depends on its times only, and on no task: `status` may lag behind the clock,
+Gold is a whole number, since there is no smaller coin; so sums are exact on every database. The database itself
+refuses impossible states: a purse below zero, a price of nothing, two live listings of one item, a sale to oneself.
+Whether a listing can be bought depends on its times only, and on no task: `status` may lag behind the clock,
 `Listing.is_open_at` does not. Three columns say that a task is in the queue (`tasks_enqueued_at`,
-`mail_enqueued_at`). If one is empty although it should not be, a process died or Redis was away; the sweep (tasks.py)
-repairs that.
+`mail_enqueued_at`). If one of them is empty although it should not be, a process died or Redis was away; the sweep
+(tasks.py) repairs this.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from django.utils import timezone
 from components.services.locks.models import FencedModel
 from components.services.rows.models import CachedRow, Caching
 
-#: Keeps any sum of prices far below the limit of a 64-bit integer.
+#: This limit keeps any sum of prices far below the limit of a 64-bit integer.
 MAX_PRICE = 1_000_000_000
 
 
 class Player(models.Model):
-    """A user as the market sees them: a purse, and which mail they want."""
+    """A user's role in the market: their purse, and which mail they want."""
 
     STARTING_FUNDS = 1_000
 
@@ -47,7 +47,7 @@ class Player(models.Model):
 
 
 class Item(FencedModel):
-    """A thing that belongs to one player. Its fence is that of its last trade (trading.py)."""
+    """A thing that belongs to one player. Its fence is the fence of its last trade (trading.py)."""
 
     class Kind(models.TextChoices):
         WEAPON = "weapon"
@@ -78,7 +78,7 @@ class ListingQuerySet(models.QuerySet["Listing"]):
 
 
 class Listing(models.Model):
-    """An item on offer at a price, from opens_at until ends_at (without one: until sold or withdrawn)."""
+    """An item on offer at a price, from opens_at until ends_at; without ends_at, until it is sold or withdrawn."""
 
     class Status(models.TextChoices):
         SCHEDULED = "scheduled"
@@ -98,7 +98,7 @@ class Listing(models.Model):
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.OPEN)
     #: When the tasks that open and end this listing were put into the queue.
     tasks_enqueued_at = models.DateTimeField(null=True, blank=True, editable=False)
-    #: When the mail that it ended without a buyer was put into the queue.
+    #: When the mail about an end without a buyer was put into the queue.
     mail_enqueued_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = ListingQuerySet.as_manager()
@@ -161,9 +161,9 @@ class Sale(models.Model):
 
 class FlashSale(CachedRow):
     """
-    A number of one thing, at a low price, for a day (flash.py); the database refuses to sell more than there are.
+    A limited number of one thing, at a low price, for a day (flash.py). The database refuses to sell more.
 
-    Pages read the cached row, so the number that remain is at most a second old.
+    Pages read the cached row, so the number that they show is at most a second old.
     """
 
     caching = Caching(
@@ -172,7 +172,7 @@ class FlashSale(CachedRow):
         fields=["slug", "name", "kind", "price", "stock", "remaining", "opens_at", "ends_at"],
     )
 
-    #: Day and number, "2026-11-21-1": the keys of a day's rows follow from the day.
+    #: Day and number, "2026-11-21-1". The keys of a day's rows can be derived from the day.
     slug = models.SlugField(max_length=20, unique=True)
     name = models.CharField(max_length=80)
     kind = models.CharField(max_length=10, choices=Item.Kind.choices)
@@ -204,7 +204,7 @@ class FlashSale(CachedRow):
 
 
 class FlashPurchase(models.Model):
-    """A purchase in a flash sale: one for each player, so that a form that is sent twice buys once."""
+    """A purchase in a flash sale. Each player has at most one, so a form that is sent twice buys once."""
 
     sale = models.ForeignKey(FlashSale, on_delete=models.PROTECT, related_name="purchases")
     buyer = models.ForeignKey(Player, on_delete=models.PROTECT, related_name="flash_purchases")

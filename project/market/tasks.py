@@ -1,7 +1,7 @@
 """
 The tasks of the market, and how they get into the queue.
 
-Every task may run twice, or late, or after its row is gone; it looks at the row and does what is left to do. Work
+Every task may run twice, or late, or after its row is gone. It checks the row and does only what is left to do. Work
 that must not get lost is written to the database first and marked as enqueued afterwards. If the process dies or
 Redis goes away in between, the sweep finds the row without its mark. Before anything is bought or listed, a delayed
 sweep is put into the queue (`set_guard`), so a sweep always follows.
@@ -80,10 +80,11 @@ def end_listing(listing_id: int) -> None:
     books.for_sale.refresh(listing_id)
 
 
-@periodic(every(minutes=5))  # for rows without a guard, because Redis has lost its data
+# Needed for rows without a guard, because Redis has lost its data.
+@periodic(every(minutes=5))
 @task(queue_name="market")
 def sweep() -> dict[str, int]:
-    """Do everything that should have happened and did not. Return how much of each."""
+    """Do everything that should have happened but did not. Return how many of each kind were done."""
     now = timezone.now()
     opened = ledger.open_due(Listing.objects.all())
     unmailed = Sale.objects.filter(mail_enqueued_at=None)
@@ -105,15 +106,16 @@ def sweep() -> dict[str, int]:
     return done
 
 
-@periodic(every(minutes=5))  # its results are needed a day later
+# The results are needed a day later.
+@periodic(every(minutes=5))
 @task(queue_name="market")
 def prepare_flash_sales() -> None:
-    """Create the sales of today and tomorrow, and keep those that can be bought, and no others, in the cache."""
+    """Create the sales of today and tomorrow, and cache exactly those that can be bought."""
     flash.look_after()
 
 
 def set_guard() -> None:
-    """Enqueue a sweep for after the changes that follow. Raises RedisUnavailable."""
+    """Enqueue a sweep that will run after the changes that follow. Raises RedisUnavailable."""
     sweep.using(run_after=timezone.now() + GUARD_DELAY).enqueue()
 
 
@@ -134,7 +136,7 @@ def plan(listing: Listing) -> bool:
 
 @contextmanager
 def healed_by_sweep(what: str) -> Iterator[None]:
-    """Wrap what follows a commit: if Redis is away by now, log that; the guard repairs it."""
+    """Wrap the steps after a commit. If Redis is away by then, log that; the guard's sweep repairs it."""
     try:
         yield
     except RedisUnavailable as error:
@@ -142,13 +144,13 @@ def healed_by_sweep(what: str) -> Iterator[None]:
 
 
 def _over(now: datetime) -> ListingQuerySet:
-    """Return listings whose time is over, and that have not ended, or whose seller has not been told."""
+    """Return listings whose time is over, and that have not been ended or whose seller has not been told."""
     untold = Q(status=Listing.Status.EXPIRED, mail_enqueued_at=None, ends_at__lt=now - GRACE)
     return Listing.objects.filter(untold | Q(status__in=Listing.LIVE, ends_at__lte=now))
 
 
 def _end(listings: ListingQuerySet) -> bool:
-    """End the one listing in *listings* if its time is over, and enqueue its mail, unless that was done."""
+    """End the one listing in *listings* if its time is over, and enqueue its mail, unless both were done."""
     ledger.end_due(listings)
     unmailed = listings.filter(status=Listing.Status.EXPIRED, mail_enqueued_at=None)
     for listing in unmailed:

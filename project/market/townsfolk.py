@@ -1,8 +1,8 @@
 """
-The other players of the demo, and what they sell: names in many scripts, so that there is something to search for.
+The other players of the demo, and what they sell: names in many scripts, for searches.
 
-They have no password. They are created in bulk, which sends no signals to guild chats and address books; so the demo
-loads the books at its end, as `manage.py rebuildindex` does.
+They have no password. They are created in bulk, which sends no signals to guild chats and address books. So the demo
+loads the books afterwards, as `manage.py rebuildindex` does.
 """
 
 # ruff: noqa: RUF001
@@ -18,8 +18,8 @@ from django.utils import timezone
 
 from .models import Item, Listing, Player
 
-#: For each script: the separator between given and family name (None: the family name first, without one), and both
-#: names.
+#: For each script: the separator between given and family name, and both lists of names. None as the separator means
+#: that the family name comes first, without a separator.
 NAMES: Sequence[tuple[str | None, str, str]] = [
     (".", "Ann Bella Jeremy Jenna Oscar Ruth", "Smith Archer Jenkins Miller Shepherd Wood"),
     (".", "Élodie Jérôme Zoë Noël Inès Gaëtan", "Moreau Lefèvre Béranger Garçon Dubœuf Jégou"),
@@ -83,7 +83,7 @@ def settle() -> list[Player]:
 
 
 def goods() -> Iterator[tuple[str, str]]:
-    """Return what they sell: kind and name."""
+    """Return the kind and the name of each thing that they sell."""
     for kind, (things, which) in _THINGS.items():
         for adjective, thing in product(which.split(", "), things.split(", ")):
             yield kind, f"{adjective} {thing}"
@@ -92,8 +92,9 @@ def goods() -> Iterator[tuple[str, str]]:
 
 def sell(players: Sequence[Player]) -> list[Listing]:
     """
-    Offer the missing items, each by another player, until they are sold; since yesterday, so that other listings are
-    newer. Return the new listings.
+    Offer the missing items, each by a different player, until they are sold.
+
+    The listings date from yesterday, so that other listings are newer. Return the new listings.
     """
     wanted = list(goods())
     known = set(Item.objects.filter(name__in=[name for _, name in wanted]).values_list("name", flat=True))

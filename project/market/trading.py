@@ -1,10 +1,11 @@
 """
-What the pages call: a guard, then a ledger transaction under the item's lock, then the tasks that follow from it.
+Functions for the pages: set a guard, run a ledger transaction under the item's lock, then enqueue the tasks that
+follow.
 
-If Redis is away, the guard or the lock raises RedisUnavailable and nothing has happened. Once a transaction is
-committed nothing is raised any more: the guard repairs what cannot be enqueued now, and a lock that cannot be given
-back ends by itself. One item's lock does not hold up the trade in others; its fence goes with the transaction into
-the item's row (ledger.py), which is what counts if a holder outlives its lock.
+If Redis is away, the guard or the lock raises RedisUnavailable and nothing has happened. After the commit nothing is
+raised any more: the guard's sweep enqueues the tasks that cannot be enqueued now, and a lock that cannot be released
+expires. One item's lock does not delay the trade in others. The transaction stores the lock's fence in the item's row
+(ledger.py), which protects the item even if a holder outlives its lock.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 #: Seconds that an item stays locked if the holder of its lock dies. A trade takes hundredths of a second.
 LEASE = 10
-#: Seconds that a player waits for others who trade the same item, before the page says so.
+#: Seconds that a player waits for others who trade the same item, before the page reports that the item is busy.
 PATIENCE = 5
 
 
@@ -37,7 +38,10 @@ def list_item(
     opens_at: datetime | None = None,
     ends_at: datetime | None = None,
 ) -> Listing:
-    """Offer *item* from *opens_at* (else now) until *ends_at* (else until sold). Raises as buy() does."""
+    """
+    Offer *item* from *opens_at* (default: now) until *ends_at* (default: until it is sold). Raises the errors of
+    buy().
+    """
     has_tasks = opens_at is not None or ends_at is not None
     if has_tasks:
         set_guard()
@@ -50,13 +54,15 @@ def list_item(
 
 
 def withdraw(seller: Player, listing_id: int) -> Listing:
-    """Take a listing back. Raises as buy() does."""
+    """Withdraw a listing. Raises the errors of buy()."""
     with _alone(_item_of(listing_id), seller) as fence:
         return ledger.take_back(seller.pk, listing_id, fence=fence)
 
 
 def buy(buyer: Player, listing_id: int, price: int) -> Sale:
-    """Buy at the price that the buyer saw. Raises a Refusal or RedisUnavailable; then nothing happened."""
+    """
+    Buy at the price that the buyer saw. Raises a Refusal or RedisUnavailable; in both cases nothing has happened.
+    """
     set_guard()
     with _alone(_item_of(listing_id), buyer) as fence:
         sale = ledger.sell(listing_id, buyer.pk, price, fence=fence)
@@ -67,10 +73,11 @@ def buy(buyer: Player, listing_id: int, price: int) -> Sale:
 
 def buy_flash(buyer: Player, slug: str, price: int) -> FlashPurchase:
     """
-    Buy one piece in a flash sale, at the price that the buyer saw. Raises a Refusal; then nothing happened.
+    Buy one piece in a flash sale, at the price that the buyer saw. Raises a Refusal, in which case nothing has
+    happened.
 
     There is no lock: hundreds buy the same thing, and the database decides. So this works while Redis is away, too.
-    The cached number is invalidated, so that everybody sees the new one at once and not only after the next load.
+    The cached number is invalidated, so that everybody sees the new one at once instead of after the next load.
     """
     purchase = ledger.sell_flash(slug, buyer.pk, price)
     try:
@@ -109,7 +116,7 @@ def _give_back(held: Lock) -> None:
     try:
         held.release()
     except (LockLost, RedisUnavailable) as error:
-        logger.warning("a lock could not be released, and ends by itself (%s)", error)
+        logger.warning("a lock could not be released, and will expire (%s)", error)
 
 
 def _name_of(item_id: int) -> str:

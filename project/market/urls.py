@@ -1,4 +1,4 @@
-"""The market's pages; whatever changes something takes POST only."""
+"""The market's pages. Pages that change something accept POST only."""
 
 from django.contrib.auth.views import LogoutView
 from django.urls import path

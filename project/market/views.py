@@ -1,9 +1,9 @@
 """
-The market's pages. They call trading.py once, and tell the player the result.
+The market's pages. Each calls trading.py at most once, and tells the player the result.
 
-A refusal is a message on the page that the player came from. While others trade the same item, the answer is a page
-with status 409 that offers to try again. While Redis is away, trading answers 503 and says that nothing has happened;
-browsing and logging in still work.
+A refusal appears as a message on the page that the player came from. While others trade the same item, the answer is
+a page with status 409 and a button to try again. While Redis is away, trading answers 503 with a page that says that
+nothing has happened; browsing and logging in still work.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def player_of(user: User | AnonymousUser) -> Player | None:
 
 def changes(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """
-    Decorate a view that changes something: it takes POST, from logged-in users, and logging in does not lead to it.
+    Decorate a view that changes something: it accepts POST only, from logged-in users, and the log-in page never
+    leads to it.
     """
 
     @require_POST
@@ -114,7 +115,10 @@ def buy(request: HttpRequest, listing_id: int) -> HttpResponse:
 
 @require_safe
 def flash_sale(request: HttpRequest) -> HttpResponse:
-    """Show what is on sale today, and how many remain: read from the cache, and again by the page's script."""
+    """
+    Show what is on sale today, and how many remain. Both are read from the cache, and the page's script reads them
+    again.
+    """
     player = player_of(request.user)
     sales = flash.on_sale(timezone.localdate())
     mine = player.flash_purchases.filter(sale__slug__in=[sale.slug for sale in sales]) if player else None

@@ -1,9 +1,9 @@
 """
-The crowd: who plays when, as lines of a game server's log in the book's format, `IP date time event`.
+The crowd: players as lines of a game server's log in the book's format, `IP date time event`.
 
 A player is an address. Some play more than others; most play at weekends and in their own evening; and the popularity
 of the game in a country changes from day to day. As in any log, some lines cannot be counted: one in three thousand.
-All chance is seeded, so each run makes the same crowd and the same days.
+All random numbers are seeded, so each run makes the same crowd and the same days.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from random import Random
 
 from .geography import Location
 
-#: How many play at each hour of their local time, from midnight on.
+#: How much is played at each hour of local time, from midnight on.
 _HOURS = (5, 3, 2, 1, 1, 1, 2, 3, 4, 4, 5, 6, 7, 6, 6, 7, 9, 11, 13, 15, 16, 15, 12, 8)
 _USUAL = sum(_HOURS) / len(_HOURS)
 _WEEKEND = 1.25
@@ -30,7 +30,7 @@ _EVENTS = {
     **{f"level-{level}": 30 // level for level in range(1, 31)},
     **{f"achievement-{number}": 1 for number in range(701, 780)},
 }
-#: Addresses in no range, and so without a place.
+#: Addresses outside of all ranges, which therefore have no place.
 NOWHERE = ("255.10.20.30", "254.7.7.7", "2001:db8:ffff::17")
 _BROKEN_ONE_IN = 3000
 #: Other lines of a game server's log, made of an address, a day and a time.
@@ -53,7 +53,8 @@ class Crowd:
         rng = Random("who plays")
         self._locations = locations
         self._players: list[str] = []
-        self._habits: list[tuple[int, float]] = []  # of each: where, and how much
+        # For each player: the place, and how much they play.
+        self._habits: list[tuple[int, float]] = []
         for number, location in enumerate(locations):
             for _ in range(location.players * _PLAYERS):
                 network = rng.choice(location.networks)
@@ -63,14 +64,14 @@ class Crowd:
             self._players.append(address)
             self._habits.append((rng.randrange(len(locations)), 20.0))
         self._habit = sum(much for _, much in self._habits)
-        self._chances = lru_cache(maxsize=1)(self._chances_at)  # one hour comes after another
+        self._chances = lru_cache(maxsize=1)(self._chances_at)  # one hour follows another
 
     def activity(self, hour: datetime) -> float:
-        """Return how much is played in this hour (of UTC); 1 is usual."""
+        """Return how much is played in this hour (of UTC); 1 is the usual amount."""
         return self._chances(hour)[-1] / self._habit
 
     def lines(self, hour: datetime, moments: Sequence[str], rng: Random) -> list[str]:
-        """Yield a line for each of these MOMENTS of an hour (of UTC)."""
+        """Yield a line for each of the MOMENTS of an hour (of UTC)."""
         count = len(moments)
         players = rng.choices(self._players, cum_weights=self._chances(hour), k=count)
         events = rng.choices(list(_EVENTS), cum_weights=_event_chances(), k=count)
@@ -84,7 +85,7 @@ class Crowd:
         return lines
 
     def _chances_at(self, hour: datetime) -> list[float]:
-        """Return cumulated chances: that this player, or one before, does something."""
+        """Return cumulated chances: the probability that this player, or one before, does something."""
         factors = [
             _HOURS[(there := hour + timedelta(hours=location.utc_offset)).hour]
             / _USUAL

@@ -2,7 +2,7 @@
 The files of the game's log: one, compressed, for each day that is over, and one that grows and is rotated.
 
 The file of a day gets its name when it is complete, and is never written again: if a process is killed, the next one
-makes only the files that are missing. The file that grows is renamed when it is large, and its readers go on by
+makes only the files that are missing. The growing file is renamed when it is large, and its readers handle that by
 themselves.
 """
 
@@ -19,11 +19,11 @@ from random import Random
 from .crowd import MOMENTS, Crowd
 
 NAME = "game.log"
-#: Days before today: two weeks, and two before to compare them with.
+#: Days before today: two weeks, and two more weeks for comparison.
 DAYS = 28
 #: Lines of a usual day.
 _A_DAY = 20_000
-#: Bytes of the file that grows, and how many old ones are kept beside it.
+#: Bytes of the growing file, and how many old files are kept beside it.
 _SIZE = 4 * 1024 * 1024
 _KEPT = 3
 
@@ -60,7 +60,7 @@ def _day(crowd: Crowd, day: date, now: datetime, lines: int) -> bytes:
 
 
 class GameLog:
-    """The file that grows, in *folder*; renamed when it has *size* bytes, with *kept* old ones beside it."""
+    """The growing file in *folder*. It is renamed at *size* bytes, and *kept* old files stay beside it."""
 
     def __init__(self, folder: Path, *, size: int = _SIZE, kept: int = _KEPT) -> None:
         self._path, self._size, self._kept = folder / NAME, size, kept

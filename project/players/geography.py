@@ -1,5 +1,5 @@
 """
-The world of the demo: real places, with addresses that nobody uses, so that nothing is claimed about real ones.
+The world of the demo: real places, with reserved addresses, so that the demo claims nothing about real addresses.
 
 They are in two files in the format of GeoLite2, which `manage.py importgeoip` takes as well. The columns "utc_offset"
 (hours) and "players" (relative to other places) are additions.
@@ -53,5 +53,5 @@ def example_address() -> str:
 
 def _rows(path: Path) -> Iterator[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
-        next(file)  # says that all of it is invented
+        next(file)  # the first line says that the data are invented
         yield from csv.DictReader(file)

@@ -1,4 +1,4 @@
-"""The page that shows who plays where; everybody may look."""
+"""The page that shows where the game is played; it is open to everybody."""
 
 from django.urls import path
 

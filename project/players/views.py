@@ -1,6 +1,6 @@
 """
-A page that shows where Fake Game is played today, by the lines of its log that were counted so far, and a form that
-looks up an address.
+A page that shows where Fake Game is played today, as counted so far from its log, and a form that looks up an
+address.
 
 Days are in UTC, as the game server writes them.
 """
@@ -24,7 +24,7 @@ from components.services.logs.traffic import Report, Traffic
 
 from .geography import example_address
 
-#: Days in the picture, and places in each list.
+#: How many days the chart shows, and how many places each list.
 _DAYS = 14
 _TOP = 10
 _LONGEST = 60  # characters of an address to look up
@@ -47,7 +47,7 @@ class AddressForm(forms.Form):
 
 @require_safe
 def today(request: HttpRequest) -> HttpResponse:
-    """Show what was counted today, by country and by city, beside the days before."""
+    """Show today's counts by country and by city, beside the days before."""
     traffic, day = Traffic(), datetime.now(UTC).date()
     days = [day - timedelta(days=ago) for ago in reversed(range(_DAYS))]
     lines = {each.day: each.lines for each in traffic.days(days[0], day)}
@@ -71,7 +71,7 @@ def today(request: HttpRequest) -> HttpResponse:
 
 
 def _control_room(request: HttpRequest) -> str:
-    """Return the address of the page with more; "" for users who may not see it."""
+    """Return the address of the admin page with more details; "" for users who may not see it."""
     if not (request.user.is_staff and request.user.has_perm("components.view_logjob")):
         return ""
     return f"{reverse('admin:components_logjob_traffic')}?{urlencode({'job': DEFAULT_JOB})}"

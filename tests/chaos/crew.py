@@ -21,7 +21,7 @@ from tests.support.waiting import eventually
 _POLL = 0.02  # seconds
 
 _KILLED, _STUCK, _NO_REDIS = -signal.SIGKILL, 3, 2
-_NEVER_SAID = ("The worker ended by an error", "Exception in thread", "Fatal Python error")
+_NEVER_SAID = ("The worker ended with an error", "Exception in thread", "Fatal Python error")
 
 
 def _handles_sigterm(pid: int) -> bool:

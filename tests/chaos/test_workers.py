@@ -112,7 +112,7 @@ def test_workers_go_on_when_redis_is_back_and_all_they_had_accepted_is_done_once
         assert ledger.reaches(10)
         server.kill()
         for worker in (first, second):
-            assert worker.says("Waiting for it; nothing that was accepted is lost.")
+            assert worker.says("Waiting for Redis; nothing that was accepted is lost.")
         server.start()
         queue.push_many(ledger.task(line) for line in range(50, 60))
 
@@ -120,7 +120,7 @@ def test_workers_go_on_when_redis_is_back_and_all_they_had_accepted_is_done_once
         for worker in (first, second):
             worker.signal(signal.SIGTERM)
             assert worker.exit_code() == 0
-            assert worker.output.count("Waiting for it") == 1
+            assert worker.output.count("Waiting for Redis") == 1
             assert worker.output.count("Redis answers again after") == 1
             assert "Traceback" not in worker.output
     assert sorted(map(int, ledger.ended())) == list(range(60))

@@ -40,7 +40,7 @@ def test_a_stuck_worker_becomes_a_new_one_in_the_same_process(
         assert [info.pid for info in queue.workers()] == [worker.pid]
         worker.signal(signal.SIGTERM)
         assert worker.exit_code() == 0
-    assert worker.output.count("A task is stuck in a thread; starting anew") == 1
+    assert worker.output.count("A task is stuck in a thread; restarting") == 1
     assert worker.output.count("INFO Stub") == 2
 
 
@@ -72,7 +72,7 @@ def test_a_worker_that_is_told_to_stop_while_it_starts_anew_does_so_and_ends_wit
     with Command(server.url, str(tmp_path), program=PROGRAM) as worker:
         assert worker.is_working()
         (tmp_path / "gate").touch()
-        assert worker.says("starting anew")
+        assert worker.says("restarting")
         worker.signal(signal.SIGTERM)
 
         assert worker.exit_code() == 0
@@ -88,7 +88,7 @@ def test_a_signal_to_stop_waits_for_the_new_process_though_a_stuck_thread_would_
     with Command(server.url, str(tmp_path), program=PROGRAM) as worker:
         assert worker.is_working()
         (tmp_path / "gate").touch()
-        assert worker.says("starting anew")
+        assert worker.says("restarting")
         worker.signal(number)
         worker.signal(signal.SIGTTIN)
         (tmp_path / "hold").unlink()
@@ -105,7 +105,7 @@ def test_a_stuck_worker_that_was_told_to_stop_ends_with_1(
         worker.signal(signal.SIGTERM)
 
         assert worker.exit_code() == 1
-    assert "starting anew" not in worker.output
+    assert "restarting" not in worker.output
 
 
 def test_last_words_that_fail_keep_no_process_alive(
@@ -116,5 +116,5 @@ def test_last_words_that_fail_keep_no_process_alive(
 
     flush(lambda: [][0])
 
-    assert "The last words of this process could not be said" in caplog.text
+    assert "The final step of this process failed" in caplog.text
     assert "IndexError" in caplog.text

@@ -122,7 +122,7 @@ def test_it_is_of_the_kind_that_the_settings_name(redis: Redis, redis_mode: str)
 
 
 def test_outside_of_a_loop_it_is_an_error_that_says_so(redis: Redis) -> None:
-    with pytest.raises(NoEventLoop, match="no event loop runs: ask in a coroutine") as refused:
+    with pytest.raises(NoEventLoop, match="no event loop is running") as refused:
         get_async_client()
 
     assert isinstance(refused.value, ComponentsError)

@@ -129,8 +129,8 @@ def _is_busy(client: Redis) -> bool:
 
 #: What makes the trouble, and what we and the server say about it.
 TROUBLES = {
-    "OOM": (out_of_memory, "it is full, until data have gone or its maxmemory is raised: .*maxmemory"),
-    "READONLY": (read_only, "it is a read-only replica, .* to its master: .*read only replica"),
+    "OOM": (out_of_memory, "its memory is full; delete data or raise its maxmemory: .*maxmemory"),
+    "READONLY": (read_only, "it is a read-only replica, .* must name its master: .*read only replica"),
     "MASTERDOWN": (master_down, "it is a .*replica.*: .*(MASTER is down|read only replica)"),
     "NOREPLICAS": (no_replicas, "too few of its replicas are connected: .*Not enough good replicas"),
     "MISCONF": (disk_full, "it could not save its data to disk, .*: .*(unable to persist|persist on disk)"),
@@ -390,6 +390,6 @@ def test_a_process_without_a_free_connection_says_what_to_do(server: EmbeddedSer
     with redis_at(f"{server.url}?max_connections=1") as client:
         connection = client.connection_pool.get_connection()
 
-        with pytest.raises(RedisUnavailable, match="give max_connections"):
+        with pytest.raises(RedisUnavailable, match="Raise max_connections"):
             TaskQueue().names()
         client.connection_pool.release(connection)

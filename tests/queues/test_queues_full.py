@@ -44,7 +44,7 @@ def full(redis: Redis) -> Iterator[None]:
     try:
         redis.script_flush()
         yield
-        with pytest.raises(RedisRefused, match="it is full"):
+        with pytest.raises(RedisRefused, match="its memory is full"):
             TaskQueue().push(ECHO)
     finally:
         redis.config_set("maxmemory", 0)

@@ -1,1 +1,1 @@
-"""What the management commands share."""
+"""Code that the management commands share."""

@@ -1,9 +1,9 @@
 """
-The lifeline of a worker process: a pipe that only its parent (processes.py) holds the other end of.
+The lifeline of a worker process: a pipe whose other end only its parent holds (processes.py).
 
-The parent closes it to let all its workers drain, and the kernel closes it if the parent is killed: in both
-cases no worker goes on alone. Unlike a signal it cannot be lost on a process that still starts, nor be
-counted twice where a service manager signals parent and workers alike. It works on any Unix.
+The parent closes its end to make all workers drain, and the kernel closes it if the parent is killed, so no worker
+goes on alone. Unlike a signal, a closed pipe is not lost on a process that is still starting, and it is not counted
+twice if a service manager signals the parent and its workers. It works on any Unix.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class Lifeline:
-    """Dismisses *worker* when the pipe is closed, and ends the process if it takes longer than *patience*."""
+    """Stops *worker* when the pipe is closed, and ends the process if stopping takes longer than *patience*."""
 
     def __init__(self, worker: Loop, descriptor: int, *, patience: float) -> None:
         self._worker = worker
@@ -33,5 +33,5 @@ class Lifeline:
             pass
         self._worker.dismiss()
         if not self._worker.ended.wait(self._patience):
-            logger.error("The worker did not stop within %g s; ending its process.", self._patience)
+            logger.error("The worker did not stop within %g s; its process is ended now.", self._patience)
             os._exit(UNHEALTHY)

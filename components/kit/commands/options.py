@@ -1,4 +1,4 @@
-"""The options of commands that run workers: their types, and those that several commands have."""
+"""Options of the commands that run workers: their types, and the options that several commands share."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
 def natural(text: str) -> int:
-    """An argparse type: a whole number above zero."""
+    """Parse a whole number above zero, for argparse."""
     if not text.isdigit() or int(text) < 1:
         raise ArgumentTypeError(f"{text!r} is not a whole number above zero")
     return int(text)
 
 
 def size(text: str) -> int:
-    """An argparse type: a number of bytes, such as 500K, 256M or 1G."""
+    """Parse a number of bytes such as 500K, 256M or 1G, for argparse."""
     number, unit = (text[:-1], text[-1:].upper()) if text[-1:].upper() in _UNITS else (text, "")
     if not number.isdigit() or int(number) < 1:
         raise ArgumentTypeError(f"{text!r} is not a number of bytes, such as 500K, 256M or 1G")
@@ -31,7 +31,7 @@ def size(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """An argparse type: a number of seconds, not negative."""
+    """Parse a number of seconds, 0 or more, for argparse."""
     try:
         value = float(text)
     except ValueError:
@@ -46,8 +46,8 @@ def add_heartbeat_file(parser: ArgumentParser) -> None:
         "--heartbeat-file",
         type=Path,
         metavar="PATH",
-        help="A file to touch at least every 5 seconds while the loop turns, also while Redis is away; removed at a "
-        "clean end.",
+        help="Touch this file at least every 5 seconds while the loop runs, even while Redis is away, and "
+        "remove it at a clean exit.",
     )
 
 
@@ -56,12 +56,15 @@ def add_limits(parser: ArgumentParser) -> None:
         "--max-memory",
         type=natural,
         metavar="MB",
-        help="End with 0 when the process holds so much memory, so that a service manager (or the parent of "
-        "--processes) starts a fresh one: now on Linux, elsewhere the most that it ever held. Each limit is lowered "
-        "by chance, by up to a tenth.",
+        help="Exit with code 0 when the process uses this much memory, so that a service manager (or the "
+        "parent of --processes) starts a fresh one. Linux reports the current use, other systems the "
+        "highest so far. Each limit is lowered at random by up to a tenth.",
     )
     parser.add_argument(
-        "--max-time", type=natural, metavar="SECONDS", help="The same when it has run for so long."
+        "--max-time",
+        type=natural,
+        metavar="SECONDS",
+        help="Exit with code 0 when the process has run for this long.",
     )
 
 
@@ -71,21 +74,22 @@ def add_processes(parser: ArgumentParser) -> None:
         type=natural,
         default=1,
         metavar="N",
-        help="So many worker processes under a parent that replaces those that end (default: 1, without a parent).",
+        help="Run this many worker processes under a parent, which replaces the ones that end (default: 1, "
+        "without a parent).",
     )
-    # What the parent tells its children, and a process the one that it becomes.
+    # A parent passes these to its children, and a process passes them to its replacement.
     parser.add_argument("--child", type=int, help=SUPPRESS)
     parser.add_argument("--lifeline", type=int, help=SUPPRESS)
     parser.add_argument(QUIETED, action="store_true", help=SUPPRESS)
 
 
 def find_limits(options: Mapping[str, Any]) -> Limits:
-    """The limits that the options spell. Raises CommandError where a worker would reach one at once."""
+    """Return the limits that the options give. Raises CommandError if the process would reach one at once."""
     most = options["max_memory"]
     if most is not None and memory() >= most * (1 - LOWERED):
         raise CommandError(
-            f"--max-memory {most}: the process holds {memory():.0f} MB before it has begun. "
-            "Allow some hundred more.",
+            f"--max-memory {most}: the process uses {memory():.0f} MB before it starts to work. "
+            "Allow a few hundred MB more.",
             returncode=2,
         )
     return Limits(options.get("max_tasks"), most, options["max_time"])

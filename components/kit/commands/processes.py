@@ -1,10 +1,11 @@
 """
-Processes: several worker processes under one parent, which claims nothing itself.
+Several worker processes under one parent, which claims nothing itself.
 
-Each child is the same command anew (not a fork) in a session of its own, so Ctrl-C reaches the parent alone. All
-hold the read end of one pipe, their lifeline: to stop them the parent closes its end, and if it is killed the
-kernel does. A child that ends unasked is replaced: at once where it ended well (a limit), else after 1, 2, 4 ...
-30 s. Signals arrive as bytes in a pipe of the parent, so its loop sees them one by one and misses none.
+Each child runs the same command (it is not a fork) in its own session, so Ctrl-C reaches only the parent. All
+children hold the read end of one pipe, their lifeline. The parent closes its end to stop them, and the kernel closes
+it if the parent is killed. A child that ends without being asked to is replaced: at once if it exited with 0 (after a
+limit), otherwise after 1, 2, 4 ... 30 s. Signals arrive as bytes in a pipe of the parent, so its loop sees each of
+them.
 """
 
 from __future__ import annotations
@@ -25,32 +26,38 @@ from components.kit.worker.signals import QUIETING, STOPPING, TELLING
 
 logger = logging.getLogger(__name__)
 
-MARGIN = 10.0  # seconds beyond the shutdown timeout: a child may wait that long for Redis when it ends
-_LONGEST_PAUSE = 30.0  # seconds before a child that keeps failing is started again; who lived longer is new
-_APART = 0.25  # seconds between the stacks of two children, lest they be written into each other
+# Seconds beyond the shutdown timeout, since a child that is ending may wait that long for Redis.
+MARGIN = 10.0
+# The longest pause, in seconds, before a failing child is started again. A child that lived longer counts as new.
+_LONGEST_PAUSE = 30.0
+# Seconds between the stack dumps of two children, so that their output does not mix.
+_APART = 0.25
 _HEEDED = (*STOPPING, QUIETING, TELLING, signal.SIGCHLD)
-_AT_ONCE = (signal.SIGTERM, signal.SIGINT)  # two signals, which the kernel does not merge into one
+# Two different signals, because the kernel could merge two equal ones.
+_AT_ONCE = (signal.SIGTERM, signal.SIGINT)
 
 
 @dataclass
 class _Child:
-    """One place among the workers, and the process that has it now."""
+    """One slot for a worker, and the process that fills it now."""
 
     number: int
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
-    #: When the next process is to be started, if there is none.
+    #: When to start the next process; None while one is running.
     starts_at: float | None = 0.0
-    #: How many in a row have failed soon after their start.
+    #: How many processes in a row have failed soon after their start.
     failures: int = 0
-    #: The exit code of the last.
+    #: The exit code of the last process.
     code: int = DRAINED
 
 
 class Processes:
     """
-    *number* processes of *command*, each told its number and its lifeline. Without *restarts* none is replaced.
-    Told to stop, they have *patience* seconds, or MARGIN when told twice; who needs longer is killed.
+    Runs *number* processes of *command*, and gives each its number and its lifeline.
+
+    Without *restarts*, no process is replaced. When asked to stop, the processes have *patience* seconds, or MARGIN
+    if asked twice; those that need longer are killed.
     """
 
     def __init__(
@@ -65,10 +72,10 @@ class Processes:
         self._kill_at = float("inf")
         self._to_tell: list[subprocess.Popen[bytes]] = []
         self._tell_at = 0.0
-        self._lifeline = self._held = -1  # the ends of the pipe
+        self._lifeline = self._held = -1  # the two ends of the pipe
 
     def run(self) -> int:
-        """Until all have ended, asked to or for good; the worst of their last exit codes. Main thread only."""
+        """Run until all processes have ended, and return the worst of their last exit codes. Main thread only."""
         self._lifeline, self._held = os.pipe()
         try:
             with _heard_signals() as heard:
@@ -90,7 +97,7 @@ class Processes:
         return [child.process for child in self._children if child.process]
 
     def _pause(self) -> float:
-        """Seconds until something is to be done, if no signal comes."""
+        """Return the number of seconds until something is due, if no signal arrives."""
         starts = [child.starts_at for child in self._children if child.starts_at is not None]
         tells = [self._tell_at] if self._to_tell else []
         return max(0.0, min([self._kill_at, *tells, *starts]) - time.monotonic())
@@ -101,12 +108,13 @@ class Processes:
                 child.started_at, child.starts_at = time.monotonic(), None
                 try:
                     child.process = self._start(child.number)
-                except OSError as error:  # no memory, no process left: others may give some back
+                except OSError as error:  # no memory or process slot is left; others may free some
                     self._replace(child, f"Worker {child.number} cannot be started: {error}", UNHEALTHY)
 
     def _start(self, number: int) -> subprocess.Popen[bytes]:
         own = ["--child", str(number), "--lifeline", str(self._lifeline), *([QUIETED] * self._is_quiet)]
-        # A SIGTSTP that comes before the child heeds it waits: the mask is inherited (signals.py lifts it).
+        # A SIGTSTP stays pending until the child handles it: the child inherits the signal mask, and signals.py lifts
+        # it.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [QUIETING])
         try:
             return subprocess.Popen(
@@ -128,7 +136,7 @@ class Processes:
             self._to_tell = self._alive()
 
     def _tell_next(self) -> None:
-        """Let the next child write its stacks."""
+        """Ask the next child to write its stacks."""
         if self._to_tell and time.monotonic() >= self._tell_at:
             self._to_tell.pop(0).send_signal(TELLING)
             self._tell_at = time.monotonic() + _APART
@@ -147,7 +155,7 @@ class Processes:
             self._send(*_AT_ONCE)
 
     def _let_go(self) -> None:
-        """Close the lifeline, once."""
+        """Close the lifeline. Closing it again has no effect."""
         held, self._held = self._held, -1
         if held >= 0:
             os.close(held)
@@ -158,7 +166,7 @@ class Processes:
                 process.send_signal(number)
 
     def _look(self) -> None:
-        """See which have ended, and kill those that do not although it is time."""
+        """Note which processes have ended, and kill the others if their time is over."""
         for child in self._children:
             if child.process and child.process.poll() is not None:
                 self._on_end(child, child.process)
@@ -166,7 +174,8 @@ class Processes:
             self._kill_at = float("inf")
             for process in self._alive():
                 logger.error(
-                    "Process %d did not stop in time; killing it. Its tasks are taken over when their leases end.",
+                    "Process %d did not stop in time and is killed. Other workers take over its tasks when "
+                    "their leases end.",
                     process.pid,
                 )
                 process.kill()
@@ -174,13 +183,13 @@ class Processes:
     def _on_end(self, child: _Child, process: subprocess.Popen[bytes]) -> None:
         child.process = None
         code = process.returncode
-        # Asked to stop while it starts, a process dies of it: it had nothing to give back.
+        # A process that is asked to stop while it starts dies from the signal; it holds no task yet.
         was_asked = self._is_stopping and -code in STOPPING
         code_for_all = DRAINED if was_asked else code if code >= 0 else UNHEALTHY
         self._replace(child, f"Process {process.pid} of worker {child.number} {_cause(code)}", code_for_all)
 
     def _replace(self, child: _Child, event: str, code: int) -> None:
-        """Let another process follow, if one should."""
+        """Start a replacement later, unless the parent is stopping or does not replace processes."""
         child.code = code
         level = logging.WARNING if code else logging.INFO
         if self._is_stopping or not self._restarts:
@@ -204,7 +213,7 @@ def _cause(code: int) -> str:
 
 @contextmanager
 def _heard_signals() -> Iterator[int]:
-    """The descriptor at which signals arrive as bytes, each its number."""
+    """Return a descriptor from which signals can be read, one byte each: the signal's number."""
     heard, write = os.pipe()
     os.set_blocking(heard, False)
     os.set_blocking(write, False)
@@ -221,7 +230,7 @@ def _heard_signals() -> Iterator[int]:
 
 
 def _wait(heard: int, seconds: float) -> bytes:
-    """The signals that have come, after at most so many seconds."""
+    """Return the signals that have arrived, after waiting for at most *seconds*."""
     select([heard], [], [], None if seconds == float("inf") else seconds)
     with suppress(BlockingIOError):
         return os.read(heard, 4096)

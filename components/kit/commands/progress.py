@@ -1,7 +1,7 @@
 """
-How far a command is: on a terminal a bar that is drawn anew, elsewhere a line now and then.
+The progress of a command: on a terminal a bar that is redrawn, elsewhere a line now and then.
 
-The rate is that of the last moments, and the time left is what remains at that rate.
+The rate is that of the last seconds, and the time left is computed from it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections import deque
 
 from django.core.management.base import OutputWrapper
 
-_DRAWN, _SAID = 0.2, 10.0  # seconds between two drawings, and two lines
-_SPAN = 15.0  # seconds of the rate
+_DRAWN, _SAID = 0.2, 10.0  # seconds between two drawings, and between two lines
+_SPAN = 15.0  # how many seconds the rate covers
 _WIDTH = 24  # characters of the bar
 
 
 class Progress:
-    """Tells on *out* how many of *total* bytes are done; a total of 0 is not known."""
+    """Writes to *out* how many of *total* bytes are done; a *total* of 0 means unknown."""
 
     def __init__(self, out: OutputWrapper, total: int) -> None:
         self._out, self.total = out, total
@@ -27,7 +27,7 @@ class Progress:
         self._samples = deque([(self._began_at, 0, 0)])
 
     def tell(self, done: int, lines: int) -> None:
-        """So many bytes and lines are done. It is told if something was not told lately."""
+        """Report how many bytes and lines are done, unless the last report was a moment ago."""
         now = time.monotonic()
         if now - self._told_at < self._pause:
             return
@@ -54,7 +54,7 @@ class Progress:
         return f"{part:4.0%} [{'#' * filled}{'.' * (_WIDTH - filled)}] {said}, {left}"
 
     def end(self) -> None:
-        """Leave the line of the bar."""
+        """End the line of the bar."""
         if self._is_terminal:
             self._out.write("\r\x1b[K", ending="")
             self._out.flush()

@@ -1,9 +1,9 @@
 """
-Starting a worker anew when code changes, with Django's own watchers of files.
+Restart a worker when code changes, with Django's own file watchers.
 
-Django's run_with_reloader() gives the main thread to the watcher and kills a child that takes long to end. A
-worker needs the main thread for its signals, and time for its running tasks: so here the watcher has a thread,
-and the process, once the worker has drained, becomes a new one with the same arguments and the same id.
+Django's run_with_reloader() runs the program outside of the main thread and kills a child that takes long to end. A
+worker needs the main thread for signals, and time for its running tasks. So here the watcher runs in a thread; once
+the worker has drained, the process replaces itself with the same arguments and the same id.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from components.kit.worker.loop import Loop
 
 
 class Reloader:
-    """Stops *worker* when code changes; whoever ran it then starts it anew (restarting.py)."""
+    """Stops *worker* when code changes; its caller then restarts it (restarting.py)."""
 
     def __init__(self, worker: Loop) -> None:
         self._worker = worker
-        #: Code has changed.
+        #: Whether code has changed.
         self.is_due = False
 
     def start(self) -> None:
@@ -29,6 +29,6 @@ class Reloader:
     def _watch(self) -> None:
         try:
             autoreload.get_reloader().run(threading.main_thread())
-        except SystemExit:  # Django's way to say that it is time
+        except SystemExit:  # how Django reports a change
             self.is_due = True
             self._worker.stop()

@@ -1,8 +1,8 @@
 """
-Becoming a new process: the same arguments, the same process id, and nothing of the old one's memory.
+Replace this process by a new one with the same arguments and the same process id, and with fresh memory.
 
-That is how a worker loads changed code, and how it gets rid of a thread that is stuck in a task, which
-nothing else can end. Descriptors that were inherited stay open, so the new image still holds on to its parent.
+A worker loads changed code this way. It is also the only way to get rid of a thread that is stuck in a task.
+Inherited descriptors stay open, so the new process keeps the lifeline to its parent.
 """
 
 from __future__ import annotations
@@ -20,21 +20,23 @@ from components.kit.worker.signals import hold_back
 
 logger = logging.getLogger(__name__)
 
-QUIETED = "--quieted"  # an option that says: be quiet from the beginning, as whoever was here before
+# This option makes a worker quiet from the start, because the worker that it replaces was quiet.
+QUIETED = "--quieted"
 
 
 def command_line() -> list[str]:
-    """How this process was started: the interpreter, its options, the program and its arguments."""
+    """Return the command line of this process: the interpreter, its options, the program and its arguments."""
     return [str(argument) for argument in autoreload.get_child_arguments()]
 
 
 def restart(*, quiet: bool = False, last: Callable[[], None] | None = None) -> NoReturn:
     """
-    Become a new process; a *quiet* worker stays so. *last* is called as late as possible.
+    Replace this process; a *quiet* worker stays quiet. *last* is called as late as possible.
 
-    A signal that comes meanwhile waits until the new image heeds it, instead of suspending or killing the process.
+    A signal that arrives meanwhile stays pending until the new process handles it, so it neither suspends nor kills
+    it.
     """
-    hold_back()  # as a worker that has ended did
+    hold_back()  # as in a worker that has ended
     flush(last)
     arguments = command_line()
     if quiet and QUIETED not in arguments:
@@ -44,17 +46,17 @@ def restart(*, quiet: bool = False, last: Callable[[], None] | None = None) -> N
 
 def flush(last: Callable[[], None] | None = None) -> None:
     """
-    Do what is to be done at the end of a process, and write out what is buffered: exec and _exit do neither.
+    Call *last* and flush all output, which exec and _exit do not do.
 
-    *last* is called when nothing is left but to write. What it raises is logged, since the process has to end:
-    threads that are stuck in tasks would keep it alive for ever.
+    *last* is called when only output is left. An exception in it is logged and not raised, because the process has to
+    end: threads that are stuck in tasks would otherwise keep it alive for ever.
     """
     endings.do_all()
     if last:
         try:
             last()
         except Exception:
-            logger.exception("The last words of this process could not be said.")
+            logger.exception("The final step of this process failed.")
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()

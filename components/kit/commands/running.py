@@ -1,4 +1,4 @@
-"""What the commands that run workers share: logging, the banner, one process or several, restarts, exit codes."""
+"""The parts that commands for workers share: logging, the banner, one process or several, restarts, exit codes."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ class Run:
     """How to run a worker."""
 
     verbosity: int = 1
-    #: Start anew whenever code changes.
+    #: Restart whenever code changes.
     reload: bool = False
-    #: How long running tasks may take to end.
+    #: How many seconds running tasks have to finish.
     shutdown_timeout: float = 25.0
     heartbeat_file: Path | None = None
-    #: Be one of several processes, with the lifeline to their parent.
+    #: Run as one of several processes, with this lifeline to their parent.
     child: int | None = None
     lifeline: int | None = None
 
 
 def run(worker: Loop, what: str, how: Run) -> NoReturn:
     """
-    Run *worker* to its end and exit with its code, or become a new process.
+    Run *worker* to its end and exit with its code, or replace this process.
 
-    Outside of the main thread the process belongs to others: no signal is heeded, no changed code loaded, and only
-    this thread ends, with SystemExit.
+    Outside of the main thread the process belongs to other code: signals are ignored, changed code is not loaded, and
+    only this thread ends, with SystemExit.
     """
     log(how.verbosity)
     is_alone = worker.ends_process = _is_main_thread()
@@ -64,10 +64,10 @@ def run(worker: Loop, what: str, how: Run) -> NoReturn:
     code = _guarded(name, worker.run, warns=how.lifeline is None)
     if not worker.is_dismissed and is_alone:
         if code == STUCK:
-            logger.warning("A task is stuck in a thread; starting anew to be rid of it.")
+            logger.warning("A task is stuck in a thread; restarting to get rid of it.")
             restart(quiet=worker.is_quiet, last=worker.part)
         if reloader.is_due:
-            logger.info("Code has changed; starting anew.")
+            logger.info("Code has changed; restarting.")
             restart(quiet=worker.is_quiet, last=worker.part)
     release()
     if pulse and not code:
@@ -77,13 +77,13 @@ def run(worker: Loop, what: str, how: Run) -> NoReturn:
 
 def run_many(number: int, what: str, *, restarts: bool, shutdown_timeout: float, verbosity: int) -> NoReturn:
     """
-    Run *number* processes of the command that this one is, to their end, and exit with the worst code.
+    Run *number* processes of the current command to their end, and exit with the worst code.
 
-    Raises CommandError outside of the main thread, which alone hears the signals that end them.
+    Raises CommandError outside of the main thread, because only the main thread receives signals.
     """
     if not _is_main_thread():
         raise CommandError(
-            "--processes: several processes can only be run from the main thread; run the command by itself.",
+            "--processes works only in the main thread. Run the command by itself.",
             returncode=2,
         )
     log(verbosity)
@@ -105,21 +105,23 @@ def _pulse(how: Run) -> Pulse | None:
 
 
 def unreachable(error: RedisUnavailable) -> str:
-    """Return what a command says when Redis could not be used: what happened, and what to look at."""
+    """Return the message of a command that could not use Redis: what happened, and what to check."""
     said, alias = str(error).rstrip("."), conf().cache
     if isinstance(error, RedisRefused):
-        return f"{said}. It is the server of CACHES[{alias!r}]."
+        return f"{said}. CACHES[{alias!r}] names this server."
     return f"{said}. Is it running? CACHES[{alias!r}] says where it should be."
 
 
 def _guarded(name: str, body: Callable[[], int], *, warns: bool = True) -> int:
-    """Say what runs on which server, run it, and make errors into exit codes."""
+    """Log what runs on which server, run it, and turn errors into exit codes."""
     try:
         if folder := conf().embedded:
             require_running(folder)
         server = inspect_server()
         version = f"Redis {server.version} ({server.mode})" if server.version else "Redis"
-        logger.info("%s: %s. Ctrl-C stops after running tasks, a second one at once.", name, version)
+        logger.info(
+            "%s: %s. Press Ctrl-C to stop after the running tasks, and again to stop at once.", name, version
+        )
         for warning in server.warnings if warns else ():
             logger.warning("%s", warning)
         return body()
@@ -131,16 +133,16 @@ def _guarded(name: str, body: Callable[[], int], *, warns: bool = True) -> int:
         return UNREACHABLE
     except Exception:
         logger.exception(
-            "The worker ended by an error; what it had claimed is taken over when its lease ends."
+            "The worker ended with an error. Other workers take over its tasks when their leases end."
         )
         return UNHEALTHY
 
 
 def _exit(code: int, last: Callable[[], None] | None = None) -> NoReturn:
     """
-    End the process with *code*, although threads may be stuck in tasks. *last* is called as late as possible.
+    End the process with *code*, even if threads are stuck in tasks. *last* is called as late as possible.
 
-    Outside of the main thread end only the thread, by SystemExit.
+    Outside of the main thread, end only this thread, with SystemExit.
     """
     if code and _is_main_thread():
         flush(last)
@@ -153,7 +155,7 @@ def _is_main_thread() -> bool:
 
 
 def log(verbosity: int) -> None:
-    """Make the app's log visible where the project has not set one up."""
+    """Show the app's log on stderr if the project has not configured logging for it."""
     app = logging.getLogger("components")
     if app.level == logging.NOTSET or verbosity != 1:
         app.setLevel([logging.ERROR, logging.INFO, logging.INFO, logging.DEBUG][verbosity])

@@ -1,4 +1,4 @@
-"""Tables of plain text, for commands that show something: columns as wide as what is in them, two blanks between."""
+"""Plain-text tables for commands. Each column is as wide as its widest cell, and two spaces separate columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ NOTHING = "-"
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    """The lines of a table, an empty one at its end. A heading that begins with > is that of a column of numbers."""
+    """
+    Return the lines of a table, with an empty line at the end. A heading that begins with > aligns its column right.
+    """
     if not rows:
         return ["  none", ""]
     to_the_right = [heading.startswith(">") for heading in headings]
@@ -28,7 +30,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str
 
 
 def instant(at: datetime | None) -> str:
-    """In the current time zone, which is named."""
+    """Return an instant in the current time zone, with the zone's name."""
     return timezone.localtime(at).strftime("%Y-%m-%d %H:%M:%S %Z") if at else NOTHING
 
 
@@ -37,6 +39,6 @@ def age(seconds: float | None) -> str:
 
 
 def _cell(value: object) -> str:
-    """A name may hold anything: what would break the table is written out."""
+    """Return a cell as text. A name may contain anything, so characters that would break the table are escaped."""
     text = str(value)
     return text if text.isprintable() else ascii(text)[1:-1]

@@ -1,1 +1,1 @@
-"""The loop that workers run in, and what it heeds: signals, limits, outages."""
+"""The loop of workers, and its reactions to signals, limits and outages."""

@@ -1,9 +1,10 @@
 """
-Limits: when a worker has done enough, and a fresh process should go on instead.
+Limits: when a worker has done enough, and a fresh process should replace it.
 
-Long-lived processes grow: by caches, by fragments, by leaks of what tasks import. A worker that has reached a
-limit takes no more tasks, ends with the running ones, and leaves its place to whoever starts it anew. Each
-limit is lowered by chance, by up to a tenth, so that workers that began together do not end together.
+Long-lived processes grow through caches, memory fragmentation and leaks in the modules that tasks import. A worker
+that has reached a limit takes no more tasks, finishes the running ones and exits, so that a service manager or its
+parent can start a new process. Each limit is lowered at random by up to a tenth, so that workers that started
+together do not end together.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import time
 from pathlib import Path
 
 _MB = 1024 * 1024
-LOWERED = 0.1  # by how much of itself a limit is lowered, at most
-_STATM = Path("/proc/self/statm")  # pages: all, resident, ...; Linux only
+LOWERED = 0.1  # the largest part by which a limit is lowered
+_STATM = Path("/proc/self/statm")  # in pages: all, resident, ...; Linux only
 
 
 class Limits:
-    """*max_tasks* to claim, *max_memory* in MB (of 1024 * 1024 bytes), *max_time* in seconds from now on."""
+    """
+    Limits of *max_tasks* to claim, *max_memory* in MB (of 1024 * 1024 bytes) and *max_time* in seconds from now.
+    """
 
     def __init__(
         self,
@@ -35,11 +38,14 @@ class Limits:
         self._began_at = time.monotonic()
 
     def left(self, claimed: int) -> int | None:
-        """How many tasks may still be claimed after *claimed*; None: any number."""
+        """Return how many more tasks may be claimed after *claimed*; None means any number."""
         return None if self.max_tasks is None else max(0, self.max_tasks - claimed)
 
     def reached(self) -> str | None:
-        """Which limit of memory or time has been reached, for the log; cheap enough for each heartbeat."""
+        """
+        Return a text for the log about the memory or time limit that is reached. It is cheap enough for each
+        heartbeat.
+        """
         if self.max_memory is not None and (used := memory()) >= self.max_memory:
             return f"{used:.0f} MB of memory in use, {self.max_memory:.0f} allowed"
         if self.max_time is not None and (ran := time.monotonic() - self._began_at) >= self.max_time:
@@ -48,7 +54,7 @@ class Limits:
 
 
 def memory() -> float:
-    """MB of memory that this process holds: now on Linux, elsewhere the most that it ever held."""
+    """Return the memory of this process in MB: the current use on Linux, the highest so far elsewhere."""
     try:
         pages = int(_STATM.read_bytes().split()[1])
     except FileNotFoundError:

@@ -1,10 +1,10 @@
 """
-Loop: what every worker does. Tick, sleep until there is a reason not to, and stop as asked.
+Loop: the life of every worker. It ticks, sleeps until something happens, and stops when asked.
 
-Whatever may end the sleep (news from Redis, something that is finished, a signal) puts something into one inbox, so
-the loop itself is never stuck in a blocking command. The first SIGTERM or SIGINT drains, the second ends at once
-(signals.py). While Redis is away the loop says so once, and goes on when it is back (outage.py). At each heartbeat it
-touches a file (pulse.py), and sees whether a limit is reached (limits.py).
+Everything that may end the sleep (news from Redis, finished work, a signal) puts something into one inbox, so the
+loop itself is never stuck in a blocking command. The first SIGTERM or SIGINT drains, the second ends at once
+(signals.py). While Redis is away the loop logs that once, and goes on when Redis is back (outage.py). At each
+heartbeat it touches a file (pulse.py) and checks whether a limit is reached (limits.py).
 """
 
 from __future__ import annotations
@@ -26,45 +26,46 @@ from components.kit.worker.signals import Killed, Signals
 
 logger = logging.getLogger(__name__)
 
-# What run() returns. 0 and 1 become exit codes, beside 2 for what was wrong before the loop began. STUCK: all is
-# handed in or given back, but a thread is stuck; the caller replaces the process.
+# What run() returns. 0 and 1 become exit codes; 2 stands for an error before the loop began. STUCK means that
+# everything is finished or given back, but a thread is stuck; the caller replaces the process.
 DRAINED, UNHEALTHY, STUCK = 0, 1, 3
 
-_LONGEST_BEAT = 5.0  # seconds between two heartbeats, however long the lease
-_NAP = 0.5  # seconds of one wait: Python sees a signal that came just before a wait when the wait is over
+_LONGEST_BEAT = 5.0  # seconds between two heartbeats, even if the lease is long
+# Seconds of one wait. Python handles a signal that came just before a wait only when the wait is over.
+_NAP = 0.5
 
-# What the inbox holds besides items for receive(): there is a reason to look; tell what runs.
+# Special items in the inbox: one wakes the loop, the other makes it describe its running work.
 _LOOK, _TELL = object(), object()
 
 
 class Loop(ABC):
     """
-    The loop of a worker that holds things under a *lease* of so many seconds. Subclasses say what a tick is.
+    The loop of a worker that holds things under a *lease*, in seconds. Subclasses define a tick.
 
-    After an outage of *harmless* seconds, a lease unless it is given, leases may have run out.
+    After an outage of *harmless* seconds (default: the lease), leases may have run out.
     """
 
-    #: What becomes of what the worker holds when it ends while Redis is away.
-    abandoned = "What was claimed is taken over when its lease ends."
+    #: Logged if the worker ends while Redis is away, and so cannot give back what it holds.
+    abandoned = "Other workers take over what it had claimed when the lease ends."
 
     def __init__(self, *, lease: float, harmless: float | None = None) -> None:
-        #: When it has done enough.
+        #: When the worker has done enough.
         self.limits = Limits()
-        #: A file to be touched at each heartbeat, also while Redis is away.
+        #: A file to touch at each heartbeat, even while Redis is away.
         self.pulse: Pulse | None = None
-        #: Its end is that of the process.
+        #: Whether the process ends when the loop ends.
         self.ends_process = False
-        #: True while Redis does not answer.
+        #: Whether Redis does not answer at the moment.
         self.outage = Outage(harmless=lease if harmless is None else harmless)
-        #: A signal or an order has asked it to stop for good; not so where it stops to be started anew.
+        #: Whether a signal or an order has stopped it finally; False if it stops in order to be restarted.
         self.is_dismissed = False
-        #: It takes nothing more until it is stopped.
+        #: Whether it takes nothing more until it is stopped.
         self.is_quiet = False
-        #: A limit is reached: it takes nothing more, and ends when what it holds is done.
+        #: Whether a limit is reached: it takes nothing more, and ends when its running work is done.
         self.is_retiring = False
-        #: A second signal has asked it to end at once.
+        #: Whether a second signal has asked it to end at once.
         self.is_killed = False
-        #: Why some nodes of a cluster could not be asked in the last tick, although others could.
+        #: Why some nodes of a cluster could not be asked in the last tick, while others could.
         self.partly_away: RedisUnavailable | None = None
         #: Set when run() is over.
         self.ended = threading.Event()
@@ -76,28 +77,28 @@ class Loop(ABC):
     @property
     @abstractmethod
     def id(self) -> str:
-        """What the log and the control room call it."""
+        """The name of the worker in the log and in the control room."""
 
     @abstractmethod
     def tick(self) -> float:
-        """Do what there is to do, and return the seconds until there will be more, if nothing happens."""
+        """Do what is due, and return the seconds until more will be due if nothing happens."""
 
     def is_done(self) -> bool:
-        """Return whether the loop may end, after stop() or by itself."""
+        """Return True if the loop may end, after stop() or by itself."""
         return self.is_stopping or self.is_retiring
 
     def begin(self) -> None:  # noqa: B027  (not every worker has to)
-        """Prepare to work. Raises RedisUnavailable, which ends run()."""
+        """Prepare to work. RedisUnavailable, if raised here, ends run()."""
 
     def report(self) -> None:  # noqa: B027
-        """Tell Redis that it works, and heed the answer, at each heartbeat."""
+        """Report to Redis that the worker is alive, and act on the answer, at each heartbeat."""
 
     def describe_running(self) -> Iterable[str]:
-        """Return a line for each thing that it is doing."""
+        """Return a line for each running piece of work."""
         return ()
 
     def receive(self, item: Any) -> None:  # noqa: B027
-        """Take something that another thread has put into the inbox."""
+        """Handle an item that another thread has put into the inbox."""
 
     def close(self) -> int:
         """End what is left, and return the exit code."""
@@ -105,8 +106,9 @@ class Loop(ABC):
 
     def part(self) -> None:  # noqa: B027
         """
-        Say what may be said only when the process ends, since its threads may still run tasks. It is the last thing
-        that a process does; run() does so itself where its end is not that of the process.
+        Report what may be reported only when the process ends, since its threads may still run tasks.
+
+        This is the last step of a process. If the process outlives the loop, run() calls it.
         """
 
     @property
@@ -115,24 +117,24 @@ class Loop(ABC):
 
     @property
     def may_claim(self) -> bool:
-        """Whether it may take something."""
+        """Whether the worker may take more work."""
         return not (self.is_stopping or self.is_quiet or self.is_retiring)
 
-    # These are safe from signal handlers and other threads.
+    # The following methods are safe in signal handlers and other threads.
 
     def stop(self) -> None:
-        """Drain: begin nothing new, finish what runs."""
+        """Drain: begin nothing new, and finish the running work."""
         if self._stopping_since is None:
             self._stopping_since = time.monotonic()
         self._inbox.put(_LOOK)
 
     def dismiss(self) -> None:
-        """Stop, and do not come back when code has changed or something is stuck."""
+        """Stop, and do not restart, even if code has changed or something is stuck."""
         self.is_dismissed = True
         self.stop()
 
     def quiet(self) -> None:
-        """Take nothing more, and go on with what runs until stopped."""
+        """Take nothing more, and go on with the running work until stopped."""
         self.is_quiet = True
         self._inbox.put(_LOOK)
 
@@ -155,7 +157,7 @@ class Loop(ABC):
             self.ended.set()
 
     def end(self) -> None:  # noqa: B027
-        """Let go of threads and connections."""
+        """Close threads and connections."""
 
     def _work(self) -> int:
         try:
@@ -181,7 +183,7 @@ class Loop(ABC):
             return UNHEALTHY
 
     def beat(self) -> None:
-        """Send the heartbeat, if it is time, and see whether a limit is reached."""
+        """Send the heartbeat if it is due, and check whether a limit is reached."""
         if time.monotonic() < self._next_beat:
             return
         if self.pulse:
@@ -191,9 +193,9 @@ class Loop(ABC):
         self._next_beat = time.monotonic() + self._beat_every
 
     def _heed_limits(self) -> None:
-        # A quiet worker is about to be stopped; started anew in its place, another would take tasks again.
+        # A quiet worker is about to be stopped; a restarted one would take tasks again.
         if self.may_claim and (reason := self.limits.reached()):
-            logger.info("A limit is reached: %s. Ending when what runs has ended.", reason)
+            logger.info("A limit is reached: %s. Ending when the running work is done.", reason)
             self.is_retiring = True
 
     def _try_tick(self) -> float:
@@ -201,9 +203,10 @@ class Loop(ABC):
             self.beat()
             pause = min(self.tick(), self._next_beat - time.monotonic())
         except RedisUnavailable as error:
-            self._next_beat = 0.0  # it tells whether Redis is back: a tick may have nothing to ask
+            # The heartbeat shows whether Redis is back, whereas a tick may have nothing to ask.
+            self._next_beat = 0.0
             return self.outage.goes_on(error)
-        if self.partly_away:  # what the other nodes have waits for nothing
+        if self.partly_away:  # the other nodes may have work that is due now
             self.outage.goes_on(self.partly_away)
         else:
             self.outage.is_over()
@@ -215,7 +218,7 @@ class Loop(ABC):
             pass
 
     def _receive_all(self, seconds: float) -> bool:
-        """Wait so long for something in the inbox and take all that is there; return whether there was anything."""
+        """Wait at most *seconds* for the inbox, and take all items in it; return whether there were any."""
         try:
             self.receive_any(self._inbox.get(timeout=max(0.0, seconds)))
         except Empty:

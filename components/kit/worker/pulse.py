@@ -1,8 +1,8 @@
 """
-Pulse: a file whose time of change says that a worker's loop turns, for the probes of containers.
+Pulse: a file whose modification time shows that a worker's loop is running, for the probes of containers.
 
-It does not say that Redis answers: a worker that waits for Redis is well, and starting it anew would not help.
-A process that dies leaves the file to grow old. One that is stuck lets it grow old too.
+It does not show that Redis answers: a worker that waits for Redis is healthy, and restarting it would not help. If a
+process dies or is stuck, its file is no longer touched.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Pulse:
         self.path.touch()
 
     def beat(self) -> None:
-        """Change the time of the file. Why that is impossible is logged once: the probe will notice the rest."""
+        """Update the modification time of the file. An error is logged once; the probe will notice the rest."""
         try:
             self.path.touch()
         except OSError as error:
             if not self._has_failed:
-                logger.warning("The heartbeat file cannot be touched: %s.", error)
+                logger.warning("The heartbeat file cannot be updated: %s.", error)
             self._has_failed = True
 
     def end(self) -> None:

@@ -1,12 +1,12 @@
 """
-What a worker does when it is sent a signal.
+The reactions of a worker to signals.
 
 SIGTERM, SIGINT   the first: end when running tasks have; the second: end at once
 SIGTSTP           take no more tasks, and go on with the running ones
 SIGTTIN           write the stacks of all threads to stderr, and a line per running task to the log
 
-The stacks are written by the C code of faulthandler, so they come also when the loop itself is stuck.
-All else happens in the main thread, as Python has it; a worker that runs in another thread heeds no signals.
+The stacks are written by the C code of faulthandler, so they appear even if the loop itself is stuck. Everything else
+happens in the main thread, where Python runs signal handlers; a worker in another thread ignores signals.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ STOPPING = (signal.SIGTERM, signal.SIGINT)
 QUIETING = signal.SIGTSTP
 TELLING = signal.SIGTTIN
 
-#: What a process must not miss while it starts anew.
+#: Signals that must not be lost while a process replaces itself.
 HELD_BACK = (QUIETING, TELLING, *STOPPING)
 
-_STDERR = 2  # the descriptor, which is there whatever has become of sys.stderr
+# The descriptor, which exists even if sys.stderr was replaced.
+_STDERR = 2
 
-_afterwards: dict[signal.Signals, Any] = {}  # the handlers of signals that are held back
+_afterwards: dict[signal.Signals, Any] = {}  # handlers of the signals that are held back
 
 
 def hold_back() -> None:
     """
-    Let signals wait until release(), or until the process that takes this one's place heeds them.
+    Keep signals pending until release(), or until the process that replaces this one handles them.
 
     The mask of the main thread is not enough: a thread that is stuck in a task still accepts signals, and a default
-    handler would then end the process. So a handler passes them on to the main thread, where they wait.
+    handler would then end the process. So a handler passes them on to the main thread, where they stay pending.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
     if threading.current_thread() is threading.main_thread():
@@ -46,7 +47,7 @@ def hold_back() -> None:
 
 
 def release() -> None:
-    """Let signals that were held back arrive."""
+    """Deliver the signals that were held back."""
     _restore()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
 
@@ -61,16 +62,16 @@ def _pass_on(number: int, frame: FrameType | None) -> None:
 
 
 class Killed(BaseException):
-    """The second signal: end at once. A BaseException, since it may arrive anywhere."""
+    """The second signal: end at once. It is a BaseException because it may be raised anywhere."""
 
 
 class Signals:
     """
-    In a with block, signals call *stop*, *quiet* and *tell*; the second to stop raises Killed. Afterwards they do
-    what they did before.
+    In a with block, signals call *stop*, *quiet* and *tell*; the second signal to stop raises Killed.
 
-    Where the end is that of the process, *ends_process*, all are held back: the caller starts the process anew, which
-    heeds them then, or calls release(). After that a second signal to stop is ignored, and so are the other two.
+    Afterwards the previous handlers are restored. If the process ends with the block (*ends_process*), all signals
+    are held back instead: the caller replaces the process, which then handles them, or calls release(). From then on,
+    SIGTSTP and SIGTTIN are ignored, and so is a further signal to stop.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class Signals:
                 number: signal.signal(number, handler) for number, handler in self._handlers.items()
             }
             faulthandler.register(TELLING, file=_STDERR, all_threads=True, chain=True)
-            release()  # whoever started this process may have held them back, lest they be lost or end it
+            release()  # the process that started this one may have held them back, so that they are not lost
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -112,7 +113,8 @@ class Signals:
             if not self._ends_process:
                 signal.signal(number, handler)
             elif self._is_asked or number not in STOPPING:
-                _afterwards[number] = signal.SIG_IGN  # by default, SIGTSTP and SIGTTIN would suspend its end
+                # The defaults of SIGTSTP and SIGTTIN would suspend the ending process.
+                _afterwards[number] = signal.SIG_IGN
             else:
                 _afterwards[number] = handler
 
@@ -121,5 +123,5 @@ class Signals:
             self._is_asked = True
             self._stop()
         elif self._may_kill:
-            self._may_kill = False  # a third must not disturb what the second began
+            self._may_kill = False  # a third signal must not interrupt what the second began
             raise Killed

@@ -19,10 +19,11 @@ _FORMATS = ("book", "combined", "json")
 
 class Command(BaseCommand):
     help = (
-        "Counts the lines that copylogs hands out, by day and by the country, region and city of their address. Any "
-        "number of workers may run, on any number of machines; each line counts once, even if some of them die. The "
-        "first SIGTERM or Ctrl-C flushes what is counted, the second ends at once. Exit codes: 0 stopped as asked; "
-        "1 ended by an error; 2 wrong usage, no table of addresses, or Redis does not answer at the start."
+        "Counts the lines that copylogs hands out, by day and by the country, region and city of their "
+        "address. Any number of workers may run, on any number of machines; each line counts once, even if "
+        "some of them die. The first SIGTERM or Ctrl-C flushes what is counted, the second ends at once. "
+        "Exit codes: 0 stopped as asked; 1 ended with an error; 2 wrong usage, no table of addresses, or "
+        "Redis does not answer at the start."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -41,13 +42,14 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="DOTTED.CLASS",
-            help="Count with this class instead of by places: block(columns) gets the lines, flush() returns the "
-            "counts of each table. May be given several times.",
+            help="Count with this class instead of by places. Its block(columns) gets the lines, and its "
+            "flush() returns the counts of each table. The option can be repeated.",
         )
         parser.add_argument(
             "--aggregation",
             metavar="NAME",
-            help="The aggregation for which the callbacks count. Each aggregation gets every line once.",
+            help="The name of the aggregation that uses these callbacks. Each aggregation gets every line "
+            "once.",
         )
         parser.add_argument(
             "--lease",
@@ -88,18 +90,19 @@ def _add_reading(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--json-keys",
         metavar="IP,TIME",
-        help="Where --format json finds address and time, such as request.ip,at (default: ip,time).",
+        help="The fields with the address and the time for --format json, such as request.ip,at (default: "
+        "ip,time).",
     )
     parser.add_argument(
         "--days",
         type=natural,
         metavar="N",
-        help="Reject lines of days longer ago than N days as late (default: those before 1970).",
+        help="Reject lines that are more than N days old as late (default: lines before 1970).",
     )
     parser.add_argument(
         "--keep",
         type=natural,
         metavar="N",
-        help="Once a day, remove the counts of days longer ago than N days, and reject their lines as late (default: "
-        "keep all).",
+        help="Once a day, remove counts that are more than N days old, and reject their lines as late "
+        "(default: keep all).",
     )

@@ -16,9 +16,9 @@ from components.services.rows.worker import RowWorker
 
 class Command(BaseCommand):
     help = (
-        "Reloads cached rows when they are due; any number of daemons may run. At the first SIGTERM or Ctrl-C, the "
-        "batch is finished; the second ends the daemon at once. Exit codes: 0 stopped as asked; 1 ended by an "
-        "error; 2 wrong usage, or Redis does not answer at the start."
+        "Reloads cached rows when they are due; any number of daemons may run. At the first SIGTERM or "
+        "Ctrl-C, the batch is finished; the second ends the daemon at once. Exit codes: 0 stopped as asked; "
+        "1 ended with an error; 2 wrong usage, or Redis does not answer at the start."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -43,7 +43,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         sources = cached_rows()
         if not sources:
-            raise CommandError("No model has cached rows: none derives from CachedRow.", returncode=2)
+            raise CommandError("No model has cached rows. Let a model derive from CachedRow.", returncode=2)
         worker = RowWorker(sources, batch=options["batch"], lease=options["lease"])
         worker.limits = find_limits(options)
         how = Run(verbosity=options["verbosity"], heartbeat_file=options["heartbeat_file"])

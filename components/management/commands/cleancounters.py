@@ -1,4 +1,4 @@
-"""Remove keys that do not belong to counters, and give an expiry to those that have none."""
+"""Remove keys that do not belong to counters, and give an expiry to counters without one."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from components.services.counters import Cleaned, clean
 
 class Command(BaseCommand):
     help = (
-        "Looks at all keys of counters: removes those that do not belong or are over, and gives others an expiry. "
-        "Counters expire by themselves; this is for keys that were restored, copied or left by another release. It "
-        "can be stopped, repeated, and run twice at once. Exit codes: 0; 2 if Redis does not answer."
+        "Checks all keys of counters: removes keys that do not belong there or are outdated, and gives the "
+        "others an expiry. Counters expire by themselves; this command is for keys that were restored, "
+        "copied or left by another release. It can be stopped, repeated, and run twice at the same time. "
+        "Exit codes: 0; 2 if Redis does not answer."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -28,5 +29,5 @@ class Command(BaseCommand):
 
     def _tell(self, done: Cleaned) -> None:
         self.stdout.write(
-            f"{done.looked:,} keys of counters: {done.removed:,} removed, {done.mended:,} mended."
+            f"{done.looked:,} keys of counters: {done.removed:,} removed, {done.mended:,} repaired."
         )

@@ -30,15 +30,15 @@ from components.services.logs import (
     find_files,
 )
 
-_NAMED = 3  # files with a waiting last line that the summary names
+_NAMED = 3  # how many files with a waiting last line the summary names
 
 
 class Command(BaseCommand):
     help = (
-        "Copies log files (plain, gzip, zstd) into Redis in chunks of whole lines, which aggregations count. It goes "
-        "on where it stopped, and copies no file twice, whatever its name. Exit codes: 0 everything is copied; 1 "
-        "something could not be read, which is reported with file, line and byte, and the rest is copied; 2 wrong "
-        "usage, or Redis does not answer."
+        "Copies log files (plain, gzip, zstd) into Redis in chunks of whole lines, which aggregations "
+        "count. It continues where it stopped, and copies no file twice, even if the file was renamed. Exit "
+        "codes: 0 everything is copied; 1 something could not be read, which is reported with file, line "
+        "and byte, and the rest is copied; 2 wrong usage, or Redis does not answer."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -74,21 +74,21 @@ class Command(BaseCommand):
         parser.add_argument(
             "--complete",
             action="store_true",
-            help="Copy a last line without a newline at once, because no file grows any more. Otherwise it waits "
-            "until its newline comes, or until nobody has written to the file for a day.",
+            help="Copy a last line without a newline at once; use this if no file grows any more. Otherwise "
+            "the line waits for its newline, or until nobody has written to the file for a day.",
         )
         parser.add_argument(
             "--follow",
             action="store_true",
-            help="Keep running: copy what is added to files, also when they are rotated, and new files. SIGTERM and "
-            "Ctrl-C end it. Redis may be away meanwhile.",
+            help="Keep running: copy lines that are added to files, even if the files are rotated, and copy "
+            "new files. SIGTERM and Ctrl-C end the command. It waits while Redis is away.",
         )
         parser.add_argument(
             "--forget",
             type=_days,
             metavar="DAYS",
-            help="Afterwards, forget all files of the job that no copylogs has seen for this many days, at least "
-            "1. A file that comes back is copied again.",
+            help="Afterwards, forget all files of the job that no copylogs has seen for this many days (at "
+            "least 1). If such a file comes back, it is copied again.",
         )
         parser.add_argument("--no-progress", action="store_true", help="Report only problems and the result.")
 
@@ -117,10 +117,10 @@ class Command(BaseCommand):
                 outcomes = [copier.copy(file) for file in files]
                 forgotten = copier.stream.forget(options["forget"] * 86_400) if options["forget"] else 0
         except KeyboardInterrupt:
-            raise CommandError("Stopped. Called again, it goes on where it stopped.", returncode=1) from None
+            raise CommandError("Stopped. Run the command again to continue.", returncode=1) from None
         except (ExtraNotInstalled, RedisUnavailable) as error:
             raise CommandError(
-                f"{error} Called again, it goes on after what is copied.", returncode=2
+                f"{error} Run the command again to continue after the copied part.", returncode=2
             ) from None
         finally:
             self._progress.end()
@@ -128,9 +128,11 @@ class Command(BaseCommand):
         if waiting := [file for file, outcome in zip(files, outcomes, strict=True) if outcome == "waiting"]:
             self.stdout.write(_waiting(waiting))
         if options["forget"]:
-            self.stdout.write(f"Files that were forgotten: {forgotten:,}.")
+            self.stdout.write(f"Forgotten files: {forgotten:,}.")
         if copier.problems:
-            raise CommandError(f"Problems: {copier.problems:,}. What could be read is copied.", returncode=1)
+            raise CommandError(
+                f"Problems: {copier.problems:,}. Everything that could be read is copied.", returncode=1
+            )
 
     def _copier(self, options: dict[str, Any]) -> Copier:
         def tell(problem: Problem) -> None:
@@ -164,7 +166,7 @@ class Command(BaseCommand):
 
 @contextmanager
 def _interrupted_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM do what Ctrl-C does. In other threads than the main one, which get no signals, do nothing."""
+    """Make SIGTERM act as Ctrl-C. In other threads than the main one, which get no signals, do nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -176,7 +178,7 @@ def _interrupted_by_sigterm() -> Iterator[None]:
 
 
 def _follow(copier: Copier, paths: Sequence[str]) -> None:
-    """Follow files until a signal ends it. What is not copied by then is copied the next time."""
+    """Follow files until a signal arrives. The rest is copied when the command runs again."""
     follower = Follower(copier, paths)
     with closing(follower), suppress(KeyboardInterrupt):
         while True:
@@ -190,7 +192,7 @@ def _waiting(files: Sequence[str]) -> str:
     if more := len(files) - len(names):
         names.append(f"{more:,} more")
     return (
-        f"Last lines without a newline, which are not copied yet: {len(files):,} ({', '.join(names)}). Each waits "
+        f"Last lines without a newline, not copied yet: {len(files):,} ({', '.join(names)}). Each waits "
         "for its newline, or until nobody has written to its file for a day; --complete copies it at once."
     )
 
@@ -208,7 +210,7 @@ def _days(text: str) -> float:
 def _size(path: str) -> int:
     try:
         return Path(path).stat().st_size
-    except OSError:  # copying it will tell why
+    except OSError:  # the copy reports why
         return 0
 
 
@@ -217,4 +219,4 @@ def _summary(copier: Copier, known: int, seconds: float) -> str:
     said = (
         f"{copier.lines:,} lines, {copier.bytes:,} bytes in {copier.chunks:,} chunks; {seconds:.1f} s, {rate}"
     )
-    return f"{said}; files that were copied before: {known:,}" if known else said
+    return f"{said}; files copied before: {known:,}" if known else said

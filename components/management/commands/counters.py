@@ -23,13 +23,13 @@ from components.services.counters import CounterReader, Series
 from components.services.counters.charts.scales import rate, total
 
 FORMAT = 1
-#: "requests:*" is typed for the family "requests".
+#: "requests:*" means the family "requests".
 EVERY = ":*"
 
 
 class Command(BaseCommand):
     help = (
-        "Shows counters: those that are named, the highest of a family, or those that were seen last. "
+        "Shows counters: the named ones, the highest of a family, or the ones that counted last. "
         "Exit codes: 0; 1 for a wrong argument; 2 if Redis does not answer."
     )
 
@@ -38,10 +38,10 @@ class Command(BaseCommand):
             "names",
             nargs="*",
             metavar="NAME",
-            help="These counters; 'requests:*' are those of a family that counted most.",
+            help="The counters to show; 'requests:*' means the highest of a family.",
         )
-        parser.add_argument("--top", metavar="FAMILY", help="Those of a family that counted most.")
-        parser.add_argument("--limit", type=int, default=20, help="How many (default: 20).")
+        parser.add_argument("--top", metavar="FAMILY", help="Show the highest counters of this family.")
+        parser.add_argument("--limit", type=int, default=20, help="Show this many (default: 20).")
         parser.add_argument(
             "--precision",
             type=int,
@@ -97,7 +97,7 @@ def _instant(text: str | None) -> datetime | None:
     except ValueError:
         found = None
     if found is None:
-        raise CommandError(f"{text!r} is no instant: write it as 2026-01-31T12:00Z.")
+        raise CommandError(f"{text!r} is not an instant. Write it like 2026-01-31T12:00Z.")
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 

@@ -25,10 +25,10 @@ _PACE = 2.0  # seconds between two lines of progress
 
 class Command(BaseCommand):
     help = (
-        "Imports the places of addresses from a MaxMind DB (GeoLite2, DB-IP: .mmdb), or from the CSV files of "
-        "GeoLite2 or GeoLiteCity, blocks and locations together. Lookups use the old table until the new one is "
-        "whole. The command can be stopped and repeated. Exit codes: 0; 1 if the files cannot be imported; 2 if "
-        "Redis does not answer, or a name or a package is wrong."
+        "Imports the places of addresses from a MaxMind DB (GeoLite2, DB-IP: .mmdb), or from the CSV files "
+        "of GeoLite2 or GeoLiteCity, blocks and locations together. Lookups use the old table until the new "
+        "one is whole. The command can be interrupted and repeated. Exit codes: 0; 1 if the files cannot be "
+        "imported; 2 if Redis does not answer, or a name or a package is wrong."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -39,7 +39,7 @@ class Command(BaseCommand):
             "--table", default="default", metavar="NAME", help="The name of the table (default: default)."
         )
         parser.add_argument(
-            "--force", action="store_true", help="Store everything again, even what is there already."
+            "--force", action="store_true", help="Store everything again, even parts that are stored already."
         )
         parser.add_argument(
             "--remove", action="store_true", help="Remove the table from Redis instead of importing one."
@@ -47,7 +47,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["remove"] and (options["paths"] or options["force"]):
-            raise CommandError("--remove imports nothing. Use it alone, or with --table.", returncode=2)
+            raise CommandError(
+                "--remove cannot be used with files. Use it alone, or with --table.", returncode=2
+            )
         if not options["remove"] and not options["paths"]:
             raise CommandError(
                 "No file is given. Name a .mmdb, or CSV files of blocks and of locations.", returncode=2
@@ -88,7 +90,7 @@ class Command(BaseCommand):
 
 
 def _hint(error: RedisUnavailable) -> str:
-    """Return what to do: a server that answers that it cannot write need not be searched elsewhere."""
+    """Return what to do. A server that answers, but cannot write, does not have to be found."""
     if "does not answer" in str(error):
         return f"Is it running? CACHES[{conf().cache!r}] says where it should be."
     return "The table is unchanged. Run the command again: it stores what is missing."

@@ -30,8 +30,8 @@ _DAYS = 7
 
 class Command(BaseCommand):
     help = (
-        "Shows where the lines of logs of some days came from, with shares, and growth since as many days before. "
-        "Exit codes: 0; 2 for a wrong argument, or if Redis does not answer."
+        "Shows the places that log lines of some days came from, with their shares, and their growth "
+        "over the same number of days before. Exit codes: 0; 2 for a wrong argument, or if Redis does not answer."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -43,7 +43,7 @@ class Command(BaseCommand):
             "--within",
             default="",
             metavar="PLACE",
-            help="Only what lies in a country, US, or a region, US/CA.",
+            help="Only places within this country (such as US) or region (such as US/CA).",
         )
         parser.add_argument("--from", dest="first", type=_day, metavar="DAY", help="As 2011-10-10.")
         parser.add_argument(
@@ -51,13 +51,16 @@ class Command(BaseCommand):
             dest="last",
             type=_day,
             metavar="DAY",
-            help="This day too (default: the last that has lines).",
+            help="The last day (default: the last day that has lines).",
         )
         parser.add_argument(
-            "--days", type=natural, metavar="N", help=f"So many days, with --from or --to (default: {_DAYS})."
+            "--days",
+            type=natural,
+            metavar="N",
+            help=f"The number of days, with --from or --to (default: {_DAYS}).",
         )
         parser.add_argument(
-            "--top", type=natural, default=10, metavar="N", help="How many places (default: 10)."
+            "--top", type=natural, default=10, metavar="N", help="Show this many places (default: 10)."
         )
         form = parser.add_mutually_exclusive_group()
         form.add_argument("--json", action="store_true", help="Write JSON; docs/logs.md lists its keys.")
@@ -85,11 +88,11 @@ class Command(BaseCommand):
 
 
 def _day(text: str) -> date:
-    """An argparse type."""
+    """Parse a day, for argparse."""
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise ArgumentTypeError(f"{text!r} is not a day: write it as 2011-10-10") from None
+        raise ArgumentTypeError(f"{text!r} is not a day; write it like 2011-10-10") from None
 
 
 def _period(
@@ -98,7 +101,7 @@ def _period(
     """Return the first and last day of the report; None if they depend on lines, and there are none."""
     if first and last and days:
         raise InvalidRange(
-            "--from, --to and --days together say twice how long the period is. Leave one out."
+            "--from and --to determine the length of the period. Leave out one of --from, --to and --days."
         )
     length = (days or _DAYS) - 1
     if first and days:
@@ -115,7 +118,7 @@ def _moved(day: date, days: int) -> date:
     try:
         return date.fromordinal(day.toordinal() + days)
     except (OverflowError, ValueError):
-        raise InvalidRange(f"{abs(days):,} days from {day} on lead out of the years 1 to 9999.") from None
+        raise InvalidRange(f"{abs(days):,} days from {day} is outside of the years 1 to 9999.") from None
 
 
 def _report(

@@ -15,8 +15,9 @@ from components.services.queues.worker.poller import Poller
 
 class Command(BaseCommand):
     help = (
-        "Moves delayed tasks to their queues when they are due, at most 100 ms late. Idle workers do this as well: "
-        "run it where all workers may be busy for long. SIGTERM or Ctrl-C stops it. Exit codes as runworker's."
+        "Moves delayed tasks to their queues when they are due, at most 100 ms late. Idle workers do this "
+        "as well; run this command if all workers may be busy for a long time. SIGTERM or Ctrl-C stops it. "
+        "The exit codes are those of runworker."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

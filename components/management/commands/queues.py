@@ -1,9 +1,8 @@
 """
 Show queues, workers and periodic tasks: for people as tables, for programs as JSON.
 
-It looks as the control room does, in a few round trips for an alias, and changes nothing. The keys of the JSON are
-stable (docs/queues.md): new ones may be added, but none is removed or changes its meaning without another format
-number.
+Like the control room, it needs a few round trips for each alias, and changes nothing. The keys of the JSON are stable
+(docs/queues.md): new ones may be added, but none is removed or changes its meaning without another format number.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ FORMAT = 1
 class Command(BaseCommand):
     help = (
         "Shows the queues of the TASKS aliases on Redis: sizes, workers, periodic tasks. "
-        "Exit codes: 0; 2 if Redis does not answer, or for a wrong alias."
+        "Exit codes: 0; 2 if Redis does not answer, or if the alias is wrong."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -33,7 +33,7 @@ class Command(BaseCommand):
         "Runs queued tasks. At the first SIGTERM or Ctrl-C, running tasks finish; the second ends the worker at "
         "once. After SIGTSTP it takes no more tasks until it is stopped; SIGTTIN shows the stacks of all threads. "
         "Exit codes: 0 stopped as asked, or a limit is reached; 1 stopped with unfinished tasks (they are given "
-        "back), or by an error; 2 wrong usage, or Redis does not answer at the start."
+        "back), or ended with an error; 2 wrong usage, or Redis does not answer at the start."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -46,9 +46,9 @@ class Command(BaseCommand):
             help="A queue to serve; repeat it for more, or '*' for all (the default). The order is the priority, "
             "unless each has a weight: then each gets its share of the started tasks.",
         )
-        parser.add_argument("--round-robin", action="store_true", help="Ask the queues in turn.")
+        parser.add_argument("--round-robin", action="store_true", help="Serve the queues in turn.")
         parser.add_argument(
-            "-c", "--concurrency", type=natural, default=4, help="Tasks at a time (default: 4)."
+            "-c", "--concurrency", type=natural, default=4, help="Run this many tasks at a time (default: 4)."
         )
         add_processes(parser)
         parser.add_argument("--burst", action="store_true", help="Stop when no task is ready.")
@@ -56,7 +56,7 @@ class Command(BaseCommand):
             "--max-tasks",
             type=natural,
             metavar="N",
-            help="End with 0 after N tasks, as with --max-memory.",
+            help="Exit with code 0 after N tasks.",
         )
         add_limits(parser)
         parser.add_argument(
@@ -89,7 +89,7 @@ class Command(BaseCommand):
                 shutdown_timeout=options["shutdown_timeout"],
                 verbosity=options["verbosity"],
             )
-        turn = random.randrange(1_000_000)  # workers that start together begin with different queues
+        turn = random.randrange(1_000_000)  # lets workers that start together begin with different queues
         worker = TaskWorker(
             backend,
             replace(choice or QueueChoice([], round_robin=True), turn=turn),
@@ -108,7 +108,7 @@ class Command(BaseCommand):
 
 
 def choose(given: list[str], backend: RedisBackend, *, round_robin: bool) -> QueueChoice | None:
-    """Return the choice that the options spell; None for all queues. Raises CommandError."""
+    """Return the choice of queues that the options make; None for all queues. Raises CommandError."""
     if ALL in given:
         return None
     weights: dict[str, int] = {}

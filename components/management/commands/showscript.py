@@ -12,8 +12,8 @@ from components.kit.scripts import Script
 
 class Command(BaseCommand):
     help = (
-        "Prints a Lua script of this app as the server gets it: with the names of its keys and arguments, and the "
-        "preludes. The line numbers are those of Redis' error messages."
+        "Prints a Lua script of this app as the server gets it, with the names of its keys and arguments, "
+        "and with its preludes. The line numbers are those of Redis' error messages."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

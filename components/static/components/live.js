@@ -1,9 +1,10 @@
 /*
- * Live refresh: fetches its page again and again, and renews the one part that is marked [data-live].
+ * Live refresh: fetches the page again and again, and updates the part that is marked [data-live].
  *
- * Nodes that stay are kept, not replaced, so focus, scrolling, open <details> and a selection survive.
- * The visitor chooses how often, and the choice is remembered; 0 is off. A hidden tab rests; requests never overlap.
- * Status 503 says that Redis is away: the old figures stay, and it goes on trying. After other failures, it gives up.
+ * Nodes that stay are kept, not replaced, so focus, scrolling, open <details> and a selection survive. The visitor
+ * chooses the interval, and the choice is remembered; 0 is off. A hidden tab sends no requests; requests never
+ * overlap. Status 503 means that Redis is away: the old figures stay, and attempts go on. After other failures, they
+ * stop.
  */
 
 const PATIENCE = 10_000; // ms until a request is given up
@@ -61,7 +62,7 @@ function removeBetween(node, end) {
 
 function show(html) {
     const fresh = new DOMParser().parseFromString(html, "text/html").querySelector("[data-live]");
-    if (!fresh) throw new Error("The answer has no part to show.");
+    if (!fresh) throw new Error("The answer has no [data-live] part.");
     if (part.querySelector("[data-live-unavailable]")) return location.replace(location.pathname + location.search);
     const focused = part.contains(document.activeElement) && document.activeElement;
     renew(part, fresh);
@@ -70,7 +71,7 @@ function show(html) {
     return say(`Updated ${updated}`);
 }
 
-/** Fetch once; return the least milliseconds until the next time, or null to stop. */
+/** Fetch once; return the minimum of milliseconds until the next time, or null to stop. */
 async function refresh() {
     const options = { headers: { "X-Live": "1" }, cache: "no-store", signal: AbortSignal.timeout(PATIENCE) };
     const answer = await fetch(location.pathname + location.search, options);
@@ -114,7 +115,7 @@ function remember(value) {
         if (value !== undefined) localStorage.setItem(MEMORY, value);
         return localStorage.getItem(MEMORY);
     } catch {
-        return null; // storage is forbidden here: the choice holds for this page
+        return null; // storage is forbidden, so the choice holds for this page only
     }
 }
 

@@ -1,4 +1,4 @@
-"""How the market's pages write things."""
+"""Template filters of the market's pages."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ register = template.Library()
 
 @register.filter
 def span(until: datetime) -> str:
-    """Return the time from now on, in its largest unit only: "2 days"."""
+    """Return the time until an instant, in its largest unit only: "2 days"."""
     now = timezone.now()
     return timeuntil(until, now, depth=1) if until - now >= timedelta(minutes=1) else "less than a minute"

@@ -161,7 +161,7 @@ def test_a_book_shows_what_was_selected_and_how_it_was_searched(viewer):
     assert "Entries 3 In the index 4 Selected 1 Size " in text
     assert "Loading no Fed by no model" in text
     assert rows_of(viewer, ROOT, "book/", book="guild:7") == ["bob 2 1"]
-    assert "Within an hour 3 Mean time 84 ms Slowest 250 ms" in text
+    assert "In the last hour 3 Mean time 84 ms Slowest 250 ms" in text
     [minute] = rows_of(viewer, ROOT, "book/", table=1, book="guild:7")
     assert re.fullmatch(r"[\d:]+ .* ago 250 ms 3", minute)
 
@@ -171,8 +171,8 @@ def test_a_book_that_nobody_has_searched_says_so(viewer):
 
     text = page(viewer, "book/", book="guild:7")
 
-    assert "No entry was ever selected: all are found by the alphabet." in text
-    assert f"A second, lately 0 Within an hour 0 Mean time {DASH} Slowest {DASH}" in text
+    assert "No entry was ever selected, so all are in alphabetical order." in text
+    assert f"Per second, recently 0 In the last hour 0 Mean time {DASH} Slowest {DASH}" in text
     assert "Loaded as a whole never" in text
 
 

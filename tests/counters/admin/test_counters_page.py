@@ -128,7 +128,7 @@ def test_counters_are_found_by_a_part_of_their_names(viewer):
 
     response = viewer.get(ROOT, {"q": "wood"})
 
-    assert "The first 2 of the 2,000 counters seen last that hold “wood”." in words(response)
+    assert "The first 2 of the 2,000 most recent counters contain “wood”." in words(response)
     assert {row.split()[0] for row in rows_of(viewer, ROOT, q="wood")} == {"sales:wood", "Wooden"}
     assert "live.js" not in response.text
 
@@ -139,7 +139,7 @@ def test_a_missing_result_is_reported(viewer, text):
 
     said = words(viewer.get(ROOT, {"q": text}))
 
-    assert f"None of the 2,000 counters seen last that hold “{legible(text)}”." in said
+    assert f"None of the 2,000 most recent counters contain “{legible(text)}”." in said
     assert "All counters" in said
 
 
@@ -151,8 +151,8 @@ def test_counts_dropped_by_processes_are_reported(viewer):
 
     text = page(viewer)
 
-    assert "processes have dropped 1,234 of what they counted" in text
-    assert "processes have dropped 5 s of what they timed" in text
+    assert "processes have dropped 1,234 of counted events" in text
+    assert "processes have dropped 5 s of measured time" in text
     assert "processes found that Redis was away and came back, 2 times" in text
 
 

@@ -98,8 +98,8 @@ def test_no_counter_is_no_error(redis: Redis) -> None:
         (["--precision", "61"], "must be one of these"),
         (["--limit", "0"], "The limit is 0"),
         (["x" * 501], "cannot be called"),
-        (["hits", "--since", "yesterday"], "'yesterday' is no instant"),
-        (["hits", "--since", "2026-13-01T00:00Z"], "is no instant"),
+        (["hits", "--since", "yesterday"], "'yesterday' is not an instant"),
+        (["hits", "--since", "2026-13-01T00:00Z"], "is not an instant"),
         (["hits", "--since", "2026-01-01T00:00"], "too long ago"),
         (["hits", "--since", "2026-01-02T00:00Z", "--until", "2026-01-01T00:00Z"], "turned round"),
     ],
@@ -126,5 +126,5 @@ def test_cleaning_says_what_it_did(redis: Redis, begun: int) -> None:
     looked = len(redis.keys("*"))
     redis.persist(redis.keys("*:samples:*")[0])
 
-    assert run("cleancounters") == f"{looked} keys of counters: 0 removed, 1 mended.\n"
-    assert run("cleancounters", "-v", "2") == f"{looked} keys of counters: 0 removed, 0 mended.\n" * 2
+    assert run("cleancounters") == f"{looked} keys of counters: 0 removed, 1 repaired.\n"
+    assert run("cleancounters", "-v", "2") == f"{looked} keys of counters: 0 removed, 0 repaired.\n" * 2

@@ -182,7 +182,7 @@ def test_the_first_fifty_of_many_who_wait_are_shown(viewer):
 
     text = page(viewer, "lock/", key=key_of("item:42"))
 
-    assert "Who waits: the first 50 of 60" in text
+    assert "Waiters: the first 50 of 60" in text
     assert "buyer 49" in text
     assert "buyer 50" not in text
 

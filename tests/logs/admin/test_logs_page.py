@@ -72,14 +72,14 @@ def test_a_job_shows_how_its_aggregation_stands(viewer, redis):
     workers = rows_of(viewer, ROOT, "job/", job="default")
 
     assert "Chunks 5 Age of the oldest" in text
-    assert "Lines copied, ever 60" in text
+    assert "Lines copied in total 60" in text
     assert re.search(
-        r"Lines a second 4,200,000 Lag .+? Chunks that wait 1 Held by workers 2 Dead 2 Lease 30 s", text
+        r"Lines a second 4,200,000 Lag .+? Waiting chunks 1 Held by workers 2 Dead 2 Lease 30 s", text
     )
     assert "Lines so far 1,010 Rejected 10" in text
     [at_work] = [row for row in workers if row.startswith(living.id)]
     [gone] = [row for row in workers if row.startswith(silent.id)]
-    assert "at work node-1 7 4,200,000 1 1,000,000 30 book, by city, numba 2026-01-01" in at_work
+    assert "alive node-1 7 4,200,000 1 1,000,000 30 book, by city, numba 2026-01-01" in at_work
     assert re.search(rf"silent for .+: presumed dead {DASH} {DASH} {DASH} 1 ", gone)
 
 
@@ -126,8 +126,7 @@ def test_a_job_without_aggregation_or_without_workers_says_what_to_start(viewer,
     for text in (page(viewer), job(viewer, "nightly")):
         assert waits not in text
         assert (
-            "Chunks wait for the aggregation places of the job nightly, and no worker of it is at work."
-            in text
+            "Chunks wait for the aggregation places of the job nightly, but it has no running worker." in text
         )
         assert "manage.py aggregatelogs --job nightly --callback … --aggregation bots starts one." in text
 
@@ -144,7 +143,7 @@ def test_waiting_tasks_are_counted_up_to_a_bound(viewer, redis, monkeypatch):
     fill(stream(), 3)
     joined("places")
 
-    assert "Chunks that wait at least 3" in job(viewer)
+    assert "Waiting chunks at least 3" in job(viewer)
 
 
 def test_an_aggregation_that_has_left_is_reported(operator, redis):
@@ -300,7 +299,7 @@ def test_lines_that_were_left_out_are_reported(viewer, redis):
 
     redis.hset(JobKeys("default").state, "skipped", 3)
 
-    assert "Lines left out, longer than a chunk 3" in job(viewer)
+    assert "Lines left out because they exceed a chunk 3" in job(viewer)
 
 
 def test_a_worker_of_another_release_is_shown_as_far_as_it_is_known(viewer, redis):
@@ -309,5 +308,5 @@ def test_a_worker_of_another_release_is_shown_as_far_as_it_is_known(viewer, redi
 
     [row] = [row for row in rows_of(viewer, ROOT, "job/", job="default") if row.startswith(living.id)]
 
-    assert "at work node-9" in row
+    assert "alive node-9" in row
     assert row.endswith(DASH)

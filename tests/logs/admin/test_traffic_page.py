@@ -85,7 +85,7 @@ def test_the_last_two_weeks_that_have_data_are_shown_with_share_and_growth(viewe
     assert rows[0] == f"US {us:,} 65.4 % {before:,} +186.7 %"
     assert rows[-1].startswith("unknown ")
     total = sum(traffic.PLACES.values()) * sum(range(15, 29))
-    assert f"Lines {total:,} In as many days before" in text
+    assert f"Lines {total:,} In the same number of days before" in text
 
 
 def test_bars_are_stacked_and_told_to_who_does_not_see_them(viewer):
@@ -217,7 +217,8 @@ def test_a_page_counted_by_country_says_how_to_get_regions(viewer):
     counted.count({traffic.LAST: {"US/CA": 5}}, levels=["country"])
 
     assert places(viewer)[0].startswith("US 5 ")
-    assert "or not by region: manage.py aggregatelogs --level region does." in page(viewer, level="region")
+    told = "or lines are not counted by region; manage.py aggregatelogs --level region counts them."
+    assert told in page(viewer, level="region")
     assert "Nothing was counted here" in page(viewer, level="city", within="US")
 
 

@@ -86,7 +86,7 @@ def test_no_file_is_copied_twice_whatever_its_name(redis: Redis, tmp_path: Path,
         code, said = run(tmp_path, CHUNK)
         assert code == 0
         assert "0 lines" in said
-        assert "files that were copied before: 3" in said
+        assert "files copied before: 3" in said
 
     assert copied() == each_once(lines(0, 500))
 
@@ -194,14 +194,14 @@ def test_a_damaged_file_that_is_mended_is_copied_on(redis: Redis, tmp_path: Path
 def test_files_that_were_not_seen_for_long_can_be_forgotten(redis: Redis, tmp_path: Path, log: Path) -> None:
     gone = tmp_path / "gone"
     gone.write_bytes(lines(500, 100))
-    assert run(log, gone, CHUNK, "--forget=1")[1].endswith("Files that were forgotten: 0.\n")
+    assert run(log, gone, CHUNK, "--forget=1")[1].endswith("Forgotten files: 0.\n")
     gone.rename(tmp_path / "away")
     seen = JobKeys("default").seen
     redis.zadd(seen, {each: at - 31 * 86_400_000 for each, at in redis.zrange(seen, 0, -1, withscores=True)})
 
-    assert run(log, CHUNK, "--forget=32")[1].endswith("Files that were forgotten: 0.\n")
+    assert run(log, CHUNK, "--forget=32")[1].endswith("Forgotten files: 0.\n")
     redis.zadd(seen, {each: at - 2 * 86_400_000 for each, at in redis.zrange(seen, 0, -1, withscores=True)})
-    assert run(log, CHUNK, "--forget=32")[1].endswith("Files that were forgotten: 1.\n")
+    assert run(log, CHUNK, "--forget=32")[1].endswith("Forgotten files: 1.\n")
 
     assert [each.name for each in LogStream().files()] == [str(log)]
     assert redis.zcard(seen) == 1
@@ -246,7 +246,7 @@ def test_a_last_line_that_is_being_written_waits_for_its_newline(redis: Redis, l
         code, said = run(log, CHUNK)
         assert code == 0
         is_cut = not whole[:end].endswith(b"\n")
-        assert (f"without a newline, which are not copied yet: 1 ({log})" in said) == is_cut
+        assert (f"without a newline, not copied yet: 1 ({log})" in said) == is_cut
         assert [each.state for each in LogStream().files()] == ["copying" if is_cut else "done"]
     log.write_bytes(whole)
 
@@ -268,7 +268,7 @@ def test_a_last_line_counts_without_a_newline_when_nobody_has_written_for_a_day(
     os.utime(log, (written_at - 500, written_at - 500))
 
     assert "1 lines, 7 bytes" in run(log, CHUNK)[1]
-    assert "files that were copied before: 1" in run(log, CHUNK)[1]
+    assert "files copied before: 1" in run(log, CHUNK)[1]
     assert copied() == each_once(lines(0, 3), b"the end")
 
 

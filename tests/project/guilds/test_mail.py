@@ -129,7 +129,7 @@ def test_a_form_that_is_sent_twice_is_one_message(redis: Redis, joe: Player, jac
     send(client, jack)
     again = send(client, jack)
 
-    assert "That was sent to jack before, and is there once." in again
+    assert "This message was already sent to jack, and was not sent again." in again
     assert mailbox(jack).depth() == 1
 
 
@@ -148,7 +148,7 @@ def test_senders_see_what_became_of_their_message(redis: Redis, joe: Player, jac
     def became() -> str:
         return text(client.get(MAIL)).partition("Messages that you sent")[2]
 
-    assert "jack bring oil waits" in became()
+    assert "jack bring oil waiting" in became()
     as_player(jack).get(MAIL)
     assert "jack bring oil was shown" in became()
     mailbox(jack).acknowledge(mailbox(jack).peek()[0].id)
@@ -239,7 +239,9 @@ def test_a_read_position_must_be_an_id(redis: Redis, joe: Player, jack: Player, 
     client = as_player(jack)
     client.get(MAIL)
 
-    assert "The form does not say what was read." in text(client.post(READ, {"upto": upto}, follow=True))
+    assert "The form does not say up to which message you have read." in text(
+        client.post(READ, {"upto": upto}, follow=True)
+    )
     assert mailbox(jack).depth() == 1
 
 

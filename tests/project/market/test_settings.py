@@ -168,7 +168,7 @@ def test_cluster_and_sentinels_exclude_each_other() -> None:
         "manage.py", "check", environment={**PRODUCTION, "REDIS_CLUSTER": "1", "REDIS_SENTINELS": "a:1"}
     )
 
-    assert "REDIS_CLUSTER and REDIS_SENTINELS exclude each other" in result.stderr
+    assert "REDIS_CLUSTER and REDIS_SENTINELS cannot both be set" in result.stderr
 
 
 def test_mail_goes_where_its_url_says() -> None:

@@ -52,7 +52,7 @@ def test_without_a_task_the_overview_says_so(viewer):
     text = page(viewer)
 
     assert "No queue holds a task." in text
-    assert "No worker is at work." in text
+    assert "No worker is running." in text
 
 
 def test_the_overview_counts_each_state_and_links_to_its_tasks(viewer):
@@ -107,11 +107,11 @@ def test_the_overview_says_where_tasks_wait_for_a_worker_in_vain(viewer):
         scene.ready(queue)
     TaskQueue().pause("rest")
     scene.worker("news")
-    assert "no worker takes them in: mail." in page(viewer)
+    assert "no worker serves them: mail." in page(viewer)
 
     scene.worker("*")
 
-    assert "no worker takes them" not in page(viewer)
+    assert "no worker serves them" not in page(viewer)
 
 
 def test_each_alias_on_redis_has_its_own_part(viewer, settings):

@@ -154,9 +154,9 @@ def test_without_workers_there_is_nobody_to_ask(operator):
 def test_a_quiet_worker_serves_no_queue(viewer):
     scene.ready("mail")
     worker = scene.worker("mail")
-    assert "no worker takes them" not in words(viewer.get(ROOT))
+    assert "no worker serves them" not in words(viewer.get(ROOT))
 
     worker.is_quiet = True
     worker.renew(["mail"])
 
-    assert "no worker takes them in: mail." in words(viewer.get(ROOT))
+    assert "no worker serves them: mail." in words(viewer.get(ROOT))

@@ -90,7 +90,7 @@ def test_the_heartbeat_file_is_touched_also_while_redis_is_away(
         old = grow_old(beat)
         assert eventually(lambda: beat.stat().st_mtime > old)
         server.kill()
-        assert worker.says("Waiting for it")
+        assert worker.says("Waiting for Redis")
         old = grow_old(beat)
         assert eventually(lambda: beat.stat().st_mtime > old)
         server.start()
@@ -110,13 +110,13 @@ def test_a_heartbeat_file_that_cannot_be_touched_is_said_once_and_stops_nothing(
         assert worker.is_working()
         (folder / "beat").unlink()
         folder.rmdir()
-        assert worker.says("The heartbeat file cannot be touched")
+        assert worker.says("The heartbeat file cannot be updated")
         queue.push("tests.tasks.echo")
         assert eventually(lambda: queue.stats("default").successful == 1)
         worker.signal(signal.SIGTERM)
 
         assert worker.exit_code() == 0
-    assert worker.output.count("cannot be touched") == 1
+    assert worker.output.count("cannot be updated") == 1
 
 
 # --- Limits ----------------------------------------------------------------------------------------

@@ -28,7 +28,9 @@ def test_a_worker_says_who_it_is_what_it_serves_and_where(server: EmbeddedServer
         [line] = worker.output.splitlines()
 
         assert f"INFO Worker for high, mail {info.id}: Redis" in line
-        assert line.endswith("(standalone). Ctrl-C stops after running tasks, a second one at once.")
+        assert line.endswith(
+            "(standalone). Press Ctrl-C to stop after the running tasks, and again to stop at once."
+        )
         assert (info.queues, info.concurrency) == (("high", "mail"), 4)
 
 
@@ -214,7 +216,7 @@ def test_a_server_that_runs_and_refuses_is_not_asked_whether_it_runs(
 
     [line] = process.output.splitlines()
     assert "Redis does not accept the user name or password that the CACHES alias gives: " in line
-    assert line.endswith(". It is the server of CACHES['default'].")
+    assert line.endswith(". CACHES['default'] names this server.")
     assert "Is it running?" not in line
 
 
@@ -226,7 +228,7 @@ def test_a_read_only_replica_is_named_as_such(server: EmbeddedServer, command: s
         assert process.exit_code() == 2
 
     [line] = [line for line in process.output.splitlines() if " ERROR " in line]
-    assert "it is a read-only replica, and the CACHES alias has to lead to its master: " in line
+    assert "it is a read-only replica, and the CACHES alias must name its master: " in line
     assert "Is it running?" not in line
 
 
@@ -237,9 +239,9 @@ def test_a_read_only_replica_is_named_as_such(server: EmbeddedServer, command: s
         (["runworker", "--concurrency", "none"], "'none' is not a whole number above zero"),
         (["runworker", "--max-tasks", "0"], "'0' is not a whole number above zero"),
         (["runworker", "--max-memory", "1.5"], "'1.5' is not a whole number above zero"),
-        (["runworker", "--max-memory", "1"], "MB before it has begun. Allow some hundred more."),
+        (["runworker", "--max-memory", "1"], "MB before it starts to work. Allow a few hundred MB more."),
         (["runworker", "--processes", "0"], "'0' is not a whole number above zero"),
-        (["runworker", "--processes", "2", "--max-memory", "1"], "MB before it has begun."),
+        (["runworker", "--processes", "2", "--max-memory", "1"], "MB before it starts to work."),
         (["runworker", "--heartbeat-file", "/nowhere/beat"], "--heartbeat-file: [Errno 2] No such file"),
         (["pollqueue", "--heartbeat-file", "/nowhere/beat"], "--heartbeat-file: [Errno 2] No such file"),
         (["runworker", "--shutdown-timeout=-1"], "'-1' is not a number of seconds"),
@@ -271,7 +273,7 @@ def test_a_worker_that_ends_by_an_error_says_so_and_ends_with_1(
     with run_worker(server.url) as worker:
         assert worker.exit_code() == 1
 
-    assert "The worker ended by an error" in worker.output
+    assert "The worker ended with an error" in worker.output
     assert "WRONGTYPE" in worker.output
 
 
@@ -284,7 +286,7 @@ def test_while_redis_is_away_a_worker_can_be_stopped_at_once(
     with run_worker(server.url, LEASE="1") as worker:
         assert held.has_begun()
         server.kill()
-        assert worker.says("Waiting for it; nothing that was accepted is lost.")
+        assert worker.says("Waiting for Redis; nothing that was accepted is lost.")
         worker.signal(signal.SIGTERM)
         worker.signal(signal.SIGINT)
 
@@ -299,11 +301,11 @@ def test_an_idle_worker_that_is_stopped_then_does_not_wait_for_redis(
     with run_worker(server.url, "--shutdown-timeout", "600") as worker:
         assert worker.is_working()
         server.kill()
-        assert worker.says("Waiting for it; nothing that was accepted is lost.")
+        assert worker.says("Waiting for Redis; nothing that was accepted is lost.")
         worker.signal(signal.SIGTERM)
 
         assert worker.exit_code() == 1
-    assert "What was claimed is taken over when its lease ends." in worker.output
+    assert "Other workers take over what it had claimed when the lease ends." in worker.output
 
 
 # --- Reloading -------------------------------------------------------------------------------------
@@ -330,9 +332,9 @@ def test_when_code_changes_a_worker_ends_its_tasks_and_starts_anew(
         assert returns(queue, queue.push("changing.tasks.version")) == 1
         # Again and again, since the watcher must have seen the file as it was.
         assert eventually(lambda: module.write_text(CODE.format(2)) and DRAINING in worker.output)
-        assert "starting anew" not in worker.output
+        assert "restarting" not in worker.output
         held.end()
-        assert worker.says("Code has changed; starting anew.")
+        assert worker.says("Code has changed; restarting.")
 
         assert queue.get(held.id).state == "successful"
         assert returns(queue, queue.push("changing.tasks.version")) == 2
@@ -359,7 +361,7 @@ def test_a_worker_that_reloads_stops_like_any_other(
 
         assert worker.exit_code() == 0
     assert places() == {"successful": [held.id]}
-    assert "starting anew" not in worker.output
+    assert "restarting" not in worker.output
 
 
 @pytest.mark.slow
@@ -376,7 +378,7 @@ def test_a_worker_that_is_stopped_while_it_ends_tasks_for_a_reload_does_not_star
 
         assert worker.exit_code() == 0
     assert queue.get(held.id).state == "successful"
-    assert "starting anew" not in worker.output
+    assert "restarting" not in worker.output
 
 
 @pytest.mark.slow
@@ -388,7 +390,7 @@ def test_a_quiet_worker_stays_quiet_when_code_changes(
         assert returns(queue, queue.push("changing.tasks.version")) == 1
         worker.signal(signal.SIGTSTP)
         assert worker.says("Quiet: taking no more tasks until stopped.")
-        assert eventually(lambda: module.write_text(CODE.format(2)) and "starting anew" in worker.output)
+        assert eventually(lambda: module.write_text(CODE.format(2)) and "restarting" in worker.output)
         waiting = queue.push("changing.tasks.version")
 
         assert eventually(lambda: worker.output.count("Quiet:") == 2)
@@ -408,7 +410,7 @@ def test_each_of_several_processes_starts_anew_when_code_changes(
     with Command(server.url, "runworker", "--reload", "--processes", "2", **environment) as parent:
         assert eventually(lambda: len(queue.workers()) == 2)
         before = {worker.id: worker.pid for worker in queue.workers()}
-        assert eventually(lambda: touch(settings) and parent.output.count("starting anew") >= 2)
+        assert eventually(lambda: touch(settings) and parent.output.count("restarting") >= 2)
         assert eventually(lambda: len({worker.id for worker in queue.workers()} - before.keys()) == 2)
 
         assert {worker.pid for worker in queue.workers()} == set(before.values())

@@ -73,7 +73,7 @@ def test_tasks_that_time_out_again_and_again_do_not_starve_their_neighbours(
     info = found(held.id)
     assert (info.state, info.starts, info.cut_off) == ("successful", 1, 0)
     # The last two may have run side by side.
-    assert worker.output.count("starting anew to be rid of it") in (2, 3)
+    assert worker.output.count("restarting to get rid of it") in (2, 3)
 
 
 def test_cut_off_starts_are_counted_and_shown(

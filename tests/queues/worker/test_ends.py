@@ -216,7 +216,7 @@ def test_a_server_filled_to_the_brim_is_drained_by_workers_old_and_new(
     assert backend.queue.get(running).starts == 1
     assert not is_taken()
     assert caplog.text.count("did not tick, and is tried again every 60 s") <= 3
-    assert "Waiting for it" not in caplog.text
+    assert "Waiting for Redis" not in caplog.text
 
 
 def test_progress_has_room_for_a_short_note_only(own: Redis, backend: RedisBackend) -> None:

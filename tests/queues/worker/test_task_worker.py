@@ -499,11 +499,11 @@ def test_tasks_that_end_during_an_outage_are_handed_in_after_it(
     assert reaches(running=1)
     server.kill()
     tasks.gate.set()
-    assert eventually(lambda: "Waiting for it; nothing that was accepted is lost." in caplog.text)
+    assert eventually(lambda: "Waiting for Redis; nothing that was accepted is lost." in caplog.text)
     server.start()
 
     assert reaches(successful=1)
-    assert caplog.text.count("Waiting for it") == 1
+    assert caplog.text.count("Waiting for Redis") == 1
     assert eventually(lambda: "Redis answers again after" in caplog.text)
 
 
@@ -517,7 +517,7 @@ def test_an_idle_worker_goes_on_when_redis_is_back(
     start(make_worker())
     assert eventually(TaskQueue().workers)
     server.kill()
-    assert eventually(lambda: "Waiting for it" in caplog.text)
+    assert eventually(lambda: "Waiting for Redis" in caplog.text)
     server.start()
     push(NOTE)
 
@@ -532,7 +532,7 @@ def test_redis_is_back_only_when_it_has_answered(
     server.kill()
     worker.has_token = True
     worker._try_tick()
-    assert caplog.text.count("Waiting for it") == 1
+    assert caplog.text.count("Waiting for Redis") == 1
     worker._unanswered = None  # nothing is left to ask
 
     worker._try_tick()

@@ -85,7 +85,7 @@ def test_a_dead_daemon_is_noticed(viewer, staff, redis):
     assert "No daemon" not in page(viewer)
     let_pass(redis, 72)
 
-    told = r"No daemon has loaded rows that are due for 1[2-9] s: none is at work, .* manage\.py cacherows starts"
+    told = r"No daemon has loaded rows that are due for 1[2-9] s: none is running, .* manage\.py cacherows starts"
     for text in (page(viewer), page(viewer, "model/", model="items")):
         assert re.search(told, text)
     assert re.search(told, text_of(staff("view_queue", "view_cachedrow"), "/admin/components/queue/"))
@@ -103,7 +103,7 @@ def test_the_hit_rate_is_that_of_what_was_counted(viewer, settings):
 
     assert "Hit rate 75.0 % Reads 4" in page(viewer)
     assert "Hit rate 75.0 % Reads 4" in page(viewer, "model/", model="items")
-    assert "A hit rate is the share of the reads of the last hour" in page(viewer)
+    assert "The hit rate is the share of reads in the last hour" in page(viewer)
 
 
 def test_an_empty_count_is_explained(viewer):
@@ -116,7 +116,7 @@ def test_a_row_is_found_by_name_and_key_and_a_model_by_its_name_or_a_part_of_it(
     assert viewer.get(ROOT, {"q": " items:2 "}).url == url("row", row="items:2")
     assert viewer.get(ROOT, {"q": "items"}).url == url("model", model="items")
     assert [row.split()[0] for row in rows_of(viewer, ROOT, q="TEM")] == ["items"]
-    assert "These are the models whose names hold “TEM”. All cached rows" in page(viewer, q="TEM")
+    assert "These are the models whose names contain “TEM”. All cached rows" in page(viewer, q="TEM")
     assert rows_of(viewer, ROOT, q="items:99") == ["No model has rows of this name."]
 
 
@@ -142,7 +142,7 @@ def test_a_list_that_was_cut_says_so(viewer, monkeypatch):
     monkeypatch.setattr("components.services.rows.reader.REACH", 60)
 
     assert f"1{DASH}50 of 60" in page(viewer, "model/", model="items")
-    assert "There are more: only the rows of all models that are due first" in page(
+    assert "There may be more rows: only the rows of all models that are due first" in page(
         viewer, "model/", model="items"
     )
 

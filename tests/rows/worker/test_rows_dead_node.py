@@ -80,7 +80,7 @@ def test_rows_of_the_other_nodes_are_loaded_as_ever(
     assert {key: source.loads[key] for key in lost} == {key: before[key] for key in lost}
     found = rows.get_many(there)
     assert {key: row["stock"] for key, row in found.items()} == {key: source.loads[key] for key in there}
-    assert sum("Waiting for it" in each.getMessage() for each in caplog.records) == 1
+    assert sum("Waiting for Redis" in each.getMessage() for each in caplog.records) == 1
 
     dead.start()
     assert eventually(lambda: bool(worker._try_tick() >= 0) and not worker.outage, within=60)

@@ -13,9 +13,9 @@ import { narrowed } from "./matching.js";
 import { Options } from "./options.js";
 import { Book, Contacts, Refused } from "./sources.js";
 
-const DEBOUNCE = 150; // ms: between two keys of who types on
+const DEBOUNCE = 150; // ms: longer than the pause between keys in fluent typing
 const LIMIT = 10; // names
-// The keyboard of a touch screen composes each word of any language, and has its candidates beside the page.
+// A touch screen's keyboard composes words in every language, and shows its candidates outside of the page.
 const TOUCH = matchMedia("(pointer: coarse)");
 const AWAY = "Names cannot be looked up now. You can type the whole name.";
 const NOBODY = "No names found.";
@@ -29,18 +29,18 @@ class CompleteField extends HTMLElement {
     #options;
     #announcer;
     #limit;
-    #turn = 0; // of asking: an answer to an older one comes too late
+    #turn = 0; // the number of the latest request: answers to older ones are ignored
     #control = new AbortController();
     #timer = 0;
-    #found = []; // what the book has told for the text, or for a shorter one
-    #taken = null; // the text as a choice has left it
+    #found = []; // the entries that the book returned for the text, or for a shorter one
+    #taken = null; // the text that the last choice inserted
 
     connectedCallback() {
-        if (this.#input) return; // it was only moved
+        if (this.#input) return; // the element was only moved
         this.#input = this.querySelector("input:not([type=hidden])");
         if (!this.#input) return;
         this.#id = this.querySelector("input[type=hidden]");
-        // Remains of a field that was copied while it was live, as the admin's inlines copy their empty row.
+        // Remains of a live field that was copied, as when the admin's inlines copy their empty row.
         for (const node of this.querySelectorAll(".complete-popup, .complete-hidden")) node.remove();
         this.#limit = Number(this.getAttribute("limit")) || LIMIT;
         this.#book = this.hasAttribute("src") ? new Book(this.getAttribute("src"), this.#limit) : null;
@@ -92,14 +92,14 @@ class CompleteField extends HTMLElement {
     }
 
     #pressed(event) {
-        if (event.isComposing || event.keyCode === 229) return; // the input method's own
+        if (event.isComposing || event.keyCode === 229) return; // a key for the input method
         const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
         const isPlain = !event.ctrlKey && !event.metaKey && !event.shiftKey;
         if (step && isPlain) this.#arrow(step, event.altKey);
         else if (event.key === "Enter" && this.#options.active) this.#pick(this.#options.active);
         else if (event.key === "Escape" && !this.#options.node.hidden) this.#close();
         else {
-            if (event.key === "Escape") this.#stop(); // nor is it to open by an answer under way
+            if (event.key === "Escape") this.#stop(); // an answer under way must not open the list again
             if (["ArrowLeft", "ArrowRight", "Home", "End"].includes(event.key)) this.#activate(-1);
             return;
         }
@@ -123,14 +123,14 @@ class CompleteField extends HTMLElement {
     }
 
     #written() {
-        if (this.#input.value === this.#taken) return; // a choice has ended a composition
+        if (this.#input.value === this.#taken) return; // a choice ended the composition
         this.#taken = null;
         if (this.#id) this.#id.value = "";
         this.#activate(-1);
         this.#look();
     }
 
-    /** Offer matching names: known ones at once, and then those of the book. *step* moves into the list. */
+    /** Offer matching names: known ones at once, then names from the book. *step* moves into the list. */
     #look(step = 0) {
         if (this.#input.readOnly) return;
         this.#stop();
@@ -165,17 +165,17 @@ class CompleteField extends HTMLElement {
             this.#timer = setTimeout(() => this.#ask(text, turn), 1000 * Math.max(1, error.retryAfter));
             return;
         }
-        if (this.#options.isOpen) return; // contacts are enough to go on with
+        if (this.#options.isOpen) return; // contacts are shown already
         this.#tell(error instanceof Refused && error.status === 404 ? NOBODY : AWAY);
     }
 
-    /** *isAll*: no more names will come for this text. */
+    /** Offer contacts and *found* entries. *isAll* means that no more names will come for this text. */
     #offer(text, found, isAll) {
         this.#found = found;
         const contacts = this.#contacts?.complete(text) ?? [];
         const ids = new Set(contacts.map(({ id }) => id));
         const separator = this.getAttribute("separator");
-        const isOne = ({ label }) => !separator || !label.includes(separator); // else it would be read as two names
+        const isOne = ({ label }) => !separator || !label.includes(separator); // a label with the separator would be read as two names
         const others = found.filter(({ id }) => !ids.has(id));
         const entries = [...contacts, ...others].filter(isOne).slice(0, this.#limit);
         this.#options.show(entries, text);

@@ -1,7 +1,7 @@
 /*
- * Which names a text matches, and where. Case, accents, the width of letters, apostrophes and hyphens are ignored;
- * every word of a name can be found by its beginning; and words may come in any order. The server decides what is
- * offered, by the rules of services/autocomplete/folding.py; this script narrows its answers.
+ * Find the names that a text matches, and the matching places. Case, accents, the width of letters, apostrophes and
+ * hyphens are ignored; every word of a name can be found by its beginning; and words may come in any order. The server
+ * decides what is offered, with the rules of services/autocomplete/folding.py; this script narrows its answers.
  */
 
 /** A letter and its marks, including those of narrow kana. */
@@ -24,7 +24,7 @@ const PLAIN = new Map((
     "\u0671\u0627 \u0649\u064a \u06cc\u064a \u06d0\u064a \u06a9\u0643 \u0629\u0647 \u06c1\u0647 \u06be\u0647 \u06d5\u0647"
 ).split(" ").map(([letter, ...plain]) => [letter, plain.join("")]));
 const APOSTROPHE = /['"`\u2018-\u201f\u2032-\u2036\u02bb\u02bc\u055a\u05f3\u05f4\ua78b\ua78c\u07f4\u0241\u0242\u0294\u0295\u02a1\u02a2]/u;
-const ACCENT = /[\u00b4\u0384\u1fbd\u1fbf\u1fef\u1ffd\u1ffe]/u; // compatibility makes them a blank and an accent
+const ACCENT = /[\u00b4\u0384\u1fbd\u1fbf\u1fef\u1ffd\u1ffe]/u; // compatibility decomposition turns them into a blank and an accent
 const JOINING = /[=~\u2212\u2219\u22c5\ua78f\u01c0-\u01c3]|(?![#%&*@])\p{P}/u;
 const UNSEEN = /[\p{Cf}\p{Sk}]/u;
 const FORMAT = /\p{Cf}/u;
@@ -34,8 +34,8 @@ const DIGIT = /\p{Nd}/u;
 const HIRAGANA = /[\u3041-\u3096\u309d\u309e]/u;
 const SYLLABLE = /[\uac00-\ud7a3]/u;
 const LETTER = /[\p{L}\p{N}\p{M}]/u;
-const FIRST = /[\p{L}\p{N}]/u; // of a word inside of a name
-const MOST = 8; // words by which a name is found
+const FIRST = /[\p{L}\p{N}]/u; // the first character of a word in a name
+const MOST = 8; // the most words by which a name can be found
 /** The replacements of apostrophes and of characters that join words. */
 const APART = "\u0001", JOINED = "\u0002";
 /** Korean vowels and finals that are typed as two, and these two. */
@@ -118,7 +118,7 @@ function spelled(text) {
     });
     let words = [...wordsOf(found), ...symbols];
     const hasWords = words.length > 0;
-    if (!hasWords) { // nothing but punctuation, which is all there is to compare
+    if (!hasWords) { // the text is only punctuation, so that is compared
         const plain = (each) => (BLANK.test(each) ? " " : OPTIONAL.test(each) || FORMAT.test(each) ? "" : each);
         words = wordsOf(signs(text, plain));
     }

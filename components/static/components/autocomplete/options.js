@@ -1,14 +1,14 @@
 /*
- * The list below the field: options with the match marked, of which one may be the active one. Names become text nodes,
- * never HTML. Where browsers support popovers the list is above the page, so that no box around the field cuts it off,
- * such as the rows of forms in the admin.
+ * The list below the field: options with their matches marked, at most one of them active. Names become text nodes,
+ * never HTML. If the browser supports popovers, the list is above the page, so that no box around the field (such as a
+ * row of a form in the admin) cuts it off.
  */
 
 import { find } from "./matching.js";
 
 const HIGHEST = 320; // px: as in autocomplete.css
-const WIDEST = "30rem"; // likewise
-const GAP = 4; // px: to the field
+const WIDEST = "30rem"; // as in autocomplete.css
+const GAP = 4; // px between the list and the field
 const CAN_LIE_ABOVE = "popover" in HTMLElement.prototype;
 
 function element(name, attributes = {}, ...children) {
@@ -33,11 +33,11 @@ function marked(label, prefix) {
 export class Options {
     node;
     list;
-    #note = element("p", { class: "complete-note", "aria-hidden": "true" }); // said by the announcer
+    #note = element("p", { class: "complete-note", "aria-hidden": "true" }); // the announcer reads it out
     #id;
     #entries = [];
     #active = -1;
-    #moves = new AbortController(); // of what is listened to while the list is open
+    #moves = new AbortController(); // removes the listeners that exist while the list is open
 
     /** *id* is the prefix of the options' ids; *onpick(entry)* is called when an option is clicked. */
     constructor(id, label, onpick) {
@@ -46,7 +46,7 @@ export class Options {
         this.node = element("div", { class: "complete-popup" }, this.list, this.#note);
         this.node.hidden = true;
         if (CAN_LIE_ABOVE) this.node.popover = "manual";
-        // The field keeps the focus, and a touch screen its keyboard.
+        // Keep the focus in the field, and the keyboard on a touch screen.
         this.node.addEventListener("mousedown", (event) => event.preventDefault());
         this.list.addEventListener("click", (event) => {
             const option = event.target.closest("[role=option]");
@@ -96,9 +96,9 @@ export class Options {
         this.#active = -1;
     }
 
-    /** Make the next option active, or the previous one (*step* -1); after the last one comes none, and then the first. */
+    /** Make the next option active, or the previous one (*step* -1); after the last one, none is active, and then the first one. */
     move(step) {
-        const places = this.#entries.length + 1; // none is a place, too
+        const places = this.#entries.length + 1; // "none active" is a place, too
         this.activate(((this.#active + 1 + step + places) % places) - 1);
     }
 
@@ -132,13 +132,13 @@ export class Options {
     /** Place the list above the field if there is more visible room than below (on-screen keyboard, zoom). */
     #place() {
         const { node } = this;
-        if (!node.isConnected) this.#moves.abort(); // the page has dropped it while it was open
+        if (!node.isConnected) this.#moves.abort(); // the page removed the list while it was open
         if (!node.parentElement) return;
         const { top, bottom, left, right, width } = node.parentElement.getBoundingClientRect();
         const { clientHeight, clientWidth } = document.documentElement;
         const isFromRight = getComputedStyle(node.parentElement).direction === "rtl";
         const side = Math.max(0, isFromRight ? clientWidth - right : left);
-        if (CAN_LIE_ABOVE) { // its height hangs on its width
+        if (CAN_LIE_ABOVE) { // its height depends on its width
             node.style.minWidth = `${width}px`;
             node.style.maxWidth = `max(${width}px, min(${WIDEST}, ${clientWidth - side - 2 * GAP}px))`;
         }

@@ -1,6 +1,6 @@
 /*
- * Where names come from: a book, asked over HTTP, and the user's recent contacts, which are loaded once and searched
- * here.
+ * The sources of names: a book, which is asked over HTTP, and the user's recent contacts, which are loaded once and
+ * searched here.
  *
  * Answers of a book are kept for a while. A complete answer for "jo" contains that for "joh", so typing on sends no
  * request.
@@ -8,11 +8,11 @@
 
 import { isBeginning, narrowed } from "./matching.js";
 
-const REMEMBERED = 60_000; // ms: who has left the book is offered no longer than that
+const REMEMBERED = 60_000; // ms: a name that was removed from the book is offered no longer than this
 const MOST = 100; // answers
-const LONGEST = 200; // characters: no name begins with more
+const LONGEST = 200; // characters: the server accepts no longer prefix
 
-/** The server has refused; *retryAfter* is the number of seconds after which to try again, 0 if unknown. */
+/** A refusal by the server; *retryAfter* is the number of seconds after which to try again, 0 if unknown. */
 export class Refused extends Error {
     constructor(status, retryAfter) {
         super(`Status ${status}`);
@@ -54,7 +54,7 @@ export class Book {
         if (prefix.length > LONGEST) return [];
         const query = new URLSearchParams({ q: prefix, limit: this.#limit });
         const { entries, is_complete: isComplete } = await asked(`${this.#address}?${query}`, signal);
-        this.#answers.delete(prefix); // so that it becomes the youngest
+        this.#answers.delete(prefix); // so that it becomes the newest entry
         this.#answers.set(prefix, { entries, isComplete, at: performance.now() });
         if (this.#answers.size > MOST) this.#answers.delete(this.#answers.keys().next().value);
         return entries;
@@ -68,10 +68,10 @@ export class Book {
     }
 }
 
-const lists = new Map(); // address -> the promise of contacts: fields of one page ask once
+const lists = new Map(); // address -> the promise of contacts, so that the fields of a page send one request
 
 export class Contacts {
-    isReady = false; // there is an answer, or was none
+    isReady = false; // whether the request has ended, with or without an answer
     #address;
     #entries = [];
 
@@ -79,7 +79,7 @@ export class Contacts {
         this.#address = address;
     }
 
-    /** Fetch the contacts, unless a field of this page has. Without an answer there are none; the next field tries again. */
+    /** Fetch the contacts, unless another field has. Without an answer there are no contacts; the next field tries again. */
     async load() {
         if (!lists.has(this.#address)) lists.set(this.#address, asked(this.#address));
         try {

@@ -1,13 +1,13 @@
 /*
  * Charts: show the counts under the pointer, and zoom into a time by dragging.
  *
- * The server draws the charts. The numbers come from the table below a chart. Dragging asks the server for that time,
- * in the finest slices that it keeps, so zooming is a page with its own address. The box with the numbers is at the end
- * of the document, because a refresh may replace the chart under the pointer.
+ * The server draws the charts. The numbers come from the table below a chart. Dragging loads a page for that time, in
+ * the finest slices that the server keeps, so a zoomed chart has its own address. The box with the numbers is at the
+ * end of the document, because a refresh may replace the chart under the pointer.
  */
 
 const LEAST = 8; // pixels: a shorter drag is a click
-const APART = 12; // pixels between the pointer and what is said
+const APART = 12; // pixels between the pointer and the box
 
 const part = (name) => {
     const node = document.createElement("div");

@@ -1,8 +1,8 @@
 /* The HTTP interface, as docs/http-api.md describes it: JSON, and problem details (RFC 9457) as errors. */
 
-const PATIENCE = 15_000; // ms until a request that should not wait is given up
+const PATIENCE = 15_000; // ms until a request other than a long-poll is given up
 
-/** The server has answered, and refused. */
+/** A refusal by the server. */
 export class Problem extends Error {
     constructor(status, problem, retryAfter) {
         super(problem.detail || problem.title || `Status ${status}`);
@@ -11,18 +11,18 @@ export class Problem extends Error {
         this.retryAfter = retryAfter;
     }
 
-    /** The same request may be taken later. */
+    /** Whether the same request may succeed later. */
     get isTemporary() {
         return [408, 425, 429].includes(this.status) || this.status >= 500;
     }
 
-    /** The session has ended, or the page is too old. */
+    /** Whether the session has ended, or the page is too old. */
     get isSignedOut() {
         return this.status === 401 || (this.status === 403 && this.type.includes("csrf"));
     }
 }
 
-/** No answer: whether the server has done it is not known. */
+/** There was no answer, so it is unknown whether the server carried out the request. */
 export class Unreachable extends Error {
     name = "Unreachable";
 }
@@ -107,6 +107,6 @@ function parsed(text) {
     try {
         return text ? JSON.parse(text) : {};
     } catch {
-        return {}; // a proxy's page in between; the status says enough
+        return {}; // the answer is a proxy's page; its status is enough
     }
 }

@@ -1,12 +1,12 @@
 /*
- * Where messages are written. Enter sends and Shift+Enter starts a line; on touch screens Enter starts a line. A draft
+ * The text area for messages. Enter sends and Shift+Enter starts a line; on touch screens Enter starts a line. A draft
  * stays with its chat while another is open.
  */
 
 import { h, icon } from "./dom.js";
 import { Mentions, mentionsIn } from "./mentions.js";
 
-const started = new Map(); // chat id -> what is being written there
+const started = new Map(); // chat id -> its draft
 
 export class Composer {
     node;
@@ -59,7 +59,7 @@ export class Composer {
     }
 
     #pressed(event) {
-        if (event.isComposing || event.keyCode === 229) return; // the input method's own
+        if (event.isComposing || event.keyCode === 229) return; // a key for the input method
         if (this.#mentions.pressed(event)) return;
         const isTouch = matchMedia("(pointer: coarse)").matches;
         if (event.key === "Enter" && !event.shiftKey && !isTouch) {

@@ -1,10 +1,11 @@
 /*
- * One open chat: its rows, its end, which stays visible while the reader is there, and its history, which is loaded on
- * scrolling up.
+ * One open chat. Its end stays visible while the reader is there, and its history is loaded when the reader scrolls
+ * up.
  *
- * The messages at opening are plain content; later ones are added to a live log, which screen readers read out, so that
- * history inserted above is not read. Readers who have scrolled up stay where they are, whatever is added above or
- * below. A message counts as read when it was on the screen of a page in front; the server is told after a short pause.
+ * The messages at opening are plain content; later ones are added to a live log, which screen readers read out, so
+ * that history inserted above is not read. Readers who have scrolled up stay where they are, whatever is added above
+ * or below. A message counts as read when it was on the screen of a visible page; the server is told after a short
+ * pause.
  */
 
 import { h, icon, reconcile, timeOf } from "./dom.js";
@@ -13,11 +14,11 @@ import { Roster } from "./roster.js";
 import { rowsOf } from "./rows.js";
 import { titleOf } from "./sentences.js";
 
-const PAGE = 50; // messages of the history at once
-const NEAR = 400; // px from the top at which the history above is asked for
-const AT_END = 40; // px from the end that count as there
-const REST = 250; // ms until reading is told
-const AGAIN = 2_000; // ms until a history that did not come is asked for again
+const PAGE = 50; // messages of the history in one request
+const NEAR = 400; // px from the top at which older history is requested
+const AT_END = 40; // px from the end that still count as the end
+const REST = 250; // ms until the reading position is reported
+const AGAIN = 2_000; // ms until history is requested again after a failure
 
 export class Conversation {
     id;
@@ -70,7 +71,7 @@ export class Conversation {
         return h("header", { class: "chat-bar" }, back, this.#title, members);
     }
 
-    /** Load the newest page of the history, until it is here or refused; again after a fresh start of the sync. */
+    /** Load the newest page of the history, trying until it arrives or is refused. Called again when the sync starts afresh. */
     async load({ isAgain = false } = {}) {
         if (this.#isLoading || this.#isClosed) return;
         this.#isLoading = true;
@@ -159,7 +160,7 @@ export class Conversation {
     #keepPlace(change) {
         if (this.#isAtEnd()) {
             change();
-            this.#scroller.scrollTop = 0; // the end: it counts backwards
+            this.#scroller.scrollTop = 0; // the end, since the scroller is reversed
             return;
         }
         const top = this.#scroller.getBoundingClientRect().top;
@@ -217,7 +218,7 @@ export class Conversation {
         this.#timer = setTimeout(async () => {
             const seq = this.#chat?.read_seq ?? 0;
             if (seq <= this.#told) return;
-            const isTold = await this.#app.api.read(this.id, seq).then(() => true, () => false); // told again when the sync is back
+            const isTold = await this.#app.api.read(this.id, seq).then(() => true, () => false); // reported again after an outage
             if (isTold) this.#told = seq;
         }, REST);
     }
@@ -252,7 +253,7 @@ export class Conversation {
     close() {
         this.#isClosed = true;
         clearTimeout(this.#timer);
-        if ((this.#chat?.read_seq ?? 0) > this.#told) this.#app.api.read(this.id, this.#chat.read_seq).catch(() => {}); // told on the next visit
+        if ((this.#chat?.read_seq ?? 0) > this.#told) this.#app.api.read(this.id, this.#chat.read_seq).catch(() => {}); // reported on the next visit
         this.#app.store.trim(this.id);
     }
 }

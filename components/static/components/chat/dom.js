@@ -1,10 +1,10 @@
 /*
- * Build the page. Texts of people become text nodes, never HTML; links are made only of http and https addresses that
- * the browser's own URL parser accepts.
+ * Build the page. Texts of users become text nodes, never HTML; only http and https addresses that the browser's own
+ * URL parser accepts become links.
  */
 
 const ADDRESS = /https?:\/\/[^\s<>"'`]+/gi;
-const TRAILING = /[.,:;!?)\]}]+$/; // belongs to the sentence, not to the address
+const TRAILING = /[.,:;!?)\]}]+$/; // the end of the sentence, not of the address
 const TONES = 8;
 
 /** An element: h("p", { class: "x", onclick: f }, "text", child). Strings become text nodes; null and false are left out. */
@@ -21,7 +21,7 @@ export function h(name, attributes = {}, ...children) {
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** One of the icons that are part of the page, so that they are there without a network. */
+/** An icon. Icons are part of the page, so that they are visible without a network. */
 export function icon(name) {
     const svg = document.createElementNS(SVG, "svg");
     for (const [key, value] of Object.entries({ class: "chat-icon", "aria-hidden": "true", width: 20, height: 20 })) {
@@ -33,7 +33,7 @@ export function icon(name) {
     return svg;
 }
 
-/** A round picture with initials; a text has the same colour here and in pages of the server. */
+/** A round picture with initials, in the same colour as on pages of the server. */
 export function avatar(name, id) {
     return h("span", { class: `chat-avatar tone-${tone(id)}`, "aria-hidden": "true" }, initials(name));
 }
@@ -56,7 +56,7 @@ export function httpAddress(text) {
         const url = new URL(text);
         return ["http:", "https:"].includes(url.protocol) ? url.href : null;
     } catch {
-        return null; // no address: it stays the text that it is
+        return null; // not an address: it stays text
     }
 }
 
@@ -95,7 +95,7 @@ function marked(text, mentioned) {
 
 /**
  * Make the children of *container* match *rows*: [{ key, state, build(), update(node)? }].
- * A node whose key stays is kept, so that focus stays, and that a screen reader does not read it again.
+ * A node whose key stays is kept, so that it keeps the focus and is not read out again.
  */
 export function reconcile(container, rows) {
     const focused = container.contains(document.activeElement) && document.activeElement;
@@ -109,7 +109,7 @@ export function reconcile(container, rows) {
     for (const row of rows) {
         const old = kept.get(row.key);
         const node = renewed(old, row);
-        if (old && old === place) place = node.nextSibling; // built anew, it stands where the old one did
+        if (old && old === place) place = node.nextSibling; // the new node stands where the old one did
         else container.insertBefore(node, place);
     }
     // Moving a node takes the focus away.
@@ -144,5 +144,5 @@ export function dayOf(instant) {
     return DAY.format(new Date(instant));
 }
 
-/** For the list: the time if it was today, else the date. */
+/** An instant for the list: the time if it is today, otherwise the date. */
 export const shortly = (instant) => (dayKey(instant) === new Date().toDateString() ? timeOf(instant) : DATE.format(new Date(instant)));

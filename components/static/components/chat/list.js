@@ -1,10 +1,10 @@
-/* The list of chats: one tab stop, arrow keys between the chats, badges; a field to narrow it once there are many. */
+/* The list of chats: one tab stop, arrow keys between the chats, badges; a search field if there are many. */
 
 import { avatar, h, reconcile, shortly } from "./dom.js";
 import { preview, titleOf } from "./sentences.js";
 
-const MANY = 8; // chats from which on the list can be searched
-const SHOWN = 100; // chats at once
+const MANY = 8; // with this many chats or more, the list has a search field
+const SHOWN = 100; // the most chats that are shown at once
 
 export class List {
     #items;
@@ -21,7 +21,7 @@ export class List {
         this.#address = address;
         this.#items = root.querySelector(".chat-items");
         this.#find = h("input", { type: "search", placeholder: "Find a chat", "aria-label": "Find a chat", oninput: () => this.render() });
-        root.querySelector(".chat-unavailable")?.remove(); // from now on the status says it
+        root.querySelector(".chat-unavailable")?.remove(); // the status shows this from now on
         this.#items.before(h("div", { class: "chat-find", hidden: true }, this.#find));
         root.querySelector(".chat-more-chats")?.remove();
         this.#items.after(this.#more);

@@ -10,19 +10,19 @@ import { Announcer } from "../autocomplete/announcer.js";
 import { Options } from "../autocomplete/options.js";
 import { avatar, h } from "./dom.js";
 
-// The keyboard of a touch screen composes each word of any language, and has its candidates beside the page.
+// A touch screen's keyboard composes words in every language, and shows its candidates outside of the page.
 const TOUCH = matchMedia("(pointer: coarse)");
-const LONGEST = 50; // characters of a name until it is chosen
+const LONGEST = 50; // the most characters that are typed of a name
 const ASKED = new RegExp(`(?<![\\p{L}\\p{N}_])@([^@\\n]{0,${LONGEST}})$`, "u");
 
 export class Mentions {
-    node; // to be put beside the text area
+    node; // to be placed beside the text area
     #text;
     #find;
     #onput;
     #options = new Options("chat-names", "Members", (entry) => this.#take(entry));
     #announcer = new Announcer();
-    #taken = { at: -1, put: "" }; // the last name that was put in, and where
+    #taken = { at: -1, put: "" }; // the last inserted name, and its place
     #turn = 0;
 
     /** *find(begun)* returns a promise of matching members, [{ id, name }]; *onput()* is called when a name was inserted. */
@@ -39,7 +39,7 @@ export class Mentions {
         for (const event of ["blur", "click"]) text.addEventListener(event, () => this.close());
     }
 
-    /** Whether the key was for the list. */
+    /** Handle a key; return whether it was for the list. */
     pressed(event) {
         if (!this.#options.isOpen || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return false;
         const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -47,7 +47,7 @@ export class Mentions {
         else if (["Enter", "Tab"].includes(event.key)) this.#take(this.#options.active);
         else if (event.key === "Escape") this.close();
         else {
-            if (["ArrowLeft", "ArrowRight", "Home", "End"].includes(event.key)) this.close(); // out of the name
+            if (["ArrowLeft", "ArrowRight", "Home", "End"].includes(event.key)) this.close(); // the caret leaves the name
             return false;
         }
         event.preventDefault();
@@ -77,7 +77,7 @@ export class Mentions {
         const asked = this.#asked();
         if (!asked) return this.close();
         const people = await this.#find(asked.begun);
-        if (turn !== this.#turn) return; // written on, or closed, in the meantime
+        if (turn !== this.#turn) return; // the user has gone on writing, or closed the list
         if (!people.length) return this.close();
         this.#options.show(people.map(({ id, name }) => ({ id, label: name })), asked.begun);
         [...this.#options.list.children].forEach((option, index) => option.prepend(avatar(people[index].name, people[index].id)));
@@ -89,7 +89,7 @@ export class Mentions {
 
     #move(step) {
         this.#options.move(step);
-        if (!this.#options.active) this.#options.move(step); // past the end comes the other end
+        if (!this.#options.active) this.#options.move(step); // wrap around
         this.#expose();
     }
 
@@ -109,7 +109,7 @@ export class Mentions {
     }
 }
 
-/** Those of *people* who are named with an "@"; the longer of two names that begin alike counts. */
+/** Return those of *people* who are mentioned with "@". Of two names that begin alike, the longer one counts. */
 export function mentionsIn(text, people) {
     const found = [];
     let rest = text;

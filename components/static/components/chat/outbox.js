@@ -1,22 +1,22 @@
 /*
- * Messages that are not yet on the server. Each is an entry of localStorage, so they outlive the page, and several tabs
- * do not overwrite each other. Each message has a client id from the start, and the server stores one message per id,
- * however often and by whichever tab it is sent.
+ * Messages that are not yet on the server. Each is an entry of localStorage, so they outlive the page, and several
+ * tabs do not overwrite each other. Each message has a client id from the start, and the server stores one message per
+ * id, however often and by whichever tab it is sent.
  *
- * Messages of a chat are sent in the order of writing: one that cannot be sent now holds back those after it. A message
- * that the server refuses for good stays, marked as failed, until its writer tries again or withdraws it.
+ * Messages of a chat are sent in the order of writing: one that cannot be sent now holds back those after it. A
+ * message that the server refuses finally stays, marked as failed, until its writer tries again or withdraws it.
  */
 
 import { Problem } from "./api.js";
 
-const LEAST = 1_000; // ms between attempts; doubled after each
+const LEAST = 1_000; // ms between attempts; doubled after each attempt
 const MOST = 30_000;
 
 export class Outbox extends EventTarget {
     #prefix;
     #api;
     #store;
-    #memory = new Map(); // what storage has no room for, or is forbidden to take
+    #memory = new Map(); // messages that cannot be stored, because storage is full or forbidden
     #busy = new Set();
     #delay = LEAST;
     #last = 0;
@@ -30,7 +30,7 @@ export class Outbox extends EventTarget {
     }
 
     add(chat, text, mentions) {
-        this.#last = Math.max(Date.now(), this.#last + 1); // keeps the order of two in one millisecond
+        this.#last = Math.max(Date.now(), this.#last + 1); // keeps the order of two messages in one millisecond
         const item = { chat, clientId: crypto.randomUUID?.() ?? randomId(), text, mentions, at: this.#last, failed: "" };
         this.#write(item);
         this.#tell();
@@ -58,7 +58,7 @@ export class Outbox extends EventTarget {
         this.#tell();
     }
 
-    /** The server has these messages: the answer to sending them may have been lost. */
+    /** Remove messages that the server has, since the answers to sending them may have been lost. */
     settle(messages) {
         const here = new Set(this.#read().map((item) => item.clientId));
         for (const { sender, client_id: id } of messages) if (sender === this.#store.me && here.has(id)) this.remove(id);
@@ -92,10 +92,10 @@ export class Outbox extends EventTarget {
         }
     }
 
-    /** Whether to go on with the next one. */
+    /** Handle a failure to send *item*; return whether to go on with the next one. */
     #failed(item, error) {
         if (error.status === 404 && !this.#store.chats.has(item.chat)) {
-            this.remove(item.clientId); // he is in this chat no more: there is nowhere to show it
+            this.remove(item.clientId); // the user has left this chat, so there is nowhere to show the message
             return true;
         }
         if (error instanceof Problem && !error.isTemporary && !error.isSignedOut) {
@@ -132,7 +132,7 @@ export class Outbox extends EventTarget {
     }
 }
 
-/** One tab at a time, so that the order of writing is the order of sending. */
+/** Run *work* in one tab at a time, so that messages are sent in the order of writing. */
 function alone(name, work) {
     return navigator.locks ? navigator.locks.request(name, work) : work();
 }
@@ -142,7 +142,7 @@ function message(item, sent, me) {
     return { seq, sent_at, sender: me, text: item.text, data: null, mentions: item.mentions, client_id: item.clientId, event: null };
 }
 
-/** crypto.randomUUID exists only over https and on localhost. */
+/** Return a random id. crypto.randomUUID exists only over https and on localhost. */
 function randomId() {
     return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -15,8 +15,8 @@ import { Sync } from "./sync.js";
 const root = document.getElementById("chat");
 const main = root.querySelector(".chat-main");
 const status = root.querySelector(".chat-status");
-const suffix = document.title.slice(root.dataset.title.length); // what the site adds to its titles
-const isForm = ["members", "new"].includes(root.dataset.view); // pages that are forms, beside a list that lives
+const suffix = document.title.slice(root.dataset.title.length); // the part that the site adds to its titles
+const isForm = ["members", "new"].includes(root.dataset.view); // pages with a form beside the live list
 
 const store = new Store(root.dataset.user);
 const api = new Api(root.dataset.api, root.querySelector("[name=csrfmiddlewaretoken]").value);
@@ -31,9 +31,9 @@ let complaint = "";
 const STATES = {
     connecting: () => [],
     online: () => (store.unavailable.length ? ["Some of your chats cannot be shown at the moment. They are not lost."] : []),
-    offline: () => ["You are offline. What you write is sent as soon as you are back."],
-    unavailable: () => ["The server cannot be used at the moment. What you write is sent as soon as it can."],
-    "signed-out": () => ["You are logged out. ", h("a", { href: location.href }, "Log in again"), " to go on; what you have written is kept."],
+    offline: () => ["You are offline. Messages that you write will be sent when you are back."],
+    unavailable: () => ["The server cannot be used at the moment. Messages that you write will be sent when it is back."],
+    "signed-out": () => ["You are logged out. ", h("a", { href: location.href }, "Log in again"), " to go on. Messages that you have written are kept."],
 };
 
 function renderStatus() {
@@ -41,7 +41,7 @@ function renderStatus() {
 }
 
 function complain(error) {
-    if (error.name === "Unreachable") return; // the connection has a status of its own
+    if (error.name === "Unreachable") return; // the status of the connection shows this
     complaint = error.message;
     renderStatus();
     setTimeout(() => {
@@ -95,7 +95,7 @@ function onback(event) {
     list.focus();
 }
 
-/** Ask in a dialog of the page; Esc says no. */
+/** Ask a question in a dialog of the page; Esc means no. */
 function confirm(question, verb) {
     const dialog = h("dialog", { "aria-labelledby": "chat-question" },
         h("h2", { id: "chat-question" }, question),
@@ -111,7 +111,7 @@ function confirm(question, verb) {
 }
 
 function started() {
-    const written = main.querySelector("textarea")?.value; // before this script was there
+    const written = main.querySelector("textarea")?.value; // text that was written before this script ran
     const wasFocused = main.contains(document.activeElement);
     open(idInAddress());
     if (written && conversation?.composer.isEmpty) conversation.composer.put(written);
@@ -137,7 +137,7 @@ sync.addEventListener("news", ({ detail }) => {
     if (!isStarted && !isForm) started();
     else if (detail.fresh) conversation?.load();
     isStarted = true;
-    root.dataset.live = ""; // from now on the page is this script's
+    root.dataset.live = ""; // from now on this script controls the page
 });
 
 sync.addEventListener("state", () => {

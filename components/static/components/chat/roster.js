@@ -1,21 +1,21 @@
 /*
- * Who can be mentioned in a chat. The members of a small chat are loaded once and searched here; for a larger one the
- * server is asked for matching members when typing pauses. If it cannot be asked, known members are offered: those of
- * earlier answers, and those with a reading position.
+ * The people who can be mentioned in a chat. The members of a small chat are loaded once and searched here; for a
+ * larger one the server is asked for matching members when typing pauses. If it does not answer, known members are
+ * offered: members in earlier answers, and members with a reading position.
  */
 
 import { find } from "../autocomplete/matching.js";
 
-const FEW = 200; // members that come once
-const OFFERED = 8; // names at once
-const PAUSE = 150; // ms between two keys of who types on
+const FEW = 200; // the most members that are loaded at once
+const OFFERED = 8; // the most names that are offered
+const PAUSE = 150; // ms: longer than the pause between keys in fluent typing
 
 export class Roster {
     #api;
     #store;
     #chat;
     #known = new Set(); // ids that the server has named
-    #answers = new Map(); // what was begun -> the promise of the ids that it fits
+    #answers = new Map(); // beginning of a name -> the promise of the matching ids
     #latest = "";
 
     constructor(api, store, chat) {
@@ -38,7 +38,7 @@ export class Roster {
         return this.#named(this.#all());
     }
 
-    /** Members have changed: ask again when it matters. */
+    /** Forget answers, because members have changed. */
     forget() {
         this.#answers.clear();
     }
@@ -56,7 +56,7 @@ export class Roster {
         this.#latest = begun;
         if (!this.#answers.has(begun)) await new Promise((resolve) => setTimeout(resolve, PAUSE));
         if (begun !== this.#latest) return null; // nobody waits for it any more
-        return this.#ask(begun, { limit: OFFERED + 1, ...(begun && { q: begun }) }); // one of them may be oneself
+        return this.#ask(begun, { limit: OFFERED + 1, ...(begun && { q: begun }) }); // one of them may be the user
     }
 
     #ask(begun, query) {
@@ -72,7 +72,7 @@ export class Roster {
         return ids;
     }
 
-    /** There was no answer: the next key asks again, and until then known members are offered. */
+    /** Handle a missing answer: the next key asks again, and until then known members are offered. */
     #withoutAnswer(begun) {
         this.#answers.delete(begun);
         return null;

@@ -1,12 +1,13 @@
 /*
- * The rows of a conversation, as descriptions for reconcile(): days, events, messages, messages being sent, who has
- * seen them, and the line above new ones. The user's own message has the same row before and after the server has it.
+ * The rows of a conversation, as descriptions for reconcile(): days, events, messages, messages being sent, the people
+ * who have seen them, and the line above new ones. The user's own message has the same row before and after the server
+ * has it.
  */
 
 import { avatar, dayKey, dayOf, h, httpAddress, icon, link, rich, timeOf } from "./dom.js";
 import { seenBy, sentence } from "./sentences.js";
 
-const TOGETHER = 5 * 60_000; // ms: messages of one sender with less between them stand under one name
+const TOGETHER = 5 * 60_000; // ms: messages of one sender that are closer together stand under one name
 
 /** *view*: { chat, messages, pending, me, nameOf, newAfter, onretry, onedit, ondelete } */
 export function rowsOf(view) {

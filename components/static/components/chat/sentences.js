@@ -1,4 +1,4 @@
-/* Sentences for events of a chat, and names of chats. The server has the same in services/chat/page/texts.py. */
+/* Sentences for events of a chat, and names of chats. The server has the same texts in services/chat/page/texts.py. */
 
 const ROLES = { owner: "an owner", moderator: "a moderator", member: "a member" };
 

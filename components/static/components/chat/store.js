@@ -1,14 +1,14 @@
 /*
- * What this browser knows about the chats. Messages are stored by their seq, so one that arrives twice, with a sync and
- * with a page of the history, is stored once. The event "change" has the ids of the changed chats in its detail.
+ * What this browser knows about the chats. Messages are stored by their seq, so one that arrives twice, with a sync
+ * and with a page of the history, is stored once. The event "change" has the ids of the changed chats in its detail.
  */
 
-const KEPT = 200; // messages of a chat that stay in memory when it is left
+const KEPT = 200; // messages of a chat that stay in memory when it is closed
 
 export class Store extends EventTarget {
     me;
     chats = new Map();
-    unavailable = []; // ids of chats of which the server could tell nothing
+    unavailable = []; // ids of chats that the server could not read
     #names = new Map();
 
     constructor(me) {
@@ -22,7 +22,7 @@ export class Store extends EventTarget {
         for (const [id, name] of Object.entries(names)) this.#names.set(id, name);
     }
 
-    /** Apply an answer of the sync; *fresh*: it covers all chats, and chats that are not in it are gone. */
+    /** Apply an answer of the sync. A *fresh* answer covers all chats, so chats that are not in it are removed. */
     apply(answer, fresh) {
         this.learn(answer.people);
         const changed = new Set(answer.gone ?? []);
@@ -47,7 +47,7 @@ export class Store extends EventTarget {
         const read = before ? Math.max(before.read_seq, news.read_seq) : news.read_seq;
         Object.assign(chat, news, { log, read_seq: read, missed: chat.missed + (fresh ? 0 : news.missed ?? 0) });
         this.#add(chat, news.messages);
-        if (read > news.read_seq && read >= news.last_seq) chat.unread = chat.mentions = 0; // told, and not yet noted
+        if (read > news.read_seq && read >= news.last_seq) chat.unread = chat.mentions = 0; // reported, but not in the answer yet
         return chat;
     }
 
@@ -61,13 +61,13 @@ export class Store extends EventTarget {
             if (event?.kind === "deleted") chat.deleted.add(Number(event.detail));
             if (event?.kind === "erased") chat.erased.set(event.user, Math.max(seq, chat.erased.get(event.user) ?? 0));
         }
-        // Kept, since a page of the history may have been under way when the event came.
+        // Remembered, since a page of the history may have been under way when the event came.
         for (const [seq, { sender }] of chat.log) {
             if (chat.deleted.has(seq) || seq < (chat.erased.get(sender) ?? 0)) chat.log.delete(seq);
         }
     }
 
-    /** Apply a page of the history: the newest, or one before the first that is here. */
+    /** Apply a page of the history: the newest one, or one before the first message in memory. */
     addPage(id, page) {
         this.learn(page.people);
         const chat = this.chats.get(id);

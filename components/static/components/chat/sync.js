@@ -7,8 +7,8 @@
 
 import { Problem } from "./api.js";
 
-const WAIT = 25; // s that the server may let a request wait
-const LEAST = 500; // ms of the first pause
+const WAIT = 25; // s: how long the server may let a request wait
+const LEAST = 500; // ms: the first pause
 const MOST = 20_000;
 
 export class Sync extends EventTarget {
@@ -46,16 +46,16 @@ export class Sync extends EventTarget {
     async #once() {
         const fresh = !this.#cursor;
         this.#control = new AbortController();
-        // The first answer after an outage comes at once, to show that all is well again.
+        // The first answer after an outage comes at once, to show that the connection works again.
         const wait = this.state === "online" ? WAIT : 0;
         const answer = await this.#api.sync(this.#cursor, wait, this.#control.signal);
-        // A long list of chats comes in parts. Collect all of them before they replace what is here.
+        // A long list of chats comes in parts. Collect all of them before they replace the present list.
         for (let part = answer; fresh && part.has_more_chats;) {
             part = await this.#api.sync(part.cursor, 0, this.#control.signal);
             Object.assign(answer, { user: part.user, cursor: part.cursor, people: { ...answer.people, ...part.people } });
             answer.chats.push(...part.chats);
         }
-        if (answer.user !== this.#store.me) return location.reload(); // somebody else has logged in meanwhile
+        if (answer.user !== this.#store.me) return location.reload(); // another user has logged in meanwhile
         this.#cursor = answer.cursor;
         this.#failures = 0;
         const news = answer.chats.flatMap((chat) => chat.messages ?? []);
@@ -68,7 +68,7 @@ export class Sync extends EventTarget {
     #failed(error) {
         if (!(error instanceof Error)) throw error;
         if (error instanceof Problem && error.isSignedOut) this.#become("signed-out");
-        else if (error instanceof Problem && error.status === 400 && this.#cursor) this.#cursor = ""; // of another release
+        else if (error instanceof Problem && error.status === 400 && this.#cursor) this.#cursor = ""; // the cursor is from another release
         else if (error instanceof Problem) this.#become("unavailable");
         else if (error.name === "Unreachable" || navigator.onLine === false) this.#unreachable();
         else throw error;
@@ -77,7 +77,7 @@ export class Sync extends EventTarget {
         return Math.max(pause, (error.retryAfter ?? 0) * 1000);
     }
 
-    /** Do not show the first failure: a server that restarts is back in a moment. */
+    /** Report a failure, but not the first one, since a server that restarts is back in a moment. */
     #unreachable() {
         if (navigator.onLine === false || this.#failures > 0 || this.state !== "online") this.#become("offline");
     }

@@ -58,10 +58,10 @@ class Command(BaseCommand):
             type=float,
             default=10.0,
             metavar="SECONDS",
-            help="how long the embedded Redis stays away after it was ended (default: 10)",
+            help="how long the embedded Redis stays away after it has ended (default: 10)",
         )
         parser.add_argument(
-            "--no-log", action="store_true", help="without the game's log, and the processes that count it"
+            "--no-log", action="store_true", help="run without the game's log and the processes that count it"
         )
 
     def handle(self, *args: Any, port: int, redis_pause: float, no_log: bool, **options: Any) -> None:
@@ -82,7 +82,7 @@ class Command(BaseCommand):
             self.stdout.write("\nThe demo has stopped. Its data stay in var/ for the next time.")
         except ProcessEnded:
             raise CommandError(
-                "One of the processes ended by itself: the first that is reported as stopped above."
+                "One of the processes ended by itself; it is the first one reported as stopped above."
             ) from None
         except RedisUnavailable as error:
             raise CommandError(f"{error}\nREDIS_URL says where it should be.", returncode=2) from error
@@ -136,7 +136,7 @@ def _redis() -> Iterator[EmbeddedServer | None]:
 
 
 def _interrupt_on_signals() -> None:
-    """Turn the first signal to stop into KeyboardInterrupt; later ones do not disturb the stopping."""
+    """Turn the first signal to stop into KeyboardInterrupt; further ones must not interrupt the shutdown."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         for each in _STOP_SIGNALS:

@@ -1,4 +1,4 @@
-"""Do now what the sweep task does; for cron, and after Redis has lost its data."""
+"""Do the work of the sweep task now; for cron, and for use after Redis has lost its data."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 /*
  * Keeps the number of remaining pieces up to date, as often as the cached rows are loaded, while the page is visible.
- * Without scripts the page shows the number from when it was made.
+ * Without scripts the page shows the number as of its loading.
  *
  * Most answers are "304 Not Modified", which the browser handles by itself. Changes are announced to screen readers at
  * most every five seconds. A number that can no longer be updated is removed.
  */
 
-const PATIENCE = 5000; // ms that a number is shown without an answer
-const QUIET = 5000; // ms between two sentences
+const PATIENCE = 5000; // ms for which a number is shown without an answer
+const QUIET = 5000; // ms between two announcements
 
 const sale = document.querySelector("[data-flash]");
 const cards = [...sale.querySelectorAll("[data-key]")];
@@ -16,7 +16,7 @@ const every = Number(sale.dataset.every) * 1000;
 const sentences = new Map();
 let answeredAt = performance.now();
 let saidAt = -Infinity;
-let isAsking = false; // one question at a time: an older answer never comes after a newer one
+let isAsking = false; // one request at a time, so that an older answer never follows a newer one
 let timer = null;
 
 async function look() {
@@ -27,11 +27,11 @@ async function look() {
     const answer = await fetch(address, { cache: "no-cache", signal: AbortSignal.timeout(PATIENCE) });
     if (!answer.ok) throw new Error(`${address} answered ${answer.status}`);
     const { rows } = await answer.json();
-    const now = new Date(answer.headers.get("Date")); // the server's clock decides, not that of this machine
+    const now = new Date(answer.headers.get("Date")); // the server's clock, not the clock of this machine
     for (const card of cards) if (rows[card.dataset.key]) show(card, rows[card.dataset.key], now);
     answeredAt = performance.now();
   } catch {
-    // No answer, or an unreadable one: `late` says so if that goes on.
+    // There was no answer, or an unreadable one. If that goes on, `late` shows it.
   }
   isAsking = false;
   late(performance.now() - answeredAt > PATIENCE);
