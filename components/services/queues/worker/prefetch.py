@@ -1,21 +1,21 @@
 """
 Prefetch: a worker claims as many tasks ahead of its threads as they will start within a few tens of milliseconds.
 
-So tasks that do nothing come in batches of hundreds, with one round trip for all, and tasks of ten seconds come one
-for each free thread. Tasks that were claimed ahead and wait longer are given back, so a slow task never keeps a quick
-one from an idle worker.
+Tasks that do nothing are claimed in batches of hundreds, with one round trip for all; tasks of ten seconds are
+claimed one for each free thread. Tasks that were claimed ahead and wait for too long are given back, so a slow task
+never keeps a quick one from an idle worker.
 """
 
 from __future__ import annotations
 
 AHEAD = 0.05  # seconds of work that a worker claims ahead
 STALE = 0.15  # seconds after which tasks that were claimed ahead are given back
-MOST = 500  # tasks: a batch that takes Redis a few milliseconds
+MOST = 500  # tasks in a batch, which takes Redis a few milliseconds
 _WEIGHT = 0.5  # weight of the latest tasks in the mean
 
 
 class Prefetch:
-    """The mean duration of the latest tasks, and what follows from it."""
+    """The mean duration of the latest tasks, and the number of tasks to claim ahead."""
 
     def __init__(self, concurrency: int) -> None:
         self._concurrency = concurrency
@@ -23,13 +23,13 @@ class Prefetch:
 
     @property
     def limit(self) -> int:
-        """The number of tasks that may wait in the worker; 0 until the first task has ended."""
+        """Return how many tasks may wait in the worker; 0 until the first task has ended."""
         if self._mean is None:
             return 0
         return min(MOST, int(self._concurrency * AHEAD / max(self._mean, 1e-6)))
 
     def learn(self, durations: list[float]) -> None:
-        """Note how many seconds the latest tasks took."""
+        """Record how many seconds the latest tasks took."""
         if durations:
             mean = sum(durations) / len(durations)
             self._mean = mean if self._mean is None else self._mean + _WEIGHT * (mean - self._mean)
