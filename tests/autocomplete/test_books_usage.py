@@ -186,7 +186,7 @@ def test_counts_that_redis_refuses_are_lost_and_logged_once(
             usage.flush()
     [record] = caplog.records
     assert record.getMessage().startswith(
-        "Searches in address books are not counted until Redis takes the counts: "
+        "Redis did not store the counts of searches in address books. They are lost: "
     )
 
     book.complete("an")

@@ -88,7 +88,7 @@ def test_all_works_without_scripts(window, admin, redis):
     expect(said(page)).to_contain_text("Deleted message")
     page.get_by_role("link", name="Chat Lantern Keepers").click()
     page.get_by_role("link", name="Trim…").click()
-    page.get_by_label("First number to stay").fill("1000")
+    page.get_by_label("First message to keep").fill("1000")
     page.get_by_role("button", name="Trim").click()
     expect(said(page)).to_contain_text("Trimmed the chat")
 

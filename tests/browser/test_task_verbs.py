@@ -62,7 +62,7 @@ def test_a_search_narrows_the_list_and_all_means_what_was_found(window, admin):
     page.get_by_role("button", name="Delete…").click()
     page.get_by_role("button", name="Delete", exact=True).click()
 
-    expect(said(page)).to_contain_text("Deleted 60 tasks of the queue mail that hold “bob”.")
+    expect(said(page)).to_contain_text("Deleted 60 tasks of the queue mail that contain “bob”.")
     expect(page.locator("#searched")).to_contain_text("0 of the next 1 ready tasks hold “bob”")
     assert places("mail") == {"ready": kept}
 

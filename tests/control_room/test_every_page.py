@@ -245,7 +245,7 @@ NOT_THERE = [
         (f"lock {page}", {"key": key}, reason)
         for page in ("lock", "release")
         for key, reason in (
-            ("gone", "No lock at the key 'gone' is held, or was waited for or lost within a day."),
+            ("gone", "There is no lock at the key 'gone', or it has been free and undisturbed for a day."),
             ("", "A lock cannot be called ''"),
             ("x" * 501, "a name is text of 1 to 500 characters"),
         )

@@ -264,7 +264,7 @@ def test_refused_counts_are_dropped_and_the_rest_is_counted(
     flush()
 
     assert (total(), total(buffer.DROPPED)) == (1, 7)
-    assert "`manage.py cleancounters` removes it. What belongs there is dropped." in caplog.messages[0]
+    assert "`manage.py cleancounters` removes it. Counts for it are dropped." in caplog.messages[0]
     with pytest.raises(CountRefused):
         Counter("wrong").update()
     with pytest.raises(CountRefused):

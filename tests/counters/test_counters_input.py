@@ -77,7 +77,7 @@ def test_a_time_that_is_turned_round_is_refused(redis: Redis) -> None:
             lambda since=since, until=until: Counter("hits").get(60, since=since, until=until),
             lambda since=since, until=until: CounterReader().top("hits", since=since, until=until),
         ):
-            refuse(redis, InvalidRange, "turned round", act)  # type: ignore[arg-type]
+            refuse(redis, InvalidRange, "is reversed", act)  # type: ignore[arg-type]
 
 
 def test_a_time_that_lies_ahead_is_refused(redis: Redis) -> None:

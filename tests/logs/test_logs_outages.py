@@ -118,7 +118,7 @@ def copy_through(
         finally:
             end()
         assert copying.result() == "copied"
-    assert said[1:] == ["Redis answers again; copying goes on."]
+    assert said[1:] == ["Redis answers again; copying continues."]
     assert said[0].endswith(" Nothing is lost; trying again, for 300 s.")
     return said
 

@@ -325,9 +325,9 @@ def test_a_permit_of_another_semaphore_is_foreign(semaphore: Semaphore) -> None:
     permit = other.acquire()
 
     for act in (semaphore.release, semaphore.refresh):
-        with pytest.raises(ForeignPermit, match="of another semaphore, not of 'api'"):
+        with pytest.raises(ForeignPermit, match="belongs to another semaphore, not to 'api'"):
             act(permit)
-        with pytest.raises(ForeignPermit, match="of another semaphore, not of 'api'"):
+        with pytest.raises(ForeignPermit, match="belongs to another semaphore, not to 'api'"):
             act(permit.id)
 
     permit.ensure_held()

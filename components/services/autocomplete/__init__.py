@@ -1,4 +1,4 @@
-"""Autocomplete: recent contacts of a person, and names in big address books by how they begin."""
+"""Autocomplete: a person's recent contacts, and the names in large address books, found by prefix."""
 
 from components.services.autocomplete.address_book import AddressBook
 from components.services.autocomplete.contacts import RecentContacts

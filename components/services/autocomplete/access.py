@@ -1,9 +1,10 @@
 """
-Permission to search address books. By default, a book that a model feeds is for people whom the admin lets view the
-model, and any other book is for nobody.
+Permission to search address books. By default, people who may view a model in the admin may search the books that it
+feeds. Nobody may search other books.
 
-COMPONENTS["BOOKS"] names a class with the methods of Readers, made once without arguments. They are called at each
-search, in a thread that may use the database: a person who has left a guild finds none of its members any more.
+COMPONENTS["BOOKS"] names a class with the methods of Readers. One instance is made, without arguments. Its methods
+are called for each search, in a thread that may use the database, so a person who has left a guild no longer finds
+its members.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ class BookReaders(Protocol):
     """The methods that the class named by COMPONENTS["BOOKS"] must have."""
 
     def may_search(self, user: str, book: str) -> bool:
-        """Return whether the person of this id may see the names in *book*, which need not exist."""
+        """Return whether the person with this id may see the names in *book*. The book need not exist."""
 
 
 class Readers:
-    """The default: a book of a model is for people who may view the model. Derive from it to allow more."""
+    """The default: people who may view a model may search its books. Subclass it to allow more."""
 
     def may_search(self, user: str, book: str) -> bool:
         fed = feeding(book)
@@ -39,5 +40,5 @@ def _made(path: str) -> BookReaders:
 
 
 def readers() -> BookReaders:
-    """Return the instance of what COMPONENTS["BOOKS"] names. Raises ImportError."""
+    """Return the instance of the class that COMPONENTS["BOOKS"] names. Raises ImportError."""
     return _made(conf().books)

@@ -1,12 +1,14 @@
 """
-AddressBook: names that are found by how they begin (chapter 6.1.2 of the book).
+AddressBook: names that are found by prefix (chapter 6.1.2 of the book).
 
-An index of equal scores holds each name from its beginning and from each word on, with the id behind, so a prefix is
-a range of it, and the script that reads it can run on a replica. The entries themselves are rows: a few to a field of
-one hash, which costs a tenth of a field each. A row has all that a script needs to find the members of its entry, so
-a rename is one step, and a reader sees the old name or the new one. Selected entries have an index of their own, so
-the best are found without looking at all others. If many of the selected match a prefix, the best of them are kept
-with it. The others come by the alphabet of their search keys (folding.py). Nothing happens when a process dies.
+A sorted set of equal scores is the index. It holds each name once from its beginning and once from each word on,
+followed by the id. A prefix is therefore a range of the index, and the script that reads it can run on a replica. The
+entries are stored as rows, several in each field of one hash, which takes a tenth of the memory of a field for each.
+A row has everything that a script needs to find the index members of its entry, so a rename is one step, and a reader
+sees either the old name or the new one. Selected entries have an index of their own, so the best are found without
+reading all others. If many selected entries match a prefix, the best of them are stored under that prefix. The other
+entries follow in alphabetical order of their search keys (folding.py). A process that dies leaves nothing
+half-written.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ from components.services.counters import tally
 
 #: The argument of load(): ids and labels.
 Entries = Iterable[tuple[str | int, str]]
-#: Called with the number of entries that are done.
+#: A function that is called with the number of entries loaded so far.
 Progress = Callable[[int], object]
 
 MAX_COMPLETIONS = 100
 MAX_TOP = 1_000
-_RERANKED = 1_000  # of the best entries, which are ranked again after a load
+_RERANKED = 1_000  # number of the best entries that are ranked again after a load
 
 CALLED = Script("autocomplete/called")
 COMPLETE = Script("autocomplete/complete")
@@ -59,9 +61,9 @@ class AddressBook:
 
     async def _add(self, client: AnyRedis, label: str, *, id: str | int, words: bool = True) -> bool:
         """
-        Add the entry *id*, to be found by each word of *label*, or without *words* by its beginning only.
+        Add the entry *id*, found by each word of *label*; if *words* is False, only by the beginning of the label.
 
-        Return whether it is new. An entry that is there is renamed. Raises InvalidEntry.
+        Return whether it is new. An existing entry is renamed. Raises InvalidEntry.
         """
         return await self._write(client, row(id, label, words=words)) == 0
 
@@ -74,13 +76,13 @@ class AddressBook:
     remove, aremove = twins(_remove)
 
     async def _rename(self, client: AnyRedis, id: str | int, label: str, *, words: bool = True) -> bool:
-        """Give the entry *id* another label if it is there. Return whether it is. Raises InvalidEntry."""
+        """Change the label of the entry *id*. Return whether the entry exists. Raises InvalidEntry."""
         return await self._write(client, row(id, label, words=words), mode="rename") == 1
 
     rename, arename = twins(_rename)
 
     async def _get(self, client: AnyRedis, id: str | int) -> Entry | None:
-        """Return the entry *id*; None if it is not there. Raises InvalidEntry."""
+        """Return the entry *id*; None if it does not exist. Raises InvalidEntry."""
         found = await self._look(client, 0, check_id(id))
         return Entry(found[0].id, found[0].label) if found else None
 
@@ -88,7 +90,7 @@ class AddressBook:
 
     async def _complete(self, client: AnyRedis, prefix: str, *, limit: int = 10) -> Completions:
         """
-        Return the entries of which a word begins with *prefix*: the best selected first, then by the alphabet.
+        Return the entries with a word that begins with *prefix*: most selected first, then in alphabetical order.
 
         Raises BookNotFound, InvalidPrefix, InvalidLimit.
         """
@@ -107,10 +109,10 @@ class AddressBook:
 
     async def _called(self, client: AnyRedis, name: str, *, limit: int = 10) -> list[Entry]:
         """
-        Return the entries whose whole label folds to what *name* does, by id.
+        Return the entries whose whole label is *name*, apart from capitals and accents, ordered by id.
 
-        "ann smith" finds "Ann Smith" and not "Ann Smithson". They are found among the first 1,000 entries whose
-        labels end with it. Raises BookNotFound, InvalidPrefix, InvalidLimit.
+        "ann smith" finds "Ann Smith" and not "Ann Smithson". Only the first 1,000 entries whose labels end with
+        *name* are considered. Raises BookNotFound, InvalidPrefix, InvalidLimit.
         """
         wanted, most = check_prefix(name).key, check_int("limit", limit, 1, MAX_COMPLETIONS)
         found = await CALLED.run(client, self._keys, wanted=wanted, limit=most)
@@ -122,7 +124,7 @@ class AddressBook:
 
     async def _select(self, client: AnyRedis, id: str | int) -> bool:
         """
-        Note that the entry *id* was chosen, so that it comes before others. Return whether it is there.
+        Record that the entry *id* was chosen, so that it ranks higher. Return whether the entry exists.
 
         Raises BookNotFound, InvalidEntry.
         """
@@ -135,7 +137,7 @@ class AddressBook:
     select, aselect = twins(_select)
 
     async def _top(self, client: AnyRedis, limit: int = 10) -> list[RankedEntry]:
-        """Return the entries that were selected most and last, the best first. Raises InvalidLimit."""
+        """Return the entries that were selected most often and most recently, best first. Raises InvalidLimit."""
         return await self._look(client, check_int("limit", limit, 1, MAX_TOP))
 
     top, atop = twins(_top)
@@ -165,11 +167,11 @@ class AddressBook:
         progress: Progress | None = None,
     ) -> int:
         """
-        Add many entries, given as ids and labels. Return how many were given.
+        Add many entries, given as pairs of id and label. Return how many were given.
 
-        With *replace* they become the book once all are there: other entries leave, unless they joined meanwhile.
-        An entry that joins, leaves or is renamed during the load wins over what is loaded. *progress* is called now
-        and then with the number of entries that are done. Raises InvalidEntry, LoadSuperseded.
+        With *replace*, they replace the entries of the book once all are stored; entries added during the load stay.
+        If an entry is added, removed or renamed during the load, that change wins over the loaded entry. *progress*
+        is called now and then with the number of entries loaded so far. Raises InvalidEntry, LoadSuperseded.
         """
         load = Load(self.name, replaces=replace)
         await load.begin(client)
@@ -184,11 +186,11 @@ class AddressBook:
     load, aload = twins(_load)
 
     async def _vacate(self, client: AnyRedis) -> bool:
-        """Remove the book if all have left it and no load runs. Return whether there is no such book now."""
+        """Remove the book if it is empty and no load is running. Return whether the book is gone."""
         if not await ERASE.run(client, self._keys, which="vacant"):
             return False
         await idempotent(lambda: client.zrem(names(ALL), self.name))
-        if await idempotent(lambda: client.exists(self._keys.book)):  # made anew meanwhile
+        if await idempotent(lambda: client.exists(self._keys.book)):  # created again in the meantime
             await self._list(client)
             return False
         return True
@@ -197,14 +199,14 @@ class AddressBook:
 
     async def _erase(self, client: AnyRedis) -> None:
         """Remove the book and everything that is stored about it."""
-        # It leaves the list first, because an entry that joins meanwhile puts it there again.
+        # The list comes first: an entry that is added in the meantime puts the book back on it.
         await idempotent(lambda: client.zrem(names(ALL), self.name))
         await ERASE.run(client, self._keys, which="any")
 
     erase, aerase = twins(_erase)
 
     async def _write(self, client: AnyRedis, written: str, *, mode: str = "put") -> int:
-        """Write a row, or let an id leave. Return 1 if the entry was there before, else 0."""
+        """Write a row, or remove the entry of an id. Return 1 if the entry existed, else 0."""
         said = await WRITE.run(
             client, self._keys, token="", mode=mode, folding=FOLDING, call=new_call(), given=[written]
         )
@@ -229,7 +231,7 @@ class AddressBook:
         return list(await idempotent(lambda: client.zrange(self._keys.ranks, first, last)))
 
     async def _rerank(self, client: AnyRedis, ids: Sequence[str | bytes]) -> None:
-        """Put those of these entries that were selected among the best of their prefixes: their names changed."""
+        """Rank the selected ones of these entries again under their prefixes, because their names changed."""
         keys = self._keys
         for at in range(0, len(ids), BATCH):
             some = ids[at : at + BATCH]
@@ -242,7 +244,7 @@ class AddressBook:
 
     @property
     def _keys(self) -> BookKeys:
-        return BookKeys(self.name)  # the prefix is a setting, which is read when it is used
+        return BookKeys(self.name)  # built at each use, because the key prefix is a setting
 
     def _not_found(self) -> BookNotFound:
         return BookNotFound(f"There is no address book {self.name!r}. Load it, or add an entry to it, first.")
@@ -261,7 +263,7 @@ def _weight(raw: bytes) -> float:
 
 
 async def look(client: AnyRedis, books: Sequence[str]) -> list[BookInfo | None]:
-    """Return the state of these books, in one round trip to each node; None for one that is not there."""
+    """Return the state of these books, None for each that does not exist, in one round trip to each node."""
 
     def add(pipe: Any, book: str) -> None:
         keys = BookKeys(book)

@@ -1,9 +1,9 @@
 """
-The HTTP API of autocomplete: address books, searched by prefix, and the caller's recent contacts, which a page gets
-once and filters itself.
+The HTTP API of autocomplete: address books, searched by prefix, and the caller's recent contacts, which a page
+fetches once and filters itself.
 
-A book that the caller may not search answers like one that does not exist. The caller's own browser may keep an
-answer while they type. The ETag is that of the answer, because ranks also change with time.
+A book that the caller may not search answers like one that does not exist. The caller's browser may cache an answer
+while they type. The ETag is computed from the answer, because ranks also change with time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PREFIX = Text(
 LIMIT = Integer("limit", 10, least=1, most=100)
 ID = Text("id", is_required=True, longest=MAX_NAME, also={"minLength": 1, "maxLength": MAX_ID})
 
-_KEPT = 15  # seconds for which a name that has left the book may still be shown
+_KEPT = 15  # seconds that a browser may cache an answer, and so show a name that was removed
 _throttle = Throttle(rate=10, burst=30)
 
 
@@ -101,7 +101,7 @@ async def complete_name(request: HttpRequest, user: str, values: Values, book: s
     problems=["book-not-found", "too-fast"],
 )
 async def select_name(request: HttpRequest, user: str, values: Values, book: str) -> Answer:
-    """Report that a name was chosen, so that it ranks higher."""
+    """Record that a name was chosen, so that it ranks higher."""
     await _check(user, book)
     await AddressBook(book).aselect(values[ID])
     return Answer()

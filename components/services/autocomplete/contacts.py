@@ -1,9 +1,10 @@
 """
-RecentContacts: whom a person used last, newest first (chapter 6.1.1 of the book).
+RecentContacts: the people whom a person contacted last, newest first (chapter 6.1.1 of the book).
 
-The contacts are a sorted set by the last touch, and the labels a hash beside it: with up to 128 contacts of up to 64
-bytes both are compact. They lie in the bucket of the person. One script touches a contact, orders it by the server's
-clock, and drops the oldest. There are few of them, so they are filtered in Python or in the browser.
+The contacts are a sorted set, scored by the last touch, and the labels are a hash. Up to 128 contacts of up to 64
+bytes, Redis stores both in its compact encoding. They lie in the bucket of the person. One script touches a contact,
+orders it by the server's clock, and drops the oldest. There are few contacts, so they are filtered in Python or in
+the browser.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ from components.services.autocomplete.folding import (
 )
 from components.services.autocomplete.keys import ContactsKeys
 
-#: Inside of the class, list is its method.
+#: An alias, because inside the class *list* is a method.
 _Contacts: TypeAlias = list[Contact]
 _Ids: TypeAlias = list[str]
 _Calls: TypeAlias = list[Call]
 
-MAX_CONTACTS = 1_000  # they are sent whole
-_TOGETHER = 250  # lists that forget a person in one round trip
+MAX_CONTACTS = 1_000  # all of them are sent in one answer
+_TOGETHER = 250  # lists from which one round trip removes a person
 
 DROP = Script("autocomplete/drop")
 RECENT = Script("autocomplete/recent")
@@ -45,7 +46,7 @@ TOUCH = Script("autocomplete/touch")
 
 class RecentContacts:
     """
-    The contacts of *user*: the *limit* newest.
+    The *limit* newest contacts of *user*.
 
     Raises InvalidName, InvalidLimit. Every method raises RedisUnavailable.
     """
@@ -55,22 +56,27 @@ class RecentContacts:
         self.limit = check_int("limit", limit, 1, MAX_CONTACTS)
 
     async def _touch(self, client: AnyRedis, contact: str, *, label: str = "") -> None:
-        """Put *contact* first. Without a label it keeps the one it has, or shows its id. Raises InvalidEntry."""
+        """
+        Put *contact* first.
+
+        Without *label*, it keeps its label, or shows its id if it has none. Raises InvalidEntry.
+        """
         await TOUCH.amany(client, self._touches({contact: label}))
 
     touch, atouch = twins(_touch)
 
     def touch_all(self, labels: Mapping[str, str]) -> _Ids:
         """
-        Touch each contact of *labels*, in one round trip: the last of them comes first.
+        Touch each contact of *labels*, in one round trip. The last one ends up first in the list.
 
-        Return those that have no label yet. Raises InvalidEntry; none is touched then.
+        Return the contacts that have no label yet. Raises InvalidEntry; then no contact is touched.
         """
         return _unnamed(labels, at_once(TOUCH.amany(get_client(), self._touches(labels))))
 
     async def atouch_all(self, labels: Mapping[str, str]) -> _Ids:
-        """Touch each contact of *labels*, as touch_all() does. Calls that come while others of the event loop are
-        under way go in one round trip.
+        """
+        Touch each contact of *labels*, as touch_all() does. Calls made while others of the event loop are in flight
+        share one round trip.
         """
         return _unnamed(labels, await together(TOUCH, self._touches(labels)))
 
@@ -89,7 +95,7 @@ class RecentContacts:
 
     async def _complete(self, client: AnyRedis, prefix: str, limit: int = 10) -> _Contacts:
         """
-        Return the contacts of which a word begins with *prefix*, newest first.
+        Return the contacts with a word that begins with *prefix*, newest first.
 
         Raises InvalidPrefix, InvalidLimit.
         """
@@ -101,9 +107,9 @@ class RecentContacts:
 
     async def _erase(self, client: AnyRedis, others: Iterable[str] = ()) -> int:
         """
-        Erase a person: forget their contacts, and remove the person from the lists of their contacts and of *others*.
-        Return the number of lists that had the person. Repeat it if it was interrupted: their own list goes last.
-        Raises InvalidName.
+        Erase a person: delete their contacts, and remove them from the lists of their contacts and of *others*.
+        Return the number of lists that contained the person. An interrupted call can be repeated, because the
+        person's own list is deleted last. Raises InvalidName.
         """
         stored = (contact.id for contact in await self._list(client))
         known = [*others, *(each for each in stored if is_name(each))]
@@ -136,7 +142,7 @@ class RecentContacts:
 
     @property
     def _keys(self) -> ContactsKeys:
-        return ContactsKeys(self.user)  # the prefix is a setting, which is read when it is used
+        return ContactsKeys(self.user)  # built at each use, because the key prefix is a setting
 
 
 def _unnamed(contacts: Iterable[str], answers: Sequence[int]) -> _Ids:

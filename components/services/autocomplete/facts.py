@@ -11,7 +11,7 @@ from components.kit.stored import EPOCH
 
 @dataclass(frozen=True)
 class Contact:
-    """A person, or a thing, that was used lately."""
+    """A person or a thing that was contacted or used recently."""
 
     id: str
     #: The text that is shown; the id if no label was given.
@@ -21,7 +21,7 @@ class Contact:
 
 @dataclass(frozen=True)
 class Entry:
-    """A name in an address book, and whose it is."""
+    """A name in an address book, with its id."""
 
     id: str
     label: str
@@ -32,9 +32,9 @@ class Completions(list[Entry]):
 
     def __init__(self, entries: Iterable[Entry] = (), *, version: int = 0, is_whole: bool = True) -> None:
         super().__init__(entries)
-        #: The version of the book. While it stays the same, so do all answers.
+        #: The version of the book. Answers stay the same while the version does.
         self.version = version
-        #: Nothing else matches, so a longer prefix can be looked for in this list.
+        #: Whether these are all matches. If so, a longer prefix can be searched in this list.
         self.is_whole = is_whole
 
 
@@ -44,7 +44,7 @@ class RankedEntry:
 
     id: str
     label: str
-    #: The number of selections, each of which counts half as much after each half-life.
+    #: The number of selections. A selection loses half its weight with each half-life.
     weight: float
 
 
@@ -54,15 +54,15 @@ class BookInfo:
 
     name: str
     count: int
-    #: Beginnings of names and of words in them, under which the entries are found.
+    #: The number of index members: beginnings of names, and of words in them.
     members: int
     #: The number of entries that were ever selected.
     selected: int
-    #: Some of its names were folded by the rules of another release. Load it again, or searches miss them.
+    #: Whether names were folded by the rules of another release. Searches miss those until the book is loaded again.
     is_outdated: bool
-    #: An estimate by the server.
+    #: Memory, as estimated by the server.
     bytes: int
-    #: The microsecond of the last change; it grows with each.
+    #: The version: the microsecond of the last change. It grows with each change.
     version: int
     changed_at: datetime
     #: When a load with replace=True last ended; None if there was none.
@@ -72,7 +72,7 @@ class BookInfo:
 
 
 def instant(microseconds: bytes | int | float) -> datetime:
-    """Return the instant so many microseconds after 1970, or 1970 itself if the calendar has no such instant."""
+    """Return the instant this many microseconds after 1970, or 1970 itself if datetime cannot represent it."""
     try:
         return EPOCH + timedelta(microseconds=int(microseconds))
     except (ValueError, OverflowError):

@@ -1,13 +1,13 @@
 """
-Feed: the entries that the rows of a model are in address books, and the writes that change them.
+Feed: keeps the entries of address books in step with the rows of a model.
 
-A place is a book and an id in it. Before a write, the places of the rows that it touches are noted. Once its
-transaction has committed, these places and the ones where the rows are then get what stands there now. It is read
-again, so it does not matter which of two writers comes last. Rows of other models that a path leads through count as
-well: a new name of a user changes the entries of their memberships.
+A place is a book and an id in it. Before a write, the feed notes the places of the rows that the write touches. After
+the transaction has committed, it reads the rows of these places, and of the places where the rows are now, and
+updates the entries. Because it reads the rows again, the order of two writers does not matter. Writes to related
+models on a path count as well: a new name of a user changes the entries of their memberships.
 
-A change is missing from the book if Redis is away, if the process dies in between, or if no signal was sent. If two
-transactions move a row at once, a book that it left may keep the name. A rebuild repairs all of these.
+The book misses a change if Redis is unavailable, if the process dies before the update, or if no signal was sent. If
+two transactions move a row at once, a book that the row left may keep the name. A rebuild repairs all of this.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from components.services.autocomplete.folding import MAX_ID, MAX_LABEL
 
 logger = logging.getLogger(__name__)
 
-_ROWS = 5_000  # of the table, read at once
-_MOST = 1_000  # places that one write updates; where more depend on one row, a rebuild is better
+_ROWS = 5_000  # rows of the table that are read at once
+_MOST = 1_000  # places that one write updates; a rebuild is better if more depend on one row
 _NO_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # a book refuses these
 
 
 class Place(NamedTuple):
     """The place of an entry."""
 
-    #: The value of *by*, which tells its book apart from the others of the feed; None if there is only one.
+    #: The value of *by*, which selects the book of the feed; None if the feed has only one book.
     part: Any
     id: Any
 
 
 @dataclass
 class Touched:
-    """A model whose rows feed a book, or lead to rows that do."""
+    """A model whose rows feed a book, or are related to rows that do."""
 
     model: type[models.Model]
-    #: The fields that matter, and those of them that decide on the place of a row.
+    #: The fields that matter, and among them those that determine the place of a row.
     fields: set[str] = field(default_factory=set)
     moving: set[str] = field(default_factory=set)
 
@@ -68,9 +68,9 @@ class Feed:
         self.model, self.name = model, name
         self._label, self._id, self._by = label, id, by
         self._rows = rows
-        #: The name of the receivers of signals, and of notes at instances.
+        #: The dispatch uid of the signal receivers, and the attribute of instances that holds their notes.
         self.uid = f"{__name__}:{name}"
-        #: By the path that leads there from a row.
+        #: Each watched model, by the path from a row to it.
         self._touched: dict[str, Touched] = {}
         for path in filter(None, (label, id, by)):
             self._follow(path, moves=path != label)
@@ -80,7 +80,7 @@ class Feed:
         class_prepared.connect(self._watch, dispatch_uid=self.uid)
 
     def _watch(self, sender: type[models.Model], **kwargs: Any) -> None:
-        """Listen to writes of *sender* if its rows feed the book, or lead to rows that do."""
+        """Connect to the write signals of *sender* if its rows feed the book, or are related to rows that do."""
         if not any(issubclass(sender, touched.model) for touched in self._touched.values()):
             return
         for signal, receiver in (
@@ -114,12 +114,16 @@ class Feed:
                 touched.moving |= names
 
     def _paths(self, sender: type[models.Model], fields: frozenset[str] | None) -> list[str]:
-        """Return the paths that a write of these *fields* (None: all) touches. Children and proxies count as well."""
+        """
+        Return the paths that a write of *fields* touches (None: all fields).
+
+        Child and proxy models count as well.
+        """
         return [
             path
             for path, touched in self._touched.items()
             if issubclass(sender, touched.model)
-            # With *rows*, any field of a row may decide whether it belongs into the book.
+            # If there is a *rows* function, any field of a row may decide whether the row belongs in the book.
             and (fields is None or fields & touched.fields or (path == "pk" and self._rows is not None))
         ]
 
@@ -137,19 +141,19 @@ class Feed:
     def _after(self, sender: type[models.Model], instance: Any, using: str, **kwargs: Any) -> None:
         paths = self._paths(sender, kwargs.get("update_fields"))
         left: set[Place] = vars(instance._state).pop(self.uid, set())
-        key = instance.pk  # which a deleted instance loses
+        key = instance.pk  # read now, because Django clears it after a delete
 
         def update() -> None:
             for place in left.union(*(self._places(path, key, using) for path in paths)):
                 self._update(place, using)
 
         if paths:
-            # The write has not failed if the book is behind: so an error is logged, and not raised.
+            # A book that is out of date does not make the write fail, so the error is only logged.
             transaction.on_commit(update, using=using, robust=True)
 
     def _places(self, path: str, key: Any, using: str | None) -> set[Place]:
-        """Return the places of the rows from which *path* leads to the row *key*, whether or not they are in the
-        book.
+        """
+        Return the places of the rows from which *path* leads to the row *key*, even of rows that are not in the book.
         """
         if path == self._id == "pk" and self._by is None:
             return {Place(None, key)}
@@ -159,7 +163,7 @@ class Feed:
         places = {Place(*each) if self._by else Place(None, *each) for each in found}
         if len(places) == _MOST:
             logger.warning(
-                "%s: one write has changed %s names or more. Run rebuildindex to update the others.",
+                "%s: one write changed %s names or more. Run rebuildindex to update the rest.",
                 self.name,
                 _MOST,
             )
@@ -169,24 +173,24 @@ class Feed:
 
     def _update(self, place: Place, using: str | None) -> None:
         book, id = self.book_of(place.part), _fit_id(place.id)
-        written: str | None = ""  # never a label
+        written: str | None = ""  # differs from every label
         while id and (label := self._label_of(place, using)) != written:
             if label is None:
                 book.remove(id)
-                if self._by:  # else each guild that ever existed would leave an empty book
+                if self._by:  # otherwise, every deleted guild would leave an empty book
                     book.vacate()
             else:
                 book.add(label, id=id)
             written = label
 
     def _table(self, using: str | None, part: Any) -> QuerySet[Any]:
-        """Return the rows that belong into the book of *part*, or into any book if that is None."""
+        """Return the rows that belong in the book of *part*, or in any book if *part* is None."""
         rows = self._rows() if self._rows else self.model._default_manager.all()
         rows = rows if using is None else rows.using(using)
         return rows if part is None or self._by is None else rows.filter(**{self._by: part})
 
     def _label_of(self, place: Place, using: str | None) -> str | None:
-        """Return the label of the newest row there; None if there is no row, or it has no label."""
+        """Return the label of the newest row at *place*; None if there is no row, or the row has no label."""
         rows = self._table(using, place.part).filter(**{self._id: place.id})
         return _cleaned(rows.order_by("-pk").values_list(self._label, flat=True).first())
 
@@ -198,7 +202,7 @@ class Feed:
 
 
 def steps(model: type[models.Model], path: str) -> Iterator[tuple[type[models.Model], str, Any]]:
-    """Yield each field on *path*, with its model and the path that leads there from a row ("pk" for its own)."""
+    """Yield each field on *path*, with its model and the path from a row to that model ("pk" for the row itself)."""
     lookup, parts = "pk", path.split("__")
     for at, part in enumerate(parts):
         found: Any = model._meta.pk if part == "pk" else model._meta.get_field(part)

@@ -1,13 +1,14 @@
 """
-The search key of a name, by which names are compared, and the other ways of writing it.
+Search keys: the form in which names are compared, and other ways to write a name.
 
-Compatibility forms become plain ones (NFKC), case is folded, accents and vowel points go, letters with a stroke lose
-it, and digits of all scripts become those of ASCII. Marks that make another letter stay: the vowel signs of Indic
-scripts, the voicing of kana. Korean syllables are taken apart as they are typed: a syllable without a final consonant
-begins those with one, and a vowel or a final of two parts begins with the first part. Apostrophes go. Hyphens, dots
-and other punctuation become one blank, as white space does; what they join is also found written as one word. Emoji
-come at the end of the key, each as a word. Typed text is folded by the same rules, so it matches whatever keyboard a
-person uses. static/components/autocomplete/matching.js follows the same rules.
+Compatibility forms become plain ones (NFKC), case is folded, accents and vowel points are removed, letters with a
+stroke lose the stroke, and digits of all scripts become ASCII digits. Marks that make a different letter stay: the
+vowel signs of Indic scripts, and the voicing marks of kana. Korean syllables are split into the letters that are
+typed, so that a syllable without a final consonant is a prefix of those with one, and the first part of a compound
+vowel or final is a prefix of the whole. Apostrophes are removed. Hyphens, dots and other punctuation become one
+blank, as white space does; the words that they join are also found when written as one word. Each emoji becomes a
+word at the end of the key. Typed text is folded by the same rules, so it matches whichever keyboard a person uses.
+static/components/autocomplete/matching.js follows the same rules.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from components.kit.values import MAX_NAME
 MAX_LABEL = 200  # characters
 MAX_ID = 100  # characters
 MAX_PREFIX = 200  # characters
-MAX_KEY = 200  # characters of a search key that count: one of Arabic can stand for eighteen
-MAX_WORDS = 8  # by which a name is found: each costs a member of the index
-#: The number of these rules. A book stores the number by which its names were folded.
+MAX_KEY = 200  # characters of a search key that count: one Arabic character can become eighteen
+MAX_WORDS = 8  # words by which a name is found: each costs a member of the index
+#: The version of these rules. A book stores the version by which its names were folded.
 FOLDING = 3
 
 #: Optional marks: accents, Hebrew points, Arabic vowels; and invisible characters.
@@ -35,12 +36,12 @@ _OPTIONAL = re.compile(
     "\u115f\u1160\u180b-\u180f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f\u00ad\u200b-\u200f"
     "\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
 )
-#: Letters that modify others, such as the half rings of transcribed Arabic; and skin tones of emoji.
+#: Modifier letters, such as the half rings of transcribed Arabic; and skin tones of emoji.
 _MODIFYING = re.compile(
     "[\u02b0-\u02ba\u02bd-\u02ff\u0559\u07f5\ua717-\ua721\ua788\ua78a\U0001f3fb-\U0001f3ff]"
 )
-#: Letters without a decomposition, each with what is typed on keyboards that lack it: Latin letters, letters of other
-#: languages on a Russian keyboard, and letters in which Arabic, Persian and Urdu keyboards differ.
+#: Letters without a decomposition, each with the letter that people type if their keyboard lacks it: Latin letters,
+#: Cyrillic letters that a Russian keyboard lacks, and letters in which Arabic, Persian and Urdu keyboards differ.
 _PLAIN = """
     øo ðd đd ɖd ɗd łl ɫl ɬl ŧt ƭt þth ħh ɦh ŋn ɲn ɳn ıi ɨi ɩi ƙk ĸk ɓb ƀb ƈc ȼc ɠg ǥg ɣg ʉu ʊu ɔo ɵo ɛe əe ǝe ɇe ƥp
     ʋv ƴy ɏy ƶz ʒz ȥz ʃs ȷj ɉj ɍr ɽr ⱥa ɑa æae œoe ƒf
@@ -51,14 +52,14 @@ _PLAIN = """
 #: Apostrophes and inner quotation marks, also those of Hebrew; and letters for a glottal stop.
 _APOSTROPHES = "'\"`\u2018-\u201f\u2032-\u2036\u02bb\u02bc\u055a\u05f3\u05f4\ua78b\ua78c\u07f4"
 _APOSTROPHES += "\u0241\u0242\u0294\u0295\u02a1\u02a2"
-#: Signs that compatibility makes a blank and an accent; they are typed as apostrophes.
+#: Signs that NFKC turns into a blank and an accent. People type them as apostrophes.
 _ACCENTS = dict.fromkeys([0xB4, 0x384, 0x1FBD, 0x1FBF, 0x1FEF, 0x1FFD, 0x1FFE], "'")
-#: Characters that join words and are no punctuation: minus, dots between letters, the double hyphen of kana, and
-#: letters for clicks, which are typed as exclamation marks or left out.
+#: Characters that join words although they are not punctuation: minus, dots between letters, the double hyphen of
+#: kana, and letters for clicks, which people type as exclamation marks or leave out.
 _JOINING = "=~\u2212\u2219\u22c5\ua78f\u01c0\u01c1\u01c2\u01c3"
-#: Punctuation that makes a difference.
+#: Punctuation that is kept, because it distinguishes names.
 _KEPT = "#%&*@"
-#: The marks of apostrophes, of joined words, and of the place before emoji.
+#: Internal marks: an apostrophe, a joint between words, and the start of the emoji.
 _APART, _JOINED, _SYMBOL = "\1", "\2", "\3"
 
 
@@ -99,14 +100,14 @@ _BETWEEN = re.compile(f"[{_JOINED} ]+")
 _SYLLABLE = re.compile("[\uac00-\ud7a3]")
 #: A letter or digit after something else, which may be a mark on a letter.
 _START = re.compile(r"(?<![^\W_])[^\W_]")
-#: Of Korean: vowels and finals that are typed as two, and these.
+#: Korean vowels and finals that are typed as two letters, each followed by these two.
 _TWO = """
     \u116a\u1169\u1161 \u116b\u1169\u1162 \u116c\u1169\u1175 \u116f\u116e\u1165 \u1170\u116e\u1166 \u1171\u116e\u1175
     \u1174\u1173\u1175 \u11aa\u11a8\u11ba \u11ac\u11ab\u11bd \u11ad\u11ab\u11c2 \u11b0\u11af\u11a8 \u11b1\u11af\u11b7
     \u11b2\u11af\u11b8 \u11b3\u11af\u11ba \u11b4\u11af\u11c0 \u11b5\u11af\u11c1 \u11b6\u11af\u11c2 \u11b9\u11b8\u11ba
 """
 _PARTS = {ord(each[0]): each[1:] for each in _TWO.split()}
-#: Each final consonant that may turn out to begin the next syllable, and the consonant that it becomes there.
+#: Korean final consonants that may become the first consonant of the next syllable, each with that consonant.
 _FINALS = dict(
     zip(
         "\u11a8\u11a9\u11ab\u11ae\u11af\u11b7\u11b8\u11ba\u11bb\u11bc\u11bd\u11be\u11bf\u11c0\u11c1\u11c2",
@@ -117,17 +118,19 @@ _FINALS = dict(
 
 
 class Spelling(NamedTuple):
-    """The form in which a text is compared."""
+    """The form in which texts are compared."""
 
     #: Its words, with blanks between.
     key: str
-    #: The positions in the key where its words begin, and where the key itself begins: in characters.
+    #: The positions, in characters, where the key and each word in it begin.
     starts: Sequence[int]
     #: Blanks of the key that may be left out, because the text has no white space there.
     joints: Sequence[int]
 
     def variants(self) -> list[tuple[int, str]]:
-        """Return, for each start where blanks may be left out, its number and the key from there on without them."""
+        """
+        Return the number of each start after which blanks may be left out, and the key from there on without them.
+        """
         if not self.joints:
             return []
         return [
@@ -137,7 +140,7 @@ class Spelling(NamedTuple):
         ]
 
     def beginnings(self) -> list[list[str]]:
-        """Return for each start the texts that are found by their beginnings."""
+        """Return, for each start, the texts whose prefixes find the name."""
         found = [[self.key[start:]] for start in self.starts]
         for number, variant in self.variants():
             found[number].append(variant)
@@ -158,7 +161,7 @@ def spell(text: str) -> Spelling:
     signs = normalize("NFKC", _OUTER.sub("", _MARKED.sub(_JOINED, signs)).strip(_JOINED + " "))
     signs = _SYLLABLE.sub(lambda found: normalize("NFD", found[0]), signs).translate(_PARTS)
     words = [_word(word) for word in _BETWEEN.split(signs) if word]
-    if not words and not symbols:  # nothing but punctuation, so that is compared
+    if not words and not symbols:  # there is only punctuation, so it is compared
         plain = normalize("NFKC", _OPTIONAL.sub("", folded)).split()
         return _spelling(
             [(word, []) for word in plain if not all(category(each) in ("Cc", "Cf") for each in word)], []
@@ -172,13 +175,17 @@ def spell(text: str) -> Spelling:
 
 
 def _word(word: str) -> tuple[str, list[int]]:
-    """Return *word* without its apostrophes, and where these were."""
+    """Return *word* without its apostrophes, and the positions where they were."""
     parts = word.split(_APART)
     return "".join(parts), [len("".join(parts[:number])) for number in range(1, len(parts))]
 
 
 def _spelling(words: Sequence[tuple[str, list[int]]], joined: Sequence[int]) -> Spelling:
-    """Return the spelling of *words*, each with further starts; those in *joined* need no blank before them."""
+    """
+    Return the spelling of *words*, each given with its further starts.
+
+    Words in *joined* need no blank before them.
+    """
     key = " ".join(word for word, _starts in words)
     most = MAX_KEY if key.isascii() else MAX_KEY * (5 if re.search("[\u1100-\u11ff]", key) else 1)
     found, joints, at = set(), [], 0
@@ -200,10 +207,10 @@ def fold(text: str) -> str:
 
 def ways(key: str, joints: Sequence[int] = ()) -> list[list[str]]:
     """
-    Return the other ways in which typed text may be meant, each as beginnings of different words of a name.
+    Return other readings of the typed text, each as prefixes of different words of a name.
 
-    They are: all of it as one word; its words in any order, those that a hyphen joins as one or as several; and a
-    Korean syllable whose final consonant begins the next one.
+    They are: the whole text as one word; its words in any order, with hyphenated words as one or as several; and a
+    last Korean syllable whose final consonant begins the next syllable.
     """
     together = "".join("" if at in joints else each for at, each in enumerate(key))
     found = [[key[:-1] + _FINALS[key[-1]]]] if key[-1:] in _FINALS else []
@@ -217,7 +224,7 @@ def ways(key: str, joints: Sequence[int] = ()) -> list[list[str]]:
 
 
 def _tokens(key: str) -> list[str]:
-    """Return the words of *key*, the longest first."""
+    """Return the words of *key*, longest first."""
     return sorted(key.split(), key=lambda each: -len(each.encode()))
 
 
@@ -228,7 +235,7 @@ def is_found(name: Spelling, typed: Spelling) -> bool:
 
 
 def _fits(beginnings: Sequence[Sequence[str]], way: Sequence[str]) -> bool:
-    """Return whether each of *way*, of which the longest come first, begins another word."""
+    """Return whether each prefix in *way* begins a different word. The longest prefixes come first."""
     taken: set[int] = set()
     for wanted in way:
         for number, texts in enumerate(beginnings):
@@ -292,8 +299,9 @@ def _check_text(what: str, text: object, longest: int) -> None:
 
 
 def _wrong(text: str) -> str | None:
-    """Describe the first forbidden character in *text*: a control character or half of a character. Return None if
-    there is none.
+    """
+    Describe the first forbidden character in *text*: a control character or half of a character. Return None if there
+    is none.
     """
     if text.isprintable():
         return None

@@ -2,8 +2,8 @@
 Form fields whose values are in an address book: EntryField gives an Entry, EntryChoiceField an instance of a model.
 
 A choice from the list sends an id. A name that was only typed is looked up by the server. The id counts only if the
-name beside it is the name of that entry. A name that several entries have is refused, and the error shows how to
-write each of them: "Jeff [12]".
+name sent with it is the name of that entry. If several entries share a name, it is refused, and the error shows how
+to write each of them: "Jeff [12]".
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _AMBIGUOUS = "Several are called %(name)s. Write one of: %(ways)s."
 
 def resolve(book: AddressBook, typed: Typed) -> Entry:
     """Return the entry of *book* that was meant. Raises ValidationError, RedisUnavailable."""
-    if len(typed.text) > LONGEST:  # the pattern would take long as well
+    if len(typed.text) > LONGEST:  # also, the pattern would be slow on a long text
         raise ValidationError(_UNKNOWN, code="unknown", params={"name": typed.text[:100]})
     if typed.id and (chosen := _of_id(book, typed.id, typed.text)):
         return chosen
@@ -47,16 +47,16 @@ def resolve(book: AddressBook, typed: Typed) -> Entry:
 
 
 def _of_id(book: AddressBook, id: str, name: str) -> Entry | None:
-    """Return the entry *id* if it has this name."""
+    """Return the entry *id* if it has this name, else None."""
     try:
         entry = book.get(id)
-    except ValueError:  # an id that a client made up
+    except ValueError:  # the client made up this id
         return None
     return entry if entry and fold(entry.label) == fold(name) else None
 
 
 def _called(book: AddressBook, name: str) -> list[Entry]:
-    """Return the entries of exactly this name, or else those whose names differ in capitals or accents only."""
+    """Return the entries with exactly this name; if there are none, those that differ only in capitals or accents."""
     try:
         found = book.called(name, limit=_MOST)
     except (BookNotFound, InvalidPrefix):
@@ -68,7 +68,7 @@ class EntryField(forms.Field):
     """
     An entry of the book called *book*. With *contacts*, the recent contacts of the person are offered first.
 
-    It takes every name of the book: the view decides who may see the form.
+    It accepts every name of the book: the view decides who may see the form.
     """
 
     widget: Any
@@ -118,7 +118,7 @@ class EntryChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]
         return chosen
 
     def prepare_value(self, value: Any) -> Any:
-        """Return what is shown for an instance, or for a primary key of a form's initial data."""
+        """Return the text to show for an instance, or for a primary key from the initial data of a form."""
         if value in self.empty_values or isinstance(value, Typed):
             return value
         try:
@@ -131,22 +131,22 @@ class EntryChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]
         return not self.disabled and _differs(self.prepare_value(initial), data)
 
     def _named(self, typed: Typed) -> Model | None:
-        """Return the instance of the id that was sent if the text is its name. The book need not have it."""
+        """Return the instance with the submitted id if the text is its name. It need not be in the book."""
         instance = self._of(typed.id) if typed.id else None
         is_named = instance is not None and fold(self.label_from_instance(instance)) == fold(typed.text)
         return instance if is_named else None
 
     def _of(self, id: str) -> Model | None:
-        """Return the instance of this primary key if it may be chosen."""
+        """Return the instance with this primary key if it may be chosen, else None."""
         try:
             found: Model | None = None if "\0" in id else cast(Any, self.queryset).filter(pk=id).first()
-        except (ValueError, TypeError, ValidationError):  # an id that a client made up
+        except (ValueError, TypeError, ValidationError):  # the client made up this id
             return None
         return found
 
 
 def _differs(initial: Any, data: Any) -> bool:
-    """Compare ids, or texts where no id was sent."""
+    """Return whether the ids differ; if no id was sent, whether the texts differ."""
     if isinstance(initial, Typed) and isinstance(data, Typed) and data.id:
         return initial != data
     return str(initial or "") != str(data or "")

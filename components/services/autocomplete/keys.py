@@ -7,69 +7,73 @@ from __future__ import annotations
 
 from components.kit.keyspace import bucket, stem
 
-#: The entity of names(): one index lists all books.
+#: The single entity of names(): one index lists all books.
 ALL = "all"
 
 
 class BookKeys:
-    """The keys of the address book *name*, by the names that the scripts have for them."""
+    """The keys of the address book *name*, named as in the scripts."""
 
     def __init__(self, name: str) -> None:
         self._book = stem("books", name)
 
     @property
     def book(self) -> str:
-        """HASH version, count, when it was loaded, by which rules names were folded. Goes with the book."""
+        """HASH version, count, time of the last load, version of the folding rules. Goes with the book."""
         return f"{self._book}book"
 
     @property
     def entries(self) -> str:
-        """ZSET search key, \\1, id: from the beginning and from each word on. A member goes with its entry."""
+        """ZSET search key from its start or from a word on, \\1, id. A member goes with its entry."""
         return f"{self._book}entries"
 
     @property
     def rows(self) -> str:
-        """HASH part of a digest of the id -> the rows of entries that fall there. A row goes with its entry."""
+        """HASH first digits of the digest of ids -> the rows of these entries. A row goes with its entry."""
         return f"{self._book}rows"
 
     @property
     def ranks(self) -> str:
-        """ZSET id by the logarithm of its selections, as they decay. A member goes with its entry."""
+        """ZSET id by the logarithm of its decaying number of selections. A member goes with its entry."""
         return f"{self._book}ranks"
 
     @property
     def selected(self) -> str:
-        """ZSET the members of entries that were ever selected. A member goes with its entry."""
+        """ZSET members as in *entries*, of entries that were ever selected. A member goes with its entry."""
         return f"{self._book}selected"
 
     @property
     def tops(self) -> str:
-        """HASH prefix that many of the selected match -> the best of them. A field goes when they are few again."""
+        """HASH prefix that many selected entries match -> the best of them. A field goes when only few match."""
         return f"{self._book}tops"
 
     @property
     def loading(self) -> str:
-        """HASH token and count of the load that runs beside the book. Goes when it ends. Expires after an hour."""
+        """HASH token and count of the running load. Goes when the load ends. Expires after an hour."""
         return f"{self._book}loading"
 
     @property
     def next_entries(self) -> str:
-        """ZSET as entries, of the load that runs. Becomes these, or goes. Expires with the load."""
+        """ZSET as *entries*, of the running load. Replaces *entries*, or goes. Expires with the load."""
         return f"{self._book}next-entries"
 
     @property
     def next_rows(self) -> str:
-        """HASH as rows, of the load that runs. Becomes these, or goes. Expires with the load."""
+        """HASH as *rows*, of the running load. Replaces *rows*, or goes. Expires with the load."""
         return f"{self._book}next-rows"
 
     @property
     def next_selected(self) -> str:
-        """ZSET as selected, of the load that runs. Becomes these, or goes. Expires with the load."""
+        """ZSET as *selected*, of the running load. Replaces *selected*, or goes. Expires with the load."""
         return f"{self._book}next-selected"
 
     @property
     def changed(self) -> str:
-        """SET ids that changed while the load runs, which it must not change back. Goes with it. Expires with it."""
+        """
+        SET ids that changed during the load, which must not undo the changes.
+
+        Goes with the load. Expires with it.
+        """
         return f"{self._book}changed"
 
     @property
@@ -88,7 +92,7 @@ class BookKeys:
 
 
 class ContactsKeys:
-    """The keys of the recent contacts of a person, by the names that the scripts have for them."""
+    """The keys of the recent contacts of a person, named as in the scripts."""
 
     def __init__(self, person: str) -> None:
         self._person = person
@@ -101,7 +105,11 @@ class ContactsKeys:
 
     @property
     def labels(self) -> str:
-        """HASH contact -> the call that touched it, \\1, its label or nothing. Goes with it. Expires with them."""
+        """
+        HASH contact -> the call that touched it, \\1, its label or "".
+
+        A field goes with its contact. Expires with them.
+        """
         return f"{self._bucket}labels:{self._person}"
 
     @property

@@ -1,12 +1,14 @@
 """
-Load: many entries, written into an address book or beside it.
+Load: writes many entries into an address book, or into keys that will replace it.
 
-One part is on its way while the next is prepared, so client and server work at once. A part is sent by the alphabet:
-neighbours share most of the way through the index, in the processor's cache.
+One part is sent while the next is prepared, so client and server work in parallel. The entries of a part are sent in
+alphabetical order, because neighbours share most of their path through the index, which then is in the processor's
+cache.
 
-A load that replaces the book writes to keys beside it, which one step makes the book. They expire an hour after the
-last part of a load that does not end, and a load that begins later ends one that is running. An entry that joins,
-leaves or is renamed meanwhile is written to both, and noted, so that a part does not change it back (write.lua).
+A load that replaces the book writes to separate keys, and one step puts them in place of the book. If the load never
+ends, they expire an hour after its last part. A load that begins later ends one that is running. An entry that is
+added, removed or renamed meanwhile is changed in both, and its id is noted, so that a later part does not undo the
+change (write.lua).
 """
 
 from __future__ import annotations
@@ -26,13 +28,13 @@ from components.kit.scripts import ASYNCHRONOUS, Script
 from components.services.autocomplete.folding import FOLDING, check_id, check_label
 from components.services.autocomplete.keys import BookKeys
 
-#: Entries in one call of a script, which lets no other in meanwhile: some milliseconds.
+#: Entries in one call of a script, which blocks the server for some milliseconds.
 BATCH = 250
 _TOGETHER = 4  # calls of the script that are sent together
-#: Entries in a part: few at first, so Redis has work soon; always few in an event loop, which waits while they are
-#: folded.
+#: Entries in a part: few at first, so that Redis gets work soon; always few in an event loop, which is blocked while
+#: they are folded.
 _FEW, _MANY = 1_000, 16_000
-_AT_ONCE = 2  # halves of a part, so that one is packed while Redis works at the other
+_AT_ONCE = 2  # halves of a part: one is packed while Redis works on the other
 
 BEGIN = Script("autocomplete/begin")
 FINISH = Script("autocomplete/finish")
@@ -40,7 +42,7 @@ WRITE = Script("autocomplete/write")
 
 
 class Load:
-    """A load of the address book *name*, beside it if it *replaces* the book."""
+    """A load of the address book *name*, into separate keys if it *replaces* the book."""
 
     def __init__(self, name: str, *, replaces: bool) -> None:
         self.name = name
@@ -102,29 +104,29 @@ class Load:
 
 
 def row(entry: str | int, label: str, *, words: bool) -> str:
-    """Return an entry as Redis has it. Raises InvalidEntry."""
+    """Return the stored form of an entry. Raises InvalidEntry."""
     known_by = check_id(entry)
     shown, spelling = check_label(label)
     key, most = spelling.key, len(spelling.starts) if words else 1
     starts = spelling.starts[1:most]
     if not key.isascii():
         starts = [len(key[:start].encode()) for start in starts]
-    is_plain = key.encode() == shown.encode().lower()  # of bytes, this makes A to Z small, as Lua does
+    is_plain = key.encode() == shown.encode().lower()  # bytes.lower() changes only A to Z, as Lua does
     variants = [f"{number} {text}" for number, text in spelling.variants() if number < most]
     parts = [known_by, shown, "" if is_plain else key]
     return "\1".join([*parts, ",".join(map(str, starts)), *variants] if starts or variants else parts)
 
 
 def id_of(row: str) -> str:
-    """Return the id of an entry as Redis has it."""
+    """Return the id of an entry in its stored form."""
     return row.partition("\1")[0]
 
 
 def _parts(entries: Iterable[tuple[str | int, str]], words: bool, most: int) -> Iterator[list[list[str]]]:
     """
-    Yield the rows of *entries* in parts: many in halves that may be sent at once.
+    Yield the rows of *entries* in parts. A large part is in halves that may be sent at once.
 
-    If an id is in a part twice, all of that part stays in its order.
+    If an id occurs twice in a part, that part keeps its order.
     """
     given, size = iter(entries), _FEW
     while rows := [row(entry, label, words=words) for entry, label in islice(given, size)]:
@@ -150,7 +152,7 @@ def _told(done: int, progress: Callable[[int], object] | None) -> int:
 
 class _OneAhead:
     """
-    Sends one part at a time, by other threads or by tasks of the loop. When it ends, nothing is on its way.
+    Sends one part at a time, in other threads or in tasks of the event loop. Nothing is in flight after its end.
 
     Threads only send: the entries come from the caller's thread, which may use its database.
     """
@@ -164,7 +166,7 @@ class _OneAhead:
             self._sent = [self._threads.submit(at_once, each) for each in sendings]
         else:
             self._sent = [asyncio.create_task(each) for each in sendings]
-            await asyncio.sleep(0)  # the requests go out
+            await asyncio.sleep(0)  # lets the loop send the requests
 
     async def landed(self) -> None:
         """Wait for the part that was sent last. Raises any error of that part."""
@@ -181,7 +183,11 @@ class _OneAhead:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Wait for the part that is on its way. Its errors are not raised, since the error that ended the load is."""
+        """
+        Wait for the part that is in flight.
+
+        Its errors are not raised, because the error that ended the load is.
+        """
         if self._threads:
             self._threads.shutdown()
         tasks = [each for each in self._sent if isinstance(each, asyncio.Task)]

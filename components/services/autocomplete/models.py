@@ -1,5 +1,6 @@
 """
-Address books that models feed, an entry for each row: ModelBook is one book, ModelBooks one for each guild or tenant.
+Address books fed by models, with an entry for each row. ModelBook is one book, ModelBooks one for each guild or
+tenant.
 
     players = ModelBook(Player, "user__username")        # in books.py of an app, imported by its ready()
     players.book.complete("je")
@@ -7,8 +8,8 @@ Address books that models feed, an entry for each row: ModelBook is one book, Mo
     guilds = ModelBooks(Membership, "player__user__username", by="guild", name="guild:{}", id="player__user")
     guilds.of(7).complete("je")
 
-The book follows each change once that has committed (feeding.py). Changes that send no signals, by bulk_create(),
-update() and raw SQL, come with `manage.py rebuildindex`, which loads the books from the table.
+The book follows each change after it has committed (feeding.py). Changes that send no signals, by bulk_create(),
+update() or raw SQL, are picked up by `manage.py rebuildindex`, which loads the books from the table.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from django.db.models import QuerySet
 from components.services.autocomplete import AddressBook, AddressBookReader
 from components.services.autocomplete.feeding import Feed, steps
 
-#: Called with the number of entries that are done.
+#: A function that is called with the number of entries loaded so far.
 Progress = Callable[[int], None]
 
 
@@ -39,7 +40,7 @@ class Fed(Protocol):
     def model(self) -> type[models.Model]: ...
 
     def rebuild(self, progress: Progress | None = None, *, using: str | None = None) -> int:
-        """Load it from the table. Return how many entries there are."""
+        """Load the book or books from the table. Return how many entries they have."""
 
     def may_view(self, user: str) -> bool:
         """Return whether the admin lets *user* view the model."""
@@ -47,10 +48,10 @@ class Fed(Protocol):
 
 class ModelBook(Feed):
     """
-    The book *name*, by default called as its model ("market.player"), with the *label* of each row.
+    The book *name*, by default named after its model ("market.player"), with the *label* of each row.
 
-    The label is a field of the model, or of a related one ("user__username"). *id* is the field by which entries are
-    known, and *rows* returns the rows that belong into the book.
+    The label is a field of the model, or of a related one ("user__username"). *id* is the field whose values are the
+    ids of entries. *rows* is a function that returns the rows that belong in the book.
     """
 
     def __init__(
@@ -76,9 +77,9 @@ class ModelBook(Feed):
 
 class ModelBooks(Feed):
     """
-    A book for each value of the field *by*, called *name* with the value in place of the {} at its end: "guild:{}".
+    One book for each value of the field *by*. *name* ends with {}, which stands for the value: "guild:{}".
 
-    The rest is as with ModelBook. A row whose *by* is empty is in no book; one that gets another value moves.
+    Everything else is as in ModelBook. A row without a value of *by* is in no book. A row whose value changes moves.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class ModelBooks(Feed):
         super().__init__(model, label, name=name, id=id, by=by, rows=rows)
         self.by = by
         *_, (_, _, found) = steps(model, by)
-        #: The field of the values: for a foreign key, the field that it points at.
+        #: The field that has the values: for a foreign key, the field that it refers to.
         self._field = found.target_field if found.is_relation else found
 
     def of(self, value: Any) -> AddressBook:
@@ -133,7 +134,9 @@ class ModelBooks(Feed):
         book = self.of(value)
         while not (count := book.load(self._entries(using, value), replace=True, progress=progress)):
             book.erase()
-            if next(self._entries(using, value), None) is None:  # else it joined while the book was removed
+            if (
+                next(self._entries(using, value), None) is None
+            ):  # otherwise, a row was added after the removal
                 break
         return count
 
@@ -151,7 +154,7 @@ class ModelBooks(Feed):
 
 @dataclass(frozen=True)
 class _One:
-    """The book of one value, of those that *books* feed."""
+    """The book of one value among those that *books* feeds."""
 
     books: ModelBooks
     value: Any
@@ -175,7 +178,7 @@ _fed: dict[str, ModelBook | ModelBooks] = {}
 
 
 def model_books() -> Mapping[str, ModelBook | ModelBooks]:
-    """Return all that were declared, by the names of their books, which is "guild:{}" for ModelBooks."""
+    """Return all declared ModelBook and ModelBooks objects by name, which is "guild:{}" for ModelBooks."""
     return MappingProxyType(_fed)
 
 

@@ -1,8 +1,8 @@
 """
-AddressBookReader: all address books, by page, for the control room.
+AddressBookReader: the list of all address books, in pages, for the control room.
 
-There is a book for each guild, tenant or model, and one index of equal scores lists their names. So a page of them,
-or of those whose names begin alike, is a range. Reading changes nothing.
+A sorted set of equal scores lists the names of all books. A page of books, also of those that share a prefix, is
+therefore a range. Reading changes nothing.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from components.services.autocomplete.usage import BookUsage
 
 
 class AddressBookReader:
-    """The address books that there are. Every method raises RedisUnavailable."""
+    """All address books. Every method raises RedisUnavailable."""
 
     def count(self, beginning: str = "") -> int:
-        """Return how many books have names that begin so."""
+        """Return how many books have a name with this *beginning*."""
         return at_once(_count(get_client(), beginning))
 
     def page(self, beginning: str = "", *, offset: int = 0, limit: int = 50) -> list[BookInfo]:
-        """Return some of the books whose names begin so, from the *offset*-th on, by name."""
+        """Return a page of the books whose names have this *beginning*, ordered by name, from the *offset*-th on."""
         client = get_client()
         found = at_once(_names(client, beginning, offset, limit))
         return [info for info in at_once(look(client, found)) if info]
@@ -38,26 +38,31 @@ class AddressBookReader:
         return at_once(_names(get_client(), "", 0, -1))
 
     def find(self, name: str) -> BookInfo | None:
-        """Return the book of this name; None if there is none."""
+        """Return the book with this name; None if there is none."""
         return self.look([name])[0] if name else None
 
     def look(self, names: Sequence[str]) -> list[BookInfo | None]:
-        """Return the state of these books, None for one that is not there. It is one round trip to each node."""
+        """Return the state of these books, None for each that does not exist, in one round trip to each node."""
         return at_once(look(get_client(), names))
 
     def loading(self, name: str) -> int | None:
-        """Return how many entries the running load of the book *name* has; None if none is running. The book need
-        not exist yet.
+        """
+        Return how many entries the running load of the book *name* has; None if no load is running. The book need not
+        exist yet.
         """
         return at_once(_loading(get_client(), BookKeys(name).loading))
 
     def usage(self, names: Sequence[str]) -> list[BookUsage]:
-        """Return the usage of these books. It is one round trip to each node."""
+        """Return the usage of these books, in one round trip to each node."""
         return at_once(usage.read(get_client(), names))
 
 
 def _range(beginning: str) -> tuple[bytes, bytes]:
-    """Return the bounds of the names that begin so. No UTF-8 has the last byte of the upper bound."""
+    """
+    Return the bounds of the names with this *beginning*.
+
+    The last byte of the upper bound never occurs in UTF-8.
+    """
     begun = b"[" + beginning.encode()
     return (begun, begun + b"\xff") if beginning else (b"-", b"+")
 

@@ -1,9 +1,9 @@
 """
 The task that loads an address book from the table of its model. The control room enqueues it.
 
-The book is searched as it was until the new one is whole. If the worker dies, another begins the load again. If a
-later load supersedes this one, the task ends, because that load reads the same table. With this app's backend, at
-most one task for each book waits or runs. COMPONENTS["BOOK_TASKS"] and ["BOOK_QUEUE"] name the TASKS alias and the
+Searches use the old book until the new one is complete. If the worker dies, another worker begins the load again. If
+a later load supersedes this one, the task ends, because that load reads the same table. With this app's backend, each
+book has at most one waiting or running task. COMPONENTS["BOOK_TASKS"] and ["BOOK_QUEUE"] name the TASKS alias and the
 queue.
 """
 
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
     queue_name=conf().book_queue,
     unique=True,
     max_attempts=3,
-    timeout=float("inf"),  # a million rows take a minute; the task can be cancelled
+    timeout=float("inf"),  # no limit: a million rows take a minute, and the task can be cancelled
 )
 def rebuild(name: str) -> int | None:
     """

@@ -1,11 +1,11 @@
 """
-Usage of address books: how often each is searched, and how long that takes. The control room shows it.
+Usage of address books: how often each is searched, and how long searches take. The control room shows it.
 
-A search only reads, so that a replica can answer it. It is counted in its process. A thread, which ends when nobody
+A search only reads, so a replica can answer it. Each process counts its searches. A thread, which ends when nobody
 searches, adds the sums of all books to those in Redis once a second, in one round trip. Redis keeps them by the
-minute, for an hour. The typed text is not kept, only its length. If the process dies, its last second is lost. If
-Redis does not take the sums, they are lost, and that is logged. A forked child begins with nothing. No search waits
-or fails because it is counted.
+minute, for an hour. The typed text is not kept, only its length. If the process dies, the counts of its last second
+are lost. If Redis is unavailable, the sums are lost, and a warning is logged. A forked child starts from zero.
+Counting never delays a search or makes it fail.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from components.services.counters import tally
 
 logger = logging.getLogger(__name__)
 
-_PACE = 1.0  # seconds between two sendings
+_PACE = 1.0  # seconds between two writes to Redis
 _HOUR = 60  # minutes
 _SECOND = 1_000_000  # microseconds
 
@@ -43,7 +43,7 @@ class SlowSearch:
 
     #: When the minute began.
     at: datetime
-    #: From the request to the answer, measured in the process that asked.
+    #: From the request to the answer, measured by the process that searched.
     seconds: float
     #: Characters of the prefix.
     length: int
@@ -64,7 +64,7 @@ class BookUsage:
 
 @dataclass
 class _Tally:
-    """The searches in one book that were not sent yet. Times are in microseconds."""
+    """The searches in one book that are not in Redis yet. Times are in microseconds."""
 
     searches: int = 0
     spent: int = 0
@@ -80,7 +80,7 @@ class _Tally:
 
 @dataclass
 class _Searches:
-    """The searches of this process that were not sent yet, and the thread that sends them."""
+    """The searches of this process that are not in Redis yet, and the thread that sends them."""
 
     _tallies: dict[str, _Tally] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
@@ -108,7 +108,9 @@ class _Searches:
     def _start(self) -> None:
         try:
             threading.Thread(target=self._run, name="searches", daemon=True).start()
-        except RuntimeError:  # the process ends, or can start no thread now: the next search tries again
+        except (
+            RuntimeError
+        ):  # the process is ending, or cannot start a thread now; the next search tries again
             return
         self._has_thread = True
 
@@ -128,7 +130,7 @@ class _Searches:
         except Exception as error:  # noqa: BLE001  (whatever the error is, the thread must go on)
             if not self._is_away:
                 logger.warning(
-                    "Searches in address books are not counted until Redis takes the counts: %s", error
+                    "Redis did not store the counts of searches in address books. They are lost: %s", error
                 )
             self._is_away = True
 
@@ -145,7 +147,7 @@ def _call(name: str, tally: _Tally) -> Call:
 
 
 class _Process:
-    """The state of this process. A forked child begins with none of it."""
+    """The state of this process. A forked child starts with an empty one."""
 
     def __init__(self) -> None:
         self.reset()
@@ -159,18 +161,18 @@ os.register_at_fork(after_in_child=_process.reset)
 
 
 def note(book: str, length: int, seconds: float) -> None:
-    """Note a search in *book*: the prefix had *length* characters, and the answer took *seconds*."""
+    """Count a search in *book*: the prefix had *length* characters, and the answer took *seconds*."""
     _process.searches.note(book, length, seconds)
     tally("autocomplete:searched")
 
 
 def flush() -> None:
-    """Send the noted searches now."""
+    """Send the counts to Redis now."""
     _process.searches.flush()
 
 
 def forget() -> None:
-    """Drop the noted searches, because their Redis is gone. Wait for those that are being sent."""
+    """Drop the counts, because their Redis is gone. Wait until a running send has ended."""
     _process.searches.forget()
 
 

@@ -1,9 +1,9 @@
 """
-Put the people to whom a person writes first among their recent contacts, which the fields of pages then offer.
+Move the people to whom a person writes to the top of their recent contacts, which form fields then offer.
 
-components.people calls this after the message was stored. It is a hint: an error is logged, and changes nothing about
-the message. If the process dies in between, the contact stays where it was. A name is looked up if a contact has none
-yet. Pages without scripts give it again, and so does the code that creates a chat or adds members.
+components.people calls this after the message was stored. An error is logged and does not affect the message. If the
+process dies in between, the contact stays where it was. The name of a contact is looked up if it is not known yet.
+Pages without scripts look it up again, and so does the code that creates a chat or adds members.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from components.services.autocomplete.folding import check_label
 
 logger = logging.getLogger(__name__)
 
-#: The number of people that are noted when a message mentions them, or when they join a chat at once: more would push
-#: out others.
+#: The most people that one message, or one addition to a chat, moves to the top: more would push out others.
 _MOST = 10
 
 
 def note(user: str, ids: Collection[str]) -> None:
-    """Make *ids* recent contacts of *user*, the first of them the latest."""
+    """Make *ids* recent contacts of *user*. The first id becomes the most recent."""
     with _logged(user):
         if wanted := _some(user, ids):
             names = people().names(wanted)
@@ -35,8 +34,9 @@ def note(user: str, ids: Collection[str]) -> None:
 
 
 async def anote(user: str, ids: Collection[str], *, anew: bool = False) -> None:
-    """Make *ids* recent contacts of *user*, as note() does. The database is asked only for unknown names, or for
-    all with *anew*.
+    """
+    Make *ids* recent contacts of *user*, as note() does. The database is queried only for unknown names; with *anew*,
+    for all.
     """
     with _logged(user):
         recent, wanted = RecentContacts(user), _some(user, ids)
@@ -47,7 +47,7 @@ async def anote(user: str, ids: Collection[str], *, anew: bool = False) -> None:
 
 
 def _some(user: str, ids: Iterable[str]) -> list[str]:
-    """Return the first few of *ids*, the very first at the end: the contact that is touched last comes first."""
+    """Return the first few of *ids* in reverse order, because the contact that is touched last comes first."""
     return [id for id in dict.fromkeys(ids) if id != user][:_MOST][::-1]
 
 
@@ -63,10 +63,12 @@ def _label(names: Mapping[str, str], id: str) -> str:
 def _logged(user: str) -> Iterator[None]:
     try:
         yield
-    except Exception as error:  # the message is stored, and must not be sent again because of this
+    except (
+        Exception
+    ) as error:  # the message is stored already: an error here must not make the caller send it again
         is_known = isinstance(error, RedisUnavailable)
         logger.warning(
-            "Could not note to whom %s wrote among their recent contacts: %s",
+            "Could not update the recent contacts of %s: %s",
             user,
             error,
             exc_info=not is_known,

@@ -1,8 +1,8 @@
 """
 CompleteInput: an input that offers the names of a book, and of recent contacts, while a person types.
 
-The text is sent, together with the id of the chosen entry, if one was chosen: both are a Typed. Without scripts there
-is only the text, and the fields of forms.py find the entry that it means.
+The form sends the text, with the id of the chosen entry if one was chosen. Typed holds both. Without scripts there is
+only the text, and the fields of forms.py look up its entry.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-LONGEST = 304  # characters: a name, and the id that it may need to be told from others
+LONGEST = 304  # characters: a name, and the id that may follow it to make it unique
 
 
 @dataclass(frozen=True)
 class Typed:
-    """The values that were sent. *id* is empty if *text* was only typed; a client may also have made it up."""
+    """The submitted values. *id* is empty if *text* was only typed. A client may send any id."""
 
     text: str
     id: str = ""
@@ -34,13 +34,13 @@ class Typed:
 
 class CompleteInput(forms.TextInput):
     """
-    A text input inside of <complete-field>.
+    A text input inside a <complete-field>.
 
-    *book* is the name of a book, None for contacts only. *contacts* is True to offer the person's own contacts, or an
-    address that answers with others in the same form.
+    *book* is the name of a book, None for contacts only. *contacts* is True to offer the person's own contacts, or a
+    URL that returns other contacts in the same format.
     """
 
-    #: ModelChoiceField gives them to its widget, and the admin passes them on. They are not rendered.
+    #: ModelChoiceField sets these on its widget, and the admin passes them on. They are not rendered.
     choices: Any = ()
 
     class Media:

@@ -1,4 +1,4 @@
-"""Group chat by pull messaging: who is away loses nothing. Chat is one chat, Inbox all chats of a person."""
+"""Group chat by pull messaging: members who are away lose nothing. Chat is one chat, Inbox all chats of a person."""
 
 from components.services.chat.chat import Chat
 from components.services.chat.facts import (

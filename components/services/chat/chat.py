@@ -2,12 +2,13 @@
 Chat: a group chat in which members who are away lose nothing (chapter 6.5.2 of the book).
 
 Messages and events of a chat are one sequence, which never restarts. Each member has a reading position in it, which
-they move themselves. Messages that a member has not read stay until the limits of the chat remove them, however far
-the others have read. A chat and all that belongs to it lie in the slot of its bucket.
+they move themselves. Unread messages stay until the limits of the chat remove them, however far the other members
+have read. All keys of a chat are in the slot of its bucket.
 
-All that sending needs is one script, and so one round trip: whether the person is in the chat, muted, too fast or has
-sent this before, then the message itself and what is unread by it. A message that is sent again under the same client
-id is recognised as long as it is in the history. What is too old goes after the answer, now and then.
+Sending is one script, and so one round trip. The script checks whether the person is in the chat, is muted, sends too
+fast, or has sent this message before; then it stores the message and updates the unread counts. A message that is
+sent again with the same client id is recognised while it is in the history. Messages that are too old are removed now
+and then, after the answer.
 """
 
 from __future__ import annotations
@@ -85,14 +86,14 @@ from components.services.chat.settings import (
 )
 from components.services.counters import tally
 
-MAX_BYTES = 65_536  # of bodies that one answer has of a chat, unless a single message is longer
-READS_TOLD = 50  # members: larger chats do not show how far each has read
-TRIMMED = 500  # entries in one run of the script
+MAX_BYTES = 65_536  # bytes of bodies of one chat in one answer, unless a single message is longer
+READS_TOLD = 50  # most members of a chat that shows how far each has read
+TRIMMED = 500  # entries that one run of the script removes
 MAX_LIMIT = 200  # messages in one page
 _LAST = 2**53  # above all seqs
-#: How a chat works of which nothing else is said.
+#: The default settings.
 USUAL = ChatSettings()
-#: Fields of the HASH that are shown to who looks after chats, besides the settings.
+#: Fields of the HASH that the control room shows besides the settings.
 _FACTS = ("title", "created_at", "created_by", "closed", "seq", "bytes", "at", "gone", "n")
 
 CHANGE = Script("chat/change")
@@ -116,9 +117,9 @@ class Chat:
     """
     The chat *id*.
 
-    *by* is who does something; None is the system, which may do all. Every method raises RedisUnavailable, and
-    ChatNotFound if there is no such chat, or whoever asks is not in it. Those with *by* raise NotAllowed if the role
-    of *by* does not include it.
+    *by* is the person who acts; None is the system, which may do everything. Every method raises RedisUnavailable,
+    and raises ChatNotFound if the chat does not exist or the acting person is not in it. Methods with *by* raise
+    NotAllowed if the role of that person does not include the action.
     """
 
     def __init__(self, id: str) -> None:
@@ -139,10 +140,10 @@ class Chat:
         by: str | None = None,
     ) -> Self:
         """
-        Create a chat of *owner* and *members*, with a first message if there is a text, or data.
+        Create a chat of *owner* and *members*, with a first message if *text* or *data* is given.
 
-        *by* is the person who asks for it, mostly the owner: the limits of the site apply to them and to the members.
-        Created again with the same id, owner and client id, it is the same chat.
+        *by* is the person who creates it, usually the owner: the limits of the site apply to them and to the members.
+        A repeated call with the same id, owner and client id returns the same chat.
 
         Raises ChatExists, InvalidName, TooManyMembers, InvalidMessage, InvalidLimit, InvalidDuration, TooManyChats,
         TooFast; nothing is stored then.
@@ -215,12 +216,12 @@ class Chat:
         )
         if said != b"created":
             raise ChatExists(f"There is a chat {self.id!r} already.")
-        # An erasure may have taken a hint between the two.
+        # An erasure may have removed a hint between the first write and the creation.
         await write_hints(client, self.id, persons)
         tally("chat:sent", 1 if body else 0)
 
     async def _is_created(self, client: AnyRedis, owner: str, call: str) -> bool:
-        """Return whether there is the chat that this call would create: it is asked for again."""
+        """Return whether this call has created the chat before, so that it is a repeated one."""
         found = await idempotent(lambda: client.hmget(self._keys.chat, ["created_by", "call", "gone"]))
         return list(found) == [owner.encode(), call.encode(), None]
 
@@ -236,11 +237,12 @@ class Chat:
         client_id: str | None = None,
     ) -> Sent:
         """
-        Send a message: a text, data that are JSON, or both. Sent again under the same *client_id*, it is stored once.
+        Send a message: a text, JSON data, or both. A message that is sent again with the same *client_id* is stored
+        once.
 
         Raises ChatClosed, Muted, TooFast, InvalidMessage.
         """
-        # Not made by twins(): a message takes the shortest way there is.
+        # Written by hand instead of by twins(), because sending must be as fast as possible.
         client, (keys, args) = get_client(), self._call(sender, text, data, mentions, client_id)
         return at_once(
             self._sent(client, SEND.quick(client, keys, args) or SEND(client, keys=keys, args=args))
@@ -255,7 +257,11 @@ class Chat:
         mentions: Sequence[str] = (),
         client_id: str | None = None,
     ) -> Sent:
-        """send(), awaited. Those that come while others of the event loop are under way go in one round trip."""
+        """
+        Send a message, as send() does.
+
+        Calls made while others of the event loop are in flight share one round trip.
+        """
         [answer] = await together(SEND, [self._call(sender, text, data, mentions, client_id)])
         return await self._sent(get_async_client(), answer)
 
@@ -313,7 +319,7 @@ class Chat:
     async def _read(
         self, client: AnyRedis, user: str, before: int | None, after: int | None, limit: int
     ) -> Page:
-        """Return a page of the history as *user* may see it; "" may see all. Raises ValueError."""
+        """Return a page of the history that *user* may see; "" may see everything. Raises ValueError."""
         if before is not None and after is not None:
             raise ValueError("before and after are given; only one of them can be.")
         found = await HISTORY.run(
@@ -341,9 +347,7 @@ class Chat:
     message, amessage = twins(_message)
 
     async def _acknowledge(self, client: AnyRedis, user: str, seq: int) -> int:
-        """
-        Note that all up to *seq* is read. Return the reading position after that, which only ever goes forward.
-        """
+        """Mark everything up to *seq* as read. Return the new reading position, which never moves back."""
         args = {"person": check_person(user), "wanted": check_seq("seq", seq)}
         position, is_due = await READ.run(
             client, self._keys, **args, channel=self._channel, most_told=READS_TOLD
@@ -357,7 +361,7 @@ class Chat:
     acknowledge, aacknowledge = twins(_acknowledge)
 
     async def _news(self, client: AnyRedis, user: str) -> ChatNews:
-        """Return how the chat stands for a member, without messages."""
+        """Return the state of the chat for a member, without messages."""
         check_person(user)
         if not is_id(self.id):
             raise unknown(self.id)
@@ -373,7 +377,7 @@ class Chat:
 
     async def _members(self, client: AnyRedis, *, user: str | None = None) -> list[Member]:
         """
-        Return the members: owners first, then moderators, then by when they came in.
+        Return the members: owners first, then moderators, then in the order in which they joined.
 
         Raises ChatNotFound unless *user*, if given, is one of them.
         """
@@ -386,8 +390,8 @@ class Chat:
 
     async def _join(self, client: AnyRedis, user: str) -> None:
         """
-        Come in by oneself; a member stays as they are. Raises ChatNotFound unless the chat is open, Blocked,
-        ChatClosed, TooManyMembers, TooManyChats, TooFast.
+        Join the chat; nothing changes for a member. Raises ChatNotFound unless the chat is open, Blocked, ChatClosed,
+        TooManyMembers, TooManyChats, TooFast.
         """
         await self._add(client, [user], by=check_person(user))
 
@@ -397,7 +401,7 @@ class Chat:
         """
         Add people, and return those who were not members before.
 
-        *by* needs to be owner or moderator, unless the chat is open. The limits of the site apply to *by* and to the
+        *by* must be an owner or moderator, unless the chat is open. The limits of the site apply to *by* and to the
         new members. Raises NotAllowed, Blocked, TooManyMembers, TooManyChats, TooFast; then nobody is added.
         """
         actor = check_actor(by)
@@ -410,11 +414,11 @@ class Chat:
             await write_hints(client, self.id, new, is_limited=bool(actor))
             entered, _out = await self._enter(client, actor, persons, after=out)
             if entered is not None:
-                # If much time has passed between the two, the hint may have been cleared away.
+                # If much time has passed since the hint was written, it may have been removed.
                 await write_hints(client, self.id, entered)
                 await self._trim_some(client)
                 return entered
-            # Somebody was let out meanwhile. If it was one of these, and erased, their hint is gone.
+            # Somebody was removed meanwhile. If it was one of these people, in an erasure, their hint is gone.
             new, out = await self._enter(client, actor, persons)
         return []
 
@@ -424,9 +428,10 @@ class Chat:
         self, client: AnyRedis, by: str, persons: Sequence[str], *, after: bytes = b""
     ) -> tuple[list[str] | None, bytes]:
         """
-        Return who is new among *persons*, and when somebody was let out last; with *after* let them in.
+        Return the new members among *persons*, and when somebody was last removed. With *after*, add them to the
+        chat.
 
-        The first is None if somebody was let out after that.
+        The list is None if somebody was removed after that.
         """
         said, *facts = await ENTER.run(
             client,
@@ -451,8 +456,8 @@ class Chat:
         """
         Leave the chat.
 
-        When the last owner leaves, the first moderator becomes owner, else the first member. The chat goes with its
-        last member.
+        When the last owner leaves, the first moderator becomes owner; without moderators, the first member does. The
+        chat is deleted when its last member leaves.
         """
         await self._remove(client, user, user, EventKind.LEFT)
 
@@ -481,7 +486,7 @@ class Chat:
             await self._trim_some(client)
 
     async def _let_out(self, client: AnyRedis, user: str, by: str, event: bytes, kind: str) -> bytes:
-        """Run remove.lua, and return what it says."""
+        """Run remove.lua and return its answer."""
         said: bytes = await REMOVE.run(
             client,
             self._keys,
@@ -509,7 +514,7 @@ class Chat:
         self, client: AnyRedis, user: str, *, seconds: float | None = None, by: str | None = None
     ) -> None:
         """
-        Mute a member of a lower role for that many seconds; None is until they are unmuted.
+        Mute a member of a lower role for this many *seconds*; None mutes them until they are unmuted.
 
         Raises NotAMember. A mute outlasts leaving and coming back.
         """
@@ -533,7 +538,7 @@ class Chat:
     async def _set_role(
         self, client: AnyRedis, user: str, role: Role | str, *, by: str | None = None
     ) -> None:
-        """Give a member a role, as owner. There is always an owner. Raises NotAMember, ValueError."""
+        """Give a member a role, as owner. The only owner must stay owner. Raises NotAMember, ValueError."""
         actor, wanted = check_actor(by), Role(role)
         event = write_event(EventKind.ROLE, actor, check_person(user), wanted)
         await self._do(client, ROLE, by, event, person=user, letter=LETTERS[wanted])
@@ -542,7 +547,8 @@ class Chat:
 
     async def _delete_message(self, client: AnyRedis, seq: int, *, by: str | None = None) -> None:
         """
-        Delete a message, one's own or as a moderator. An event tells those who have it. Raises MessageNotFound.
+        Delete a message: one's own, or any as a moderator. An event informs clients that have it. Raises
+        MessageNotFound.
         """
         event = write_event(EventKind.DELETED, check_actor(by), detail=str(check_seq("seq", seq)))
         await self._do(client, DELETE_MESSAGE, by, event, seq=check_seq("seq", seq))
@@ -550,14 +556,18 @@ class Chat:
     delete_message, adelete_message = twins(_delete_message)
 
     async def _blocked(self, client: AnyRedis) -> dict[str, datetime]:
-        """Return who is blocked, and since when."""
+        """Return the blocked people, and since when they are blocked."""
         found = await idempotent(lambda: client.hgetall(self._keys.blocked))
         return {text_of(person): from_ms(number_of(since)) for person, since in found.items()}
 
     blocked, ablocked = twins(_blocked)
 
     async def _muted(self, client: AnyRedis) -> dict[str, datetime]:
-        """Return who has left while they were muted, and until when they are, which may have passed."""
+        """
+        Return the people who left while they were muted, and when their mutes end.
+
+        That instant may have passed.
+        """
         found = await idempotent(lambda: client.zrange(self._keys.muted, 0, -1, withscores=True))
         return {
             text_of(person): from_ms(int(until)) if until < math.inf else datetime.max.replace(tzinfo=UTC)
@@ -576,7 +586,7 @@ class Chat:
     rename, arename = twins(_rename)
 
     async def _close(self, client: AnyRedis, *, by: str | None = None) -> None:
-        """Close the chat, as owner: it can be read, and nothing is sent to it."""
+        """Close the chat, as owner: it can still be read, but not written to."""
         event = write_event(EventKind.CLOSED, check_actor(by))
         await self._do(client, CHANGE, by, event, least="o", facts=["closed", "*", "1"])
 
@@ -602,7 +612,7 @@ class Chat:
             for (name, value), before in zip(settings.items(), found[1:], strict=True):
                 check_setting(name, value)
                 facts += [name, before or b"", write_setting(name, value)]
-            # Once the settings are others, nobody can tell what those of before would have removed.
+            # Trimmed first, because afterwards nothing shows what the old settings would have removed.
             await self._trim_all(client)
             said = await self._do(client, CHANGE, by, event, least="o", facts=facts)
         await self._trim_all(client)
@@ -610,7 +620,7 @@ class Chat:
     configure, aconfigure = twins(_configure)
 
     async def _trim(self, client: AnyRedis, *, before: int) -> int:
-        """Remove all before this seq, as the system. Return how many messages and events that were."""
+        """Remove everything before this seq, as the system. Return how many messages and events were removed."""
         keys = self._keys
         if not await idempotent(lambda: client.hexists(keys.chat, "created_at")):
             raise unknown(self.id)
@@ -619,7 +629,7 @@ class Chat:
     trim, atrim = twins(_trim)
 
     async def _info(self, client: AnyRedis) -> ChatInfo:
-        """Return how the chat stands, for the system."""
+        """Return the state of the chat, for the system."""
         check_known(self.id)
         [info] = await look_at(client, [self.id])
         if info is None:
@@ -629,13 +639,17 @@ class Chat:
     info, ainfo = twins(_info)
 
     async def _delete(self, client: AnyRedis) -> None:
-        """Delete the chat, as the system. One of the same id that is created within a year goes on counting."""
+        """
+        Delete the chat, as the system.
+
+        A new chat with the same id continues the sequence if created within a year.
+        """
         await DELETE.run(client, self._keys, id=self.id, channel=self._channel, inboxes=channel("inbox", ""))
 
     delete, adelete = twins(_delete)
 
     async def _do(self, client: AnyRedis, script: Script, by: str | None, event: bytes, **args: Any) -> bytes:
-        """Run a script that appends an event, and return its answer. Raises its refusal as an error."""
+        """Run a script that appends an event, and return its answer. Raises the error for its refusal."""
         said: bytes = await script.run(
             client,
             self._keys,
@@ -652,7 +666,11 @@ class Chat:
         return said
 
     async def _trim_all(self, client: AnyRedis, *, before: int = 0) -> int:
-        """Remove entries beyond the limits of the chat, or all up to *before*. Return how many entries that were."""
+        """
+        Remove entries beyond the limits of the chat, or all up to *before*.
+
+        Return how many entries were removed.
+        """
         gone, more = 0, True
         while more:
             went, more = await self._trim_some(client, before=before)
@@ -660,7 +678,7 @@ class Chat:
         return gone
 
     async def _trim_some(self, client: AnyRedis, *, before: int = 0) -> tuple[int, bool]:
-        """Remove a part of that. Return how many entries that were, and whether there are more."""
+        """Remove some of these entries. Return how many were removed, and whether there are more."""
         went, more = await TRIM.run(
             client, self._keys, before=before, call=new_call(), most=TRIMMED, channel=self._channel
         )
@@ -668,8 +686,8 @@ class Chat:
 
     @property
     def _keys(self) -> ChatKeys:
-        """Raises ChatNotFound for what no chat can be called."""
-        return ChatKeys(check_known(self.id))  # the prefix is a setting, which is read when it is used
+        """Return the keys of the chat. Raises ChatNotFound for an impossible id."""
+        return ChatKeys(check_known(self.id))  # built at each use, because the key prefix is a setting
 
     @property
     def _channel(self) -> str:
@@ -678,12 +696,16 @@ class Chat:
 
 @lru_cache(maxsize=1_024)
 def _keys_of_send(chat_id: str, first: str) -> list[str]:
-    """Return the keys of send.lua. *first* is one of them, and has the prefix of now, which is a setting."""
+    """
+    Return the keys of send.lua.
+
+    *first* is one of them: it makes the cache follow the prefix, which is a setting.
+    """
     return SEND.contract.keys_of(ChatKeys(chat_id), {})
 
 
 def question(tag: str, person: str, limit: int, asked: Sequence[Any], most_bytes: int = MAX_BYTES) -> Any:
-    """Return the call of look.lua that asks for chats of a bucket: id, seq and revision of each in *asked*."""
+    """Return a call of look.lua for chats of a bucket. *asked* has the id, seq and revision of each."""
     return LOOK.call(
         ChatKeys.of_bucket(tag),
         person=person,
@@ -695,7 +717,7 @@ def question(tag: str, person: str, limit: int, asked: Sequence[Any], most_bytes
 
 
 async def look_at(client: AnyRedis, chat_ids: Sequence[str]) -> list[ChatInfo | None]:
-    """Return how these chats stand now, in one round trip; None for what is not there."""
+    """Return the state of these chats, in one round trip; None for each that does not exist."""
     answers = iter(await pipelined(client, chat_ids, _add_chat))
     four = zip(*[answers] * 4, strict=True)
     return [_read_info(chat_id, *each) for chat_id, each in zip(chat_ids, four, strict=True)]
@@ -740,7 +762,7 @@ def _read_info(
 
 
 def check_seq(what: str, seq: object) -> int:
-    """Return *seq* if it is valid; a number above all seqs becomes the last. Raises ValueError."""
+    """Return *seq* if it is valid, at most the greatest possible seq. Raises ValueError."""
     return min(check_int(what, seq, 0, error=ValueError), _LAST)
 
 
@@ -750,7 +772,7 @@ def check_limit(limit: object) -> int:
 
 
 def check_known(chat_id: object) -> str:
-    """Return *chat_id*. Raises ChatNotFound if no chat can have it."""
+    """Return *chat_id*. Raises ChatNotFound if it is an impossible id."""
     if isinstance(chat_id, str) and is_id(chat_id):
         return chat_id
     raise unknown(chat_id)
@@ -775,7 +797,7 @@ def refusal(chat_id: str, said: bytes, *why: Any) -> ComponentsError:
             return Blocked(f"{why[0].decode()!r} is blocked in the chat {chat_id!r}.")
         case b"crowded":
             return TooManyBlocked(
-                f"The chat {chat_id!r} blocks 10,000 persons, which is the limit: unblock others."
+                f"The chat {chat_id!r} blocks 10,000 persons, which is the limit. Unblock others first."
             )
         case b"full":
             return TooManyMembers(f"The chat {chat_id!r} takes {why[0]:,} members at most.")
@@ -790,7 +812,7 @@ def refusal(chat_id: str, said: bytes, *why: Any) -> ComponentsError:
         case b"fast":
             seconds = why[0] / 1000
             return TooFast(
-                f"Too much was sent to the chat {chat_id!r}: there is room in {seconds:g} s.", seconds
+                f"The person sends to the chat {chat_id!r} too fast. Try again in {seconds:g} s.", seconds
             )
     return unknown(chat_id)
 

@@ -1,13 +1,13 @@
 """
-The erasure of a person. They leave each chat that they may be in, and what they sent there is deleted. The members of
-these chats forget them as a contact, as do their own contacts, and they forget these. Then their inbox forgets the
-chats.
+The erasure of a person. It removes the person from each chat that they may be in, and deletes the messages that they
+sent there. It removes them from the recent contacts of the members of these chats and of their own contacts, and
+deletes their own recent contacts. At the end, it removes the chats from their inbox.
 
-Others may add them to a chat meanwhile. So an entry of the inbox is removed only if it has not changed since it was
-read, and the inbox is read again until nothing new is in it, ten times at most. Whoever has written a hint before,
-and is about to let them in, is refused by the chat, and writes the hint again. A young hint of a chat that is not
-there stays: somebody may be about to create it, and a repeated erasure finds it. An erasure that was interrupted is
-repeated from the beginning.
+Others may add the person to a chat meanwhile. An entry of the inbox is therefore removed only if it has not changed
+since it was read, and the inbox is read again until it has no new entries, at most ten times. If a process has
+written a hint but not yet added the person, the chat refuses the addition, and the process writes the hint again. A
+young hint of a chat that does not exist stays, because the chat may be about to be created; a repeated erasure finds
+it. An interrupted erasure has to be repeated from the beginning.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from components.services.chat.keys import InboxKeys
 
 ERASE = Script("chat/erase")
 
-_LOOKED_AT = 500  # entries in one run of the script
-_PASSES = 10  # through the inbox: somebody may add them again and again, and what is left then the next erasure finds
+_LOOKED_AT = 500  # entries that one run of the script examines
+_PASSES = 10  # passes through the inbox, which others may keep filling; the next erasure finds the rest
 
-#: The scores of a chat among the hints and in the past; None where it is not.
+#: The scores of a chat in *hints* and in *past*; None where it has no entry.
 _Scores = list[float | None]
 
 
 async def erase_person(client: AnyRedis, person: str) -> Erased:
     """
-    Erase *person*, and return how much that was.
+    Erase *person*. Return how much was erased.
 
-    Raises RedisUnavailable if a chat could not be reached. The others are done then, and that one stays in the inbox.
+    Raises RedisUnavailable if a chat could not be reached. That chat stays in the inbox; all others are done.
     """
     messages, touched, others = 0, set(), dict[str, None]()
     failed: RedisUnavailable | None = None
@@ -70,12 +70,12 @@ async def erase_person(client: AnyRedis, person: str) -> Erased:
     await RecentContacts(person)._erase(client, others)
     if failed:
         raise failed
-    await idempotent(lambda: client.delete(InboxKeys(person).created))  # twice is as once
+    await idempotent(lambda: client.delete(InboxKeys(person).created))  # safe to repeat
     return Erased(len(touched), messages)
 
 
 async def _noted(client: AnyRedis, person: str) -> dict[bytes, _Scores]:
-    """Return the chats that they are in, or were in."""
+    """Return the chats that the person is in, or was in."""
     found: dict[bytes, _Scores] = {}
     keys = InboxKeys(person)
     for at, key in enumerate((keys.hints, keys.past)):
@@ -88,8 +88,8 @@ async def _erase_from(
     client: AnyRedis, chat_id: str, person: str, others: dict[str, None]
 ) -> tuple[int, bool]:
     """
-    Return how many messages are gone, and whether the hint in their inbox may go: whoever is about to let them in
-    writes it once more.
+    Erase the person from a chat. Return how many messages were deleted, and whether the hint in the inbox may be
+    removed, because a process that is about to add the person will write it again.
     """
     if not is_id(chat_id):
         return 0, True

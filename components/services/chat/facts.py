@@ -12,7 +12,7 @@ from components.services.chat.settings import ChatSettings
 
 
 class Role(StrEnum):
-    """What a member may do, from the most to the least."""
+    """The roles of members, from the most rights to the fewest."""
 
     OWNER = "owner"
     MODERATOR = "moderator"
@@ -20,7 +20,7 @@ class Role(StrEnum):
 
 
 class EventKind(StrEnum):
-    """What happened to a chat, told in its own sequence."""
+    """The kinds of events in the sequence of a chat."""
 
     CREATED = "created"
     JOINED = "joined"
@@ -41,12 +41,12 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True)
 class Event:
-    """An event of a chat, which takes the place of a text."""
+    """The event that an entry of a chat has instead of a text."""
 
     kind: EventKind
-    #: Who did it; "" for the system.
+    #: The person who did it; "" for the system.
     by: str
-    #: To whom; "" if to nobody. ERASED: the person whose earlier messages are gone.
+    #: The person concerned; "" if there is none. ERASED: the person whose earlier messages were deleted.
     user: str = ""
     #: ROLE: the new role. RENAMED: the new title. MUTED: until when, ISO 8601. DELETED: the seq. Else "".
     detail: str = ""
@@ -54,27 +54,27 @@ class Event:
 
 @dataclass(frozen=True)
 class ChatMessage:
-    """A message or an event. Its chat and seq together are its id for ever."""
+    """A message or an event. The chat's id and the seq identify it forever."""
 
     chat_id: str
     seq: int
     #: "" for an event.
     sender: str
     text: str
-    #: Structured data beside the text, as JSON; None if there is none. A picture is a link in it.
+    #: Structured data besides the text, as JSON; None if there is none. A picture is a link in these data.
     data: Any
-    #: The members that it mentions, as they were at that time.
+    #: The members whom it mentions, as of the time when it was sent.
     mentions: tuple[str, ...]
     sent_at: datetime
     #: The id by which its sender recognises it.
     client_id: str
     event: Event | None = None
-    #: The stored message cannot be read by this release: its text is a placeholder, and parts may be missing.
+    #: Whether this release cannot read the stored message. Then the text is a placeholder, and parts may be missing.
     is_unreadable: bool = False
 
     @property
     def people(self) -> tuple[str, ...]:
-        """The ids of all people whom it names. Some may be empty: an event of the system is nobody's."""
+        """The ids of all people whom the message names. Some may be empty, because the system has no id."""
         done = (self.event.by, self.event.user) if self.event else ()
         return (self.sender, *self.mentions, *done)
 
@@ -85,9 +85,10 @@ class Sent:
 
     seq: int
     sent_at: datetime
-    #: The message was there already: it was sent before under the same client id.
+    #: Whether the message was already stored, because it was sent before with the same client id.
     is_duplicate: bool
-    #: To whom it speaks: the members that it mentions, and in a chat of two the other one. Empty for a duplicate.
+    #: The members whom it addresses: those whom it mentions, and in a chat of two the other one. Empty for a
+    #: duplicate.
     spoken_to: tuple[str, ...] = ()
 
 
@@ -102,13 +103,13 @@ class Member:
     mentions: int
     #: None if they are not muted.
     muted_until: datetime | None
-    #: The stored membership cannot be read: role and instants are placeholders.
+    #: Whether the stored membership cannot be read. Then role and instants are placeholders.
     is_unreadable: bool = False
 
 
 @dataclass(frozen=True)
 class ChatInfo:
-    """A chat, as those see it who look after it."""
+    """The state of a chat for the control room."""
 
     id: str
     title: str
@@ -116,7 +117,7 @@ class ChatInfo:
     created_by: str
     is_closed: bool
     settings: ChatSettings
-    #: The seq of the last message or event, and the first that is still there (last_seq + 1 if none is).
+    #: The seq of the last message or event, and of the first that still exists (last_seq + 1 if none does).
     last_seq: int
     first_seq: int
     messages: int
@@ -124,7 +125,7 @@ class ChatInfo:
     members: int
     #: None if nothing was ever sent.
     last_at: datetime | None
-    #: The stored chat cannot be read: all but the id may be a placeholder.
+    #: Whether the stored chat cannot be read. Then everything but the id may be a placeholder.
     is_unreadable: bool = False
 
 
@@ -133,15 +134,15 @@ class Page:
     """A part of the history, oldest first."""
 
     messages: Sequence[ChatMessage]
-    #: Whether there is more in the direction that was asked for.
+    #: Whether there are more messages in the requested direction.
     has_more: bool
-    #: The first seq that this member may see and that is still there.
+    #: The first seq that still exists and that this member may see.
     oldest: int
 
 
 @dataclass(frozen=True)
 class Position:
-    """How far a client has come in a chat: the last seq it has, and the revision of the reading positions."""
+    """The position of a client in a chat: the last seq that it has, and the revision of the reading positions."""
 
     seq: int
     revision: int = 0
@@ -149,7 +150,7 @@ class Position:
 
 @dataclass(frozen=True)
 class ChatNews:
-    """A chat as one of its members finds it."""
+    """The state of a chat for one of its members."""
 
     chat_id: str
     title: str
@@ -161,17 +162,17 @@ class ChatNews:
     #: Unread messages that mention the member.
     mentions: int
     members: int
-    #: Grows when somebody reads, in chats that tell *reads*, and when counts change because something is gone.
+    #: Grows when a member reads, in chats that have *reads*, and when removed messages change the counts.
     revision: int
-    #: Messages and events after the position asked for, oldest first.
+    #: Messages and events after the given position, oldest first.
     messages: Sequence[ChatMessage] = ()
-    #: Whether there are more of them than were asked for.
+    #: Whether there are more messages than were requested.
     has_more: bool = False
-    #: How many seqs the limits of the chat have removed between the position and the first message here.
+    #: How many seqs between the position and the first of *messages* were removed by the limits of the chat.
     missed: int = 0
-    #: The first seq that the member may see and that is still there.
+    #: The first seq that still exists and that the member may see.
     oldest: int = 1
-    #: The last message or event that is there; None if there is none.
+    #: The last message or event; None if there is none.
     last_message: ChatMessage | None = None
     #: The seq up to which each member has read, in chats of up to 50 members; else empty.
     reads: Mapping[str, int] = field(default_factory=dict)
@@ -179,8 +180,8 @@ class ChatNews:
 
     @property
     def position(self) -> Position:
-        """The position of a client that has got this."""
-        # What was erased after the last message will not come: with nothing more, the client has all.
+        """The position of a client that has received this."""
+        # Erased messages after the last one will never arrive: if there are no more, the client has everything.
         return Position(self.messages[-1].seq if self.has_more else self.last_seq, self.revision)
 
 
@@ -189,8 +190,8 @@ class Chats(list[ChatNews]):
 
     def __init__(self, chats: Iterable[ChatNews] = (), *, unavailable: Sequence[str] = ()) -> None:
         super().__init__(chats)
-        #: The ids of chats that the person may be in, and of which nothing can be told now: their node of a cluster
-        #: does not answer, or the stored chat cannot be read.
+        #: The ids of chats that the person may be in, but whose state is unknown: their cluster node does not answer,
+        #: or the stored chat cannot be read.
         self.unavailable = unavailable
 
 
@@ -199,26 +200,26 @@ class ChatPage:
     """Some of the chats of a person."""
 
     chats: Sequence[ChatNews]
-    #: The argument that asks for the next ones; "" if these are the last.
+    #: The argument *after* for the next page; "" if this is the last page.
     next: str
-    #: The ids of chats of this page of which nothing can be told now, as Chats.unavailable says.
+    #: The ids of chats of this page whose state is unknown, as in Chats.unavailable.
     unavailable: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What is new in all chats of a person since the positions that they gave."""
+    """The news in all chats of a person since the given positions."""
 
     chats: Sequence[ChatNews]
-    #: The chats of the given positions that the person is not in any more.
+    #: The given chats that the person is not in any more.
     gone: Sequence[str]
-    #: The positions to ask with next.
+    #: The positions for the next request.
     positions: Mapping[str, Position]
-    #: Whether more chats have changed than are told of: ask again with the positions.
+    #: Whether more chats have changed than are listed. If so, ask again with *positions*.
     has_more: bool = False
-    #: Chats of which nothing can be told now, as Chats.unavailable says. Their positions stay as they were.
+    #: The ids of chats whose state is unknown, as in Chats.unavailable. Their positions do not change.
     unavailable: Sequence[str] = ()
-    #: False if the node of a cluster does not answer that knows which chats there are: then new ones are missing.
+    #: False if the cluster node with the person's inbox does not answer. Then new chats are missing.
     is_complete: bool = True
 
 

@@ -1,10 +1,10 @@
 """
-What is stored of a chat, to bytes and back.
+The stored format of a chat: conversion to bytes and back.
 
 An entry of the stream has the fields s (sender, "" of an event), c (client id or call), t (millisecond), n (how many
 messages there were up to here), m (mentions) and b (body). A body begins with a letter: "t" and the text; "j" and
-JSON of text and data; "e" and an event. Its parts each have their length before them, as mentions have: Lua writes
-some of these. What the scripts tell of chats and members is read here as well.
+JSON of text and data; "e" and an event. Each part of an event is preceded by its length, as each mention is, because
+Lua writes some of these. The answers of scripts about chats and members are read here as well.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _MEMBER, _NEWS = record("chat", "member"), record("chat", "news")
 
 
 def muted_until(word: str) -> datetime | None:
-    """Return until when a member is muted; None for "0", which is not at all. "-1" is without end."""
+    """Return when a mute ends: None for "0", which is no mute. "-1" is a mute without end."""
     if word == "0":
         return None
     return datetime.max.replace(tzinfo=UTC) if word == "-1" else from_ms(word)
 
 
 def write_body(text: str, data: Any) -> tuple[bytes, int]:
-    """Return the body of a message, and how many bytes its data are. Raises InvalidMessage."""
+    """Return the body of a message, and the size of its data in bytes. Raises InvalidMessage."""
     if not isinstance(text, str):
         raise InvalidMessage(f"The text is {type(text).__name__}; it must be str.")
     try:
@@ -58,14 +58,16 @@ def write_body(text: str, data: Any) -> tuple[bytes, int]:
             if not text.strip():
                 raise InvalidMessage("The message is empty: it needs a text, or data.")
             if "\0" in text:
-                raise InvalidMessage("The text holds a NUL character, which is no text.")
+                raise InvalidMessage("The text holds a NUL character, which cannot be stored. Remove it.")
             return b"t" + raw, 0
         if is_too_deep(data):
             raise InvalidMessage(too_deep("The data of the message"))
         size = len(_json(data))
         return b"j" + _json([text, data]), size
     except UnicodeEncodeError as error:
-        raise InvalidMessage(f"The message holds half a surrogate pair, which is no text: {error}.") from None
+        raise InvalidMessage(
+            f"The message holds half a surrogate pair, which cannot be stored: {error}."
+        ) from None
     except (TypeError, ValueError, RecursionError) as error:
         if isinstance(error, InvalidMessage):
             raise
@@ -77,11 +79,11 @@ def _json(data: Any) -> bytes:
 
 
 def check_client_id(client_id: object) -> str:
-    """Return *client_id*, if a message can have it. Raises InvalidMessage."""
+    """Return *client_id* if it is valid. Raises InvalidMessage."""
     if (
         isinstance(client_id, str)
         and 0 < len(client_id) <= MAX_CLIENT_ID
-        and client_id.isprintable()  # no half surrogate pair is
+        and client_id.isprintable()  # False for half a surrogate pair
     ):
         return client_id
     raise InvalidMessage(
@@ -90,14 +92,14 @@ def check_client_id(client_id: object) -> str:
 
 
 def check_title(title: object) -> str:
-    """Return *title*, if a chat can have it. Raises InvalidMessage."""
+    """Return *title* if it is valid. Raises InvalidMessage."""
     if isinstance(title, str) and len(title) <= 200 and (title.isprintable() or not title):
         return title
     raise InvalidMessage(f"The title is {repr(title)[:80]}; it must be up to 200 printable characters.")
 
 
 def write_event(kind: EventKind, by: str, user: str = "", detail: str | None = "") -> bytes:
-    """Return the body of an event. With a *detail* of None it lacks that part, which a script appends."""
+    """Return the body of an event. If *detail* is None, that part is missing, and a script appends it."""
     parts = [kind, by, user] if detail is None else [kind, by, user, detail]
     return b"e" + b"".join(b"%d:%s" % (len(part), part) for part in map(str.encode, parts))
 
@@ -116,9 +118,9 @@ def _parts(packed: bytes) -> Iterator[str]:
 
 def read_message(chat_id: str, entry: Sequence[bytes]) -> ChatMessage:
     """
-    Return an entry of the stream, given as its id and the values of its fields.
+    Return the message of a stream entry, given as its id and the values of its fields.
 
-    What cannot be read, since a newer release has written it or since it is damaged, becomes a placeholder.
+    An entry that cannot be read, because a newer release wrote it or because it is damaged, becomes a placeholder.
     """
     key, sender, client_id, sent_at, _ordinal, mentions, body = entry
     seq, is_unreadable = int(key.partition(b"-")[0]), False
@@ -144,7 +146,7 @@ def _read_body(body: bytes) -> tuple[str, Any, Event | None]:
         match read_json(rest, most=MAX_DEPTH + 1):
             case [str(text), data]:
                 return text, data, None
-    raise Unreadable("It was written by a newer release, or by none.")
+    raise Unreadable("It is damaged, or was written by a newer release.")
 
 
 def _read_event(packed: bytes) -> Event:
@@ -156,9 +158,9 @@ def _read_event(packed: bytes) -> Event:
 
 def read_news(chat_id: str, found: Any) -> ChatNews:
     """
-    Return what look.lua tells of a chat that the person is in.
+    Return the state of a chat for its member, from the answer of look.lua.
 
-    Raises ValueError if what is stored of the chat itself, or of the membership, cannot be read.
+    Raises ValueError if the stored chat or membership cannot be read.
     """
     title, words, reads, last, entries = found
     tally("chat:fetched", len(entries))
@@ -187,7 +189,7 @@ def read_news(chat_id: str, found: Any) -> ChatNews:
 
 
 def read_members(found: Sequence[Any]) -> list[Member]:
-    """Return what members.lua tells: owners first, then moderators, then by when they came in."""
+    """Return the members that members.lua found: owners first, then moderators, then in the order of joining."""
     now, *rows = found
     placed = []
     for person, words, read_seq, unread, mentions in rows:

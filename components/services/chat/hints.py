@@ -1,10 +1,10 @@
 """
-Hints: in which chats a person may be. They lie with their inbox, and only the chats know whether it is so.
+Hints: entries of an inbox that say which chats a person may be in. Only the chats know whether they are.
 
-An inbox lies in another slot than the chats in it. So the hint is written before a person is let into a chat, and
-taken away after they have left: what may be left over is a hint that the chat denies, and inboxes clear these away.
-Chats that a person has left are remembered as their past, for the erasure of what they sent, as long as something may
-be left there.
+An inbox is in another slot than the chats in it. Therefore the hint is written before a person is added to a chat,
+and removed after they have left. An interruption can only leave a hint that the chat denies, and inboxes remove
+these. An inbox also remembers the chats that its person has left, as their past, while messages of theirs may be left
+there, so that an erasure finds these.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from components.kit.stored import text_of
 from components.services.chat.ids import is_id
 from components.services.chat.keys import ChatKeys, InboxKeys
 
-YOUNG_AFTER_LEAVING = 60_000  # milliseconds: so long after a hint its person may be about to enter the chat
+YOUNG_AFTER_LEAVING = (
+    60_000  # milliseconds after a hint within which its person may be about to enter the chat
+)
 YOUNG = 86_400_000  # milliseconds
-MANY_PAST = 50  # chats that somebody has left: above this, it is found out which of them must be remembered
-LOOKED_AT_PAST = 20  # of them at once
-CLOCKS_APART = 3_600_000  # milliseconds: by so much the clocks of two nodes of a cluster may differ
-_LOOKED_AT = 3  # persons whose inboxes are cleared up for one request
+MANY_PAST = 50  # past chats of a person; above this number, those without messages of theirs are forgotten
+LOOKED_AT_PAST = 20  # past chats to examine at once
+CLOCKS_APART = 3_600_000  # milliseconds by which the clocks of two cluster nodes may differ
+_LOOKED_AT = 3  # people whose inboxes one request cleans up
 
 DROP = Script("chat/drop")
 FORGET = Script("chat/forget")
@@ -37,11 +39,15 @@ KEPT = Script("chat/kept")
 async def write_hints(
     client: AnyRedis, chat_id: str, persons: Sequence[str], *, is_limited: bool = False
 ) -> None:
-    """Write a hint of the chat into the inboxes of *persons*. Raises TooManyChats if one *is_limited* and full."""
+    """
+    Write a hint of the chat into the inboxes of *persons*.
+
+    Raises TooManyChats if *is_limited* and an inbox is full.
+    """
     most = conf().max_chats_joined if is_limited else 0
     calls = [HINT.call(InboxKeys(person), id=chat_id, most=most, is_done=1) for person in persons]
     while not all(await HINT.amany(client, calls)):
-        # Others have put them into chats since there was room.
+        # Others have added these people to chats since check_room() found room.
         await check_room(client, chat_id, persons)
 
 
@@ -53,7 +59,7 @@ async def check_room(client: AnyRedis, chat_id: str, persons: Sequence[str]) -> 
     if full and (full := await _full(client, chat_id, full)):
         shown = ", ".join(map(repr, full[:5]))[:200]
         raise TooManyChats(
-            f"Nobody may be in more than {conf().max_chats_joined:,} chats. In as many already: {shown}."
+            f"A person may be in at most {conf().max_chats_joined:,} chats. This limit is reached by: {shown}."
         )
 
 
@@ -66,7 +72,7 @@ async def _full(client: AnyRedis, chat_id: str, persons: Sequence[str]) -> list[
 
 
 async def _clear(client: AnyRedis, person: str) -> None:
-    """Forget the chats that *person* is not in any more."""
+    """Remove the hints of chats that *person* is not in any more."""
     hints = await idempotent(lambda: client.zrange(InboxKeys(person).hints, 0, -1))
     ids = [chat_id for chat_id in map(text_of, hints) if is_id(chat_id)]
     found = await pipelined(client, ids, lambda pipe, id: pipe.hexists(ChatKeys(id).members, person))
@@ -75,19 +81,20 @@ async def _clear(client: AnyRedis, person: str) -> None:
 
 
 async def forget_hints(client: AnyRedis, person: str, chat_ids: Sequence[str], *, young: int) -> None:
-    """Note that *person* is not in these chats any more. Hints that are *young*, in milliseconds, stay."""
+    """Move these chats of *person* from hints to past. Hints younger than *young* milliseconds stay."""
     past = await FORGET.run(client, InboxKeys(person), young=young, ids=chat_ids)
     if past > MANY_PAST:
-        # It is done again with the next chat that they leave, so an outage of one node changes nothing.
+        # The next chat that the person leaves repeats this, so an outage of one node does no harm.
         with suppress(RedisUnavailable):
             await _prune_past(client, person)
 
 
 async def _prune_past(client: AnyRedis, person: str) -> None:
     """
-    Look at some of the chats that *person* has left, and forget those in which nothing is left of their time.
+    Examine some past chats of *person*, and forget those with no messages left from the time of their membership.
 
-    They are chosen by chance, and are more than come in. So what remains are those of which erasure must know.
+    They are chosen at random, and faster than new ones come in, so that in the end only those that an erasure needs
+    remain.
     """
     key = InboxKeys(person).past
     found = await idempotent(lambda: client.zrandmember(key, LOOKED_AT_PAST))

@@ -1,8 +1,8 @@
 """
 Ids of chats, calls and messages, and names of persons.
 
-The id of a chat is a UUID of version 7 (RFC 9562), or what a project chooses, such as "guild:7". It stands in URLs,
-and in keys before a slash and the name of a person, so it has no slash.
+The id of a chat is a UUID of version 7 (RFC 9562), or an id that a project chooses, such as "guild:7". It has no
+slash, because it occurs in URLs, and in keys before a slash and the name of a person.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def is_id(text: object) -> bool:
 
 
 def check_id(chat_id: object) -> str:
-    """Return *chat_id*, if a chat can have it. Raises InvalidName."""
+    """Return *chat_id* if it is valid. Raises InvalidName."""
     if isinstance(chat_id, str) and is_id(chat_id):
         return chat_id
     raise InvalidName(
@@ -32,15 +32,15 @@ def check_id(chat_id: object) -> str:
 
 
 def new_client_id() -> str:
-    """Return the id of a message that was given none. It is short, since it is stored with each."""
+    """Return an id for a message that came without one. It is short, because it is stored with the message."""
     return secrets.token_urlsafe(9)
 
 
 def check_person(person: object) -> str:
-    """Return *person*, if one can be called so. Raises InvalidName."""
+    """Return *person* if it is a valid name. Raises InvalidName."""
     return check_name("person", person)
 
 
 def check_actor(by: object) -> str:
-    """Return who does something: a person, or "", as scripts know the system, for None. Raises InvalidName."""
+    """Return the acting person as scripts expect them: "" for None, which is the system. Raises InvalidName."""
     return "" if by is None else check_person(by)

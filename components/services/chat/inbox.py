@@ -1,9 +1,9 @@
 """
 Inbox: all chats of a person.
 
-In which chats they may be, their inbox knows as hints; whether they are, only the chats do. So all that is asked of
-an inbox takes two round trips to each node, however many chats there are: the hints, then one script for each bucket
-of chats. Nothing is changed by it, but hints that have been denied for a day are cleared away.
+The inbox stores, as hints, which chats the person may be in. Only the chats know whether they are. Every query of an
+inbox therefore takes two round trips to each node, however many chats there are: one for the hints, then one script
+for each bucket of chats. A query changes nothing, except that it removes hints that chats have denied for a day.
 """
 
 from __future__ import annotations
@@ -41,23 +41,25 @@ from components.services.chat.hints import YOUNG, forget_hints
 from components.services.chat.ids import check_person, is_id
 from components.services.chat.keys import ChatKeys, InboxKeys, index
 
-#: Of a chat: its id, the seq that the person has ("read" or "last", see look.lua) and the revision ("" for any).
+#: A question about a chat: its id, the seq that the person has ("read" or "last", see look.lua) and the revision (""
+#: for any).
 Question = tuple[str, int | str, int | str]
 
-#: How a chat stands: True if nothing is new, None if nothing can be told.
+#: The state of a chat: True if nothing is new, None if it is unknown.
 _Found = ChatNews | bool | None
 
-#: Chats that are asked at once for what is new with its messages. More are asked first whether there is something.
+#: The most chats that are asked at once for their new messages. If there are more, they are first asked only whether
+#: they have news.
 _AT_ONCE = 16
-#: Chats that one answer tells of, the bodies in it, and of each chat at least, in bytes.
+#: The most chats in one answer; the bytes of bodies in it; and the bytes that each chat gets at least.
 _MOST_CHATS = 100
 _MOST_BYTES = 1 << 20
 _LEAST_BYTES = 4_096
 
-#: Calls of look.lua that go together with those of others; more of them would let these wait.
+#: The most calls of look.lua that share a round trip with those of others; more would make the others wait.
 _FEW = 4
 
-_AGAIN = 5.0  # seconds after which who waits asks again for what could not be told
+_AGAIN = 5.0  # seconds after which a waiting call asks again for chats whose state is unknown
 
 
 class Inbox:
@@ -67,7 +69,7 @@ class Inbox:
         self.user = check_person(user)
 
     async def _fetch(self, client: AnyRedis, *, limit: int = 100) -> Chats:
-        """Return the chats in which something is after the reading position, with the first *limit* of it."""
+        """Return the chats with something unread, each with its first *limit* unread messages and events."""
         hints = await self._hints(client)
         found = await self._look(client, hints, [(id, "read", "") for id in hints], check_limit(limit))
         return Chats(_newest_first(found), unavailable=_unavailable(found))
@@ -76,9 +78,9 @@ class Inbox:
 
     async def _chats(self, client: AnyRedis) -> Chats:
         """
-        Return all chats without their messages, those in which something happened last before the others.
+        Return all chats without their messages, the one with the latest message or event first.
 
-        Those of which nothing can be told now are in the list's *unavailable*.
+        The ids of chats whose state is unknown are in the list's *unavailable*.
         """
         hints = await self._hints(client)
         found = await self._look(client, hints, [(id, "last", "") for id in hints], 0)
@@ -88,10 +90,10 @@ class Inbox:
 
     async def _page(self, client: AnyRedis, *, limit: int = 50, after: str = "") -> ChatPage:
         """
-        Return *limit* chats without their messages, those in which something was sent last before the others.
+        Return *limit* chats without their messages, the one with the latest message first.
 
-        *after* is *next* of the page before. A chat to which something is sent meanwhile is among the first, and so
-        may be missing in later pages. Raises ValueError.
+        *after* is *next* of the previous page. A chat that gets a message meanwhile moves to the front, and so may be
+        missing in later pages. Raises ValueError.
         """
         check_limit(limit)
         place = _place_of(after)
@@ -112,14 +114,15 @@ class Inbox:
 
     def changes(self, since: Mapping[str, Position], *, limit: int = 50) -> Changes:
         """
-        Return what is new in all chats after these positions; of a chat that has none, the newest *limit* messages.
+        Return the news in all chats after these positions; for a chat without a position, the newest *limit*
+        messages.
 
-        These are at most 100 chats, and *has_more* says whether there are others.
+        There are at most 100 chats in the answer; *has_more* says whether more have changed.
         """
         return at_once(self._changes(get_client(), since, limit))
 
     async def achanges(self, since: Mapping[str, Position], *, limit: int = 50, wait: float = 0.0) -> Changes:
-        """changes(), awaited: as soon as there are any, or after *wait* seconds without."""
+        """Return the changes, as changes() does, as soon as there are any, or after *wait* seconds without."""
         left, cancelled = check_seconds("wait", wait, may_be_zero=True), cancellations()
         client = get_async_client()
         if not left:
@@ -129,7 +132,7 @@ class Inbox:
             woken = {inbox}
             unavailable: dict[str, None] = {}
             while True:
-                # What comes after the channels of the chats were subscribed to wakes, what came before is read.
+                # Messages after the subscription wake this call; those before it are read now.
                 if inbox in woken:
                     hints, away = await self._known(client, since)
                     channels = {channel("chat", chat_id): chat_id for chat_id in hints.keys() | since.keys()}
@@ -146,14 +149,13 @@ class Inbox:
                 unavailable |= dict.fromkeys(changes.unavailable)
                 if changes.chats or changes.gone or left <= 0:
                     return replace(changes, unavailable=list(unavailable))
-                # No news tells that a node is back.
+                # Nothing announces that a node is back, so ask again now and then.
                 lame = {channel("chat", chat_id) for chat_id in unavailable} | ({inbox} if away else set())
                 woken = lame | await interest.wait(min(left, _AGAIN) if lame else left)
 
     async def _acknowledge(self, client: AnyRedis, seqs: Mapping[str, int]) -> dict[str, int]:
         """
-        Note that all up to these seqs is read. Return the reading positions after that, of the chats that they are
-        in.
+        Mark everything up to these seqs as read. Return the new reading positions in the chats that the person is in.
         """
         known = {id: check_seq("seq", seq) for id, seq in seqs.items() if is_id(id)}
         calls = [
@@ -174,9 +176,10 @@ class Inbox:
 
     async def _erase(self, client: AnyRedis) -> Erased:
         """
-        Erase all that they have sent, in the chats that they are in and were in, and their memberships with it.
+        Erase everything that the person has sent, in current and past chats, and their memberships.
 
-        Repeat it if it was interrupted. That they came and went stays, and what others said of them.
+        Repeat the call if it was interrupted. The events of their joining and leaving stay, and so does what others
+        wrote about them.
         """
         return await erase_person(client, self.user)
 
@@ -184,9 +187,9 @@ class Inbox:
 
     async def _places(self, client: AnyRedis, chat_ids: Iterable[str]) -> list[tuple[int, str]]:
         """
-        Return the ids of these chats, each after when something was said last in it, in milliseconds below 0.
+        Return pairs for sorting: the negative millisecond of a chat's last message, and its id.
 
-        Chats of a node of a cluster that does not answer come last.
+        Chats whose cluster node does not answer come last.
         """
         asked: dict[str, list[str]] = {}
         for chat_id in chat_ids:
@@ -216,9 +219,10 @@ class Inbox:
         self, client: AnyRedis, hints: Mapping[str, int], questions: list[Question], limit: int
     ) -> tuple[dict[str, _Found], bool]:
         """
-        Return the answers to *questions* with at most _MOST_CHATS changed chats, and whether there are more.
+        Return the answers to *questions*, with at most _MOST_CHATS changed chats, and whether more have changed.
 
-        Many chats are asked first whether they have changed: so an answer does not grow with their number.
+        If there are many chats, they are first asked only whether they have changed, so the answer does not grow with
+        their number.
         """
         if len(questions) <= _AT_ONCE:
             return await self._look(client, hints, questions, limit), False
@@ -258,7 +262,11 @@ class Inbox:
         limit: int,
         away: RedisUnavailable | None,
     ) -> Changes:
-        """Return the changes in the chats *asked* for; others are as they were. *away* is why there are no hints."""
+        """
+        Return the changes in the chats *asked*; other positions stay.
+
+        *away* is the error that hid the hints, if any.
+        """
         questions: list[Question] = []
         for chat_id in filter(is_id, asked):
             position = since.get(chat_id)
@@ -280,7 +288,8 @@ class Inbox:
         self, client: AnyRedis, since: Mapping[str, Position]
     ) -> tuple[dict[str, int], RedisUnavailable | None]:
         """
-        Return the hints; or none, and why, if their node of a cluster is away and *since* has chats to ask for.
+        Return the hints; or none, and the error, if their cluster node is unavailable and *since* has chats to ask
+        for.
         """
         try:
             return await self._hints(client), None
@@ -290,7 +299,7 @@ class Inbox:
             return {}, error
 
     async def _hints(self, client: AnyRedis) -> dict[str, int]:
-        """Return the chats that they may be in, by the millisecond of the hint."""
+        """Return the chats that the person may be in, each with the millisecond of its hint."""
         key = InboxKeys(self.user).hints
         async with _turn(client):
             found = await idempotent(lambda: client.zrange(key, 0, -1, withscores=True))
@@ -306,10 +315,10 @@ class Inbox:
         most_bytes: int = MAX_BYTES,
     ) -> dict[str, _Found]:
         """
-        Return the chats that the person is in: True for one with nothing new, None if nothing can be told of it.
+        Return the chats that the person is in: True for one without news, None for one whose state is unknown.
 
-        Hints that chats have denied for long are removed. Raises RedisUnavailable if Redis is away, and not only one
-        node of several.
+        Hints that chats have denied for long are removed. Raises RedisUnavailable if all of Redis is unavailable, not
+        only one cluster node.
         """
         asked: dict[str, list[Question]] = {}
         for each in questions:
@@ -341,17 +350,17 @@ def _place_of(after: str) -> tuple[int, str] | None:
         return None
     said_at, _, chat_id = after.partition("-")
     if not (said_at.isascii() and said_at.isdigit() and len(said_at) <= 16 and is_id(chat_id)):
-        raise ValueError(f"after is {after[:80]!r}; it must be what the page before gave as its next.")
+        raise ValueError(f"after is {after[:80]!r}; it must be the value of next of the previous page.")
     return -int(said_at), chat_id
 
 
 def _turn(client: AnyRedis) -> AbstractAsyncContextManager[None]:
-    """Return what waits for a connection; a synchronous client has one for its thread."""
+    """Return a context that waits for a free connection. A synchronous client has one for its thread already."""
     return Turns.of_the_loop() if isinstance(client, ASYNCHRONOUS) else nullcontext()
 
 
 async def _answers(client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
-    """Return what look.lua says, and RedisUnavailable where a node of a cluster could not answer."""
+    """Return the answers of look.lua, with RedisUnavailable in place of those of unavailable cluster nodes."""
     if len(calls) <= _FEW and isinstance(client, ASYNCHRONOUS):
         try:
             return await together(LOOK, calls)
@@ -369,7 +378,7 @@ async def _answers(client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
 
 
 def _read(chat_id: str, part: Any) -> _Found:
-    """Return how a chat stands, from what look.lua says of one that the person is in."""
+    """Return the state of a chat that the person is in, from the answer of look.lua."""
     if part == 1:
         return True
     try:

@@ -12,7 +12,7 @@ from components.kit.keyspace import bucket, stem
 
 
 class ChatKeys:
-    """The keys of the chat *chat_id*, by the names that the scripts have for them."""
+    """The keys of the chat *chat_id*, named as in the scripts."""
 
     def __init__(self, chat_id: str) -> None:
         self._id = chat_id
@@ -20,7 +20,7 @@ class ChatKeys:
 
     @classmethod
     def of_bucket(cls, tag: str) -> Self:
-        """Return what the keys of all chats of a bucket begin with: an id comes after it."""
+        """Return the keys of a bucket: prefixes that, followed by an id, are the keys of a chat."""
         keys = cls("")
         keys._bucket = stem("chats", tag)
         return keys
@@ -28,9 +28,9 @@ class ChatKeys:
     @property
     def chat(self) -> str:
         """
-        HASH of facts, of settings, and how far the chat has come.
+        HASH facts, settings, and the position of the sequence.
 
-        Goes a year after the chat; until then a chat of the same id goes on counting.
+        Goes a year after the chat; until then, a new chat with the same id continues the sequence.
         """
         return f"{self._bucket}chat:{self._id}"
 
@@ -51,12 +51,12 @@ class ChatKeys:
 
     @property
     def mentions(self) -> str:
-        """ZSET seqs that mention a person, unread; one per person. Goes when read."""
+        """ZSET unread seqs that mention a person; one per person. A seq goes when it is read."""
         return f"{self._bucket}mentions:{self._id}"
 
     @property
     def own(self) -> str:
-        """ZSET seqs that a person sent after what they have read; one per person. Goes when read."""
+        """ZSET seqs that a person sent after their reading position; one per person. A seq goes when it is read."""
         return f"{self._bucket}own:{self._id}"
 
     @property
@@ -67,15 +67,15 @@ class ChatKeys:
     @property
     def deleted(self) -> str:
         """
-        ZSET tombstone of a deleted message by its seq; with the messages at most twice max_messages.
+        ZSET tombstone of a deleted message by its seq; tombstones and messages are at most twice max_messages.
 
-        Goes with the history that the message was in.
+        A tombstone goes with the part of the history that the message was in.
         """
         return f"{self._bucket}deleted:{self._id}"
 
     @property
     def calls(self) -> str:
-        """STRING what a call was answered, in case its reply was lost; one per call. Expires after a minute."""
+        """STRING answer to a call, in case its reply was lost; one per call. Expires after a minute."""
         return f"{self._bucket}calls:{self._id}"
 
     @property
@@ -91,9 +91,10 @@ class ChatKeys:
     @property
     def muted(self) -> str:
         """
-        ZSET person who left while they were muted by the millisecond until when, +inf for no end.
+        ZSET person who left while muted by the millisecond at which the mute ends, +inf for no end.
 
-        An entry goes when they come back, and when the mute is over or lifted; the 10,000 that end last stay.
+        An entry goes when the person comes back, and when the mute ends or is lifted. The 10,000 mutes that end last
+        stay.
         """
         return f"{self._bucket}muted:{self._id}"
 
@@ -104,7 +105,7 @@ class ChatKeys:
 
 
 class InboxKeys:
-    """The keys of the inbox of *person*: in which chats they may be, as hints, which the chats confirm."""
+    """The keys of the inbox of *person*: hints of chats that they may be in, which the chats confirm."""
 
     def __init__(self, person: str) -> None:
         self._person = person
@@ -118,25 +119,25 @@ class InboxKeys:
     @property
     def past(self) -> str:
         """
-        ZSET chat id by when they left it, for the erasure of what they sent.
+        ZSET chat id by the millisecond at which the person left it, so that an erasure finds their messages.
 
-        An entry goes with that, and when nothing can be left of it: with each chat that they leave,
-        some are looked at.
+        An entry goes with the erasure, or when no message of theirs can be left. Some entries are examined each time
+        the person leaves a chat.
         """
         return f"{self._bucket}past:{self._person}"
 
     @property
     def created(self) -> str:
         """
-        ZSET chat id by the millisecond at which they created it; as many as the site lets a person have.
+        ZSET chat id by the millisecond at which the person created it; at most as many as the site allows.
 
-        An entry goes when the limit is reached and its chat is over. Expires a year after the last one.
+        An entry goes when the limit is reached and its chat is gone. Expires a year after the last one.
         """
         return f"{self._bucket}created:{self._person}"
 
     @property
     def rate(self) -> str:
-        """STRING by when what they did is paid for; one per kind and per call. Expires then."""
+        """STRING millisecond at which the person's actions are paid for; one per kind and per call. Expires then."""
         return f"{self._bucket}rate:{self._person}"
 
 

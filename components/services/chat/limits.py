@@ -1,10 +1,11 @@
 """
-Limits of what people do with chats as a whole: how many one creates, into how many one is put, and how fast.
+Limits across all chats: how many chats a person may create, how many they may be in, and how fast they may add
+people.
 
-They hold where a person is named as the one who does it (*by*), and are settings of the site. What is counted lies
-with the person: how many chats they have created, in an index in the slot of their inbox; in how many they are, by
-the hints in it. Both may name chats that are over, or that the person has left. When a limit is reached, these are
-cleared away before anybody is refused.
+The limits are settings of the site, and apply if a person is given as the one who acts (*by*). The counts are stored
+with the person: the chats that they created in an index in the slot of their inbox, the chats that they are in as the
+hints of the inbox. Both may list chats that are gone or that the person has left. When a limit is reached, these are
+removed before anybody is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ CHARGE = Script("chat/charge")
 
 async def charge(client: AnyRedis, person: str, *, chat_id: str = "", people: int = 0) -> None:
     """
-    Count a chat that *person* creates, and the people whom they put into a chat.
+    Count a chat that *person* creates, or the people whom they add to a chat.
 
     Raises TooFast, TooManyChats; nothing is counted then.
     """
@@ -45,23 +46,27 @@ async def charge(client: AnyRedis, person: str, *, chat_id: str = "", people: in
         said, *facts = await CHARGE.run(client, InboxKeys(person), **args)
     if said == b"full":
         raise TooManyChats(
-            f"There are {settings.max_chats_created:,} chats that {person!r} has created, which is the limit. A chat "
-            "ends when its last member leaves."
+            f"{person!r} has created {settings.max_chats_created:,} chats, which is the limit. A chat "
+            "is deleted when its last member leaves."
         )
     if said == b"fast":
         seconds = facts[0] / 1000
         raise TooFast(
-            f"{person!r} has created chats, or put people into chats, too fast: there is room in {seconds:g} s.",
+            f"{person!r} created chats, or added people to chats, too fast. Try again in {seconds:g} s.",
             seconds,
         )
 
 
 async def _clear_created(client: AnyRedis, person: str, now: int) -> None:
-    """Forget the chats that *person* has created and that are over; young ones may be about to begin."""
+    """
+    Remove chats that no longer exist from those that *person* created.
+
+    Young ones stay: they may be about to be created.
+    """
     created = InboxKeys(person).created
     old = await idempotent(lambda: client.zrangebyscore(created, "-inf", now - YOUNG_AFTER_LEAVING))
     ids = [chat_id for chat_id in map(text_of, old) if is_id(chat_id)]
     found = await pipelined(client, ids, lambda pipe, id: pipe.hmget(ChatKeys(id).chat, "seq", "gone"))
     gone = [chat_id for chat_id, (seq, is_gone) in zip(ids, found, strict=True) if seq is None or is_gone]
     if gone:
-        await idempotent(lambda: client.zrem(created, *gone))  # twice is as once
+        await idempotent(lambda: client.zrem(created, *gone))  # safe to repeat

@@ -1,8 +1,8 @@
 """
-ChatReader: all chats, by page, for the control room; and what a chat shows to those who look after it.
+ChatReader: the list of all chats, in pages, and the full content of a chat, for the control room.
 
-The ids lie in an index for each bucket. A page asks all buckets for their sizes, those that it shows for their ids,
-and these chats for themselves: three round trips, whatever the number of chats. Nothing changes.
+Each bucket has an index of chat ids. A page takes three round trips, however many chats there are: one for the sizes
+of all buckets, one for the ids in the buckets that it shows, and one for these chats. Reading changes nothing.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class ChatReader:
 
     def page(self, *, offset: int = 0, limit: int = 50) -> list[ChatInfo]:
         """
-        Return some chats, from the *offset*-th on, those in which something was sent last before the others.
+        Return a page of chats from the *offset*-th on, the one with the latest message of a bucket first.
 
-        Pages go through one bucket after another; what happens moves chats to other pages.
+        Pages go through one bucket after another. New messages can move a chat to another page.
         """
         return at_once(self._page(get_client(), offset, limit))
 
@@ -40,7 +40,7 @@ class ChatReader:
         return at_once(look_at(get_client(), [id]))[0] if is_id(id) else None
 
     def messages(self, id: str, *, before: int | None = None, limit: int = 50) -> Page:
-        """Return a page of a chat's history, for those who may read all of it. Raises ChatNotFound, ValueError."""
+        """Return a page of a chat's history, for users who may read all of it. Raises ChatNotFound, ValueError."""
         return at_once(Chat(id)._read(get_client(), "", before, None, limit))
 
     async def _page(self, client: AnyRedis, offset: int, limit: int) -> list[ChatInfo]:

@@ -1,5 +1,5 @@
 """
-ChatSettings: how a chat works. They are fields of its HASH, under their own names.
+ChatSettings: the settings of a chat. Each is a field of the chat's HASH with the same name.
 
 Durations are stored in milliseconds, 0 for None; a history of all messages as "all".
 """
@@ -17,31 +17,31 @@ from components.kit.values import check_int, check_seconds
 _MOST = 2**31 - 1
 _DURATIONS = ("max_age", "drop_read_after", "rate_period", "slow_mode")
 _MAY_BE_NONE = ("history", "max_age", "drop_read_after")
-#: Those that may be less than 1.
+#: The settings that may be less than 1.
 _LEAST = {"history": 0, "rate_limit": 0, "max_data": 0}
 
 
 @dataclass(frozen=True)
 class ChatSettings:
-    """How a chat works. Sizes in bytes or characters, durations in seconds."""
+    """The settings of a chat. Sizes are in bytes or characters, durations in seconds."""
 
-    #: How many of the messages before they came in a new member sees; None for all.
+    #: How many earlier messages a new member sees; None for all.
     history: int | None = None
-    #: What the history keeps. The oldest goes first, however far the slowest member has read.
+    #: The limits of the history. The oldest messages are removed first, however far the slowest member has read.
     max_messages: int = 10_000
     max_bytes: int = 16 * 1024 * 1024
     max_age: float | None = None
-    #: What all members have read goes when it is this old; None if it stays.
+    #: Messages that all members have read are removed at this age; None if they stay.
     drop_read_after: float | None = None
     max_text: int = 4_000
     max_data: int = 8_192
     max_members: int = 1_000
-    #: A member may send this many in rate_period; 0 for any number.
+    #: How many messages a member may send in rate_period; 0 for any number.
     rate_limit: int = 20
     rate_period: float = 10.0
-    #: The least time between two messages of a member who is no moderator.
+    #: The least time between two messages of a member who is not a moderator.
     slow_mode: float = 0.0
-    #: Whoever knows the id may join.
+    #: Whether anyone who knows the id may join.
     is_open: bool = False
 
 
@@ -55,14 +55,14 @@ def write_settings(settings: ChatSettings) -> dict[str, str]:
 
 
 def write_setting(name: str, value: Any) -> str:
-    """Return how the setting *name* is stored."""
+    """Return the stored form of the setting *name*."""
     if name in _DURATIONS:
         return str(math.ceil((value or 0) * 1000))
     return "all" if value is None else str(int(value))
 
 
 def read_settings(stored: Mapping[str, bytes | None]) -> ChatSettings:
-    """Return the settings for fields of the HASH; one that is not stored has its default. Raises ValueError."""
+    """Return the settings stored in fields of the HASH. Missing fields have their defaults. Raises ValueError."""
     return ChatSettings(**{name: _read(name, text) for name, text in stored.items() if text is not None})
 
 
@@ -78,14 +78,14 @@ def _read(name: str, text: bytes) -> Any:
 
 
 def check_settings(settings: ChatSettings) -> ChatSettings:
-    """Return *settings*, if a chat can have them. Raises InvalidLimit, InvalidDuration."""
+    """Return *settings* if they are valid. Raises InvalidLimit, InvalidDuration."""
     for name in SETTINGS:
         check_setting(name, getattr(settings, name))
     return settings
 
 
 def check_setting(name: str, value: Any) -> None:
-    """Raise InvalidLimit or InvalidDuration unless the setting *name* can have this value."""
+    """Check the value of the setting *name*. Raises InvalidLimit, InvalidDuration."""
     if value is None and name in _MAY_BE_NONE:
         return
     if name in _DURATIONS:

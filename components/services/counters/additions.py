@@ -1,14 +1,15 @@
 """
 Additions: the calls that add to counters, and the sources that number them, so that each counts once.
 
-A counter has a hash for each stored precision and window of 120 slots. The script names it by the server's time, so
-no client's clock has a part in it, and gives it an end when it is made: there is nothing to clean. Counters lie in
-buckets, so that one call adds to many of them, and the bucket knows their names by when each was last seen.
+A counter has a hash for each stored precision and window of 120 slots. The script names the hash by the server's
+time, so the clocks of clients do not matter, and sets its expiry when it creates it, so nothing has to be cleaned.
+Counters are in buckets, so that one call adds to many of them. Each bucket has an index of their names, ordered by
+when each was last seen.
 
-A source has at most one call under way. Its calls have rising numbers, and Redis keeps the last one's for an hour: a
-call that comes again, or too late, does not have a larger one. So what is remembered grows with how many send at
-once, not with what they send. A process that dies leaves its numbers to that hour; a forked child has sources of its
-own.
+A source has at most one call in flight. Its calls have rising numbers, and Redis stores the last number for an hour,
+so that it can ignore a repeated or late call, whose number is not larger. The stored data therefore grow with the
+number of concurrent senders, not with the number of calls. The numbers of a dead process expire after that hour. A
+forked child has its own sources.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ ADD = Script("counters/add")
 
 #: Lua counts exactly up to this number; slots stop here.
 MAX_COUNT = 2**53 - 1
-#: Seconds: a call that was not answered in that time is not sent again, lest Redis has forgotten its number.
+#: Seconds after which an unanswered call is not sent again, because Redis may have forgotten its number.
 PATIENCE = 1_800
 _BATCH = 500  # the most counters in a call, which takes the server a few milliseconds
 
@@ -41,7 +42,7 @@ class Source:
 
     def __init__(self, tag: str) -> None:
         self.tag, self.id = tag, secrets.token_hex(8)
-        #: The script's keys: made once, since each update needs them.
+        #: The keys of the script, made once because each update needs them.
         self.keys = ADD.contract.keys_of(SourceKeys(tag, self.id), {})
         self._number = 0
 
@@ -50,7 +51,7 @@ class Source:
         return self._number
 
 
-#: The sources that have no call under way, by bucket. A deque needs no lock.
+#: The sources without a call in flight, by bucket. A deque needs no lock.
 _idle: defaultdict[str, deque[Source]] = defaultdict(deque)
 
 
@@ -78,10 +79,10 @@ class Addition:
 
     source: Source
     call: Call
-    #: What it adds, to be reported if it is lost: of what was counted, and of microseconds.
+    #: The sums that it adds, to be reported if it is lost: of counts, and of microseconds.
     size: int
     microseconds: int
-    #: When it was first sent, by components.kit.leases.clock().
+    #: The instant at which it was first sent, by components.kit.leases.clock().
     sent_at: float = 0.0
 
     @property

@@ -1,11 +1,11 @@
 """
 The buffer of this process: counts are added in memory, and sent once a second in few calls, by a thread.
 
-Counting never waits: if the buffer is in use, by another thread or by what this one was doing when a signal came, the
-count is left in a queue beside it. A call that was not answered is sent again unchanged, and what is counted
-meanwhile is added up, so Redis may be away for long. On a cluster that holds for the buckets of a node that is away;
-the others get theirs. A process that is killed loses its last second; one that ends otherwise sends it
-(kit/endings.py). A forked child begins with nothing: its parent sends what it had.
+Counting never waits: if the buffer is in use, by another thread or by code that a signal handler interrupted, the
+count is put into a queue. An unanswered call is sent again unchanged, and further counts are added up meanwhile, so
+Redis may be unavailable for long. On a cluster, this applies to the buckets of an unavailable node; the other nodes
+get their counts. A killed process loses its last second; a process that ends otherwise sends it (kit/endings.py). A
+forked child starts with an empty buffer: its parent sends the old counts.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from components.services.counters.series import is_time
 
 logger = logging.getLogger(__name__)
 
-INTERVAL = 1.0  # seconds from one sending to the next
-#: Counters that are kept in memory at most, some 20 MB; what others count meanwhile is dropped.
+INTERVAL = 1.0  # seconds from one flush to the next
+#: The most counters that are kept in memory, some 20 MB. Counts of further ones are dropped.
 MAX_NAMES = 100_000
-_LONGEST_HOLD = 1.0  # seconds; who counts holds the buffer for microseconds
-_LAST_WAIT = 5.0  # seconds that the end of a process waits for a sending under way
+_LONGEST_HOLD = 1.0  # seconds; counting holds the guard of the buffer for microseconds
+_LAST_WAIT = 5.0  # seconds that the end of a process waits for a running flush
 
 #: Counters of this buffer itself.
 DROPPED, DROPPED_TIME, OUTAGES = "counters:dropped", "counters-us:dropped", "counters:outages"
@@ -56,11 +56,11 @@ class Buffer:
         self._thread: threading.Thread | None = None
         self._closed = threading.Event()
         self._is_away = False
-        #: Whether anything was answered at the last sending.
+        #: Whether any call of the last flush was answered.
         self._was_answered = False
 
     def begin(self, name: str, count: int) -> None:
-        """Count the first of a name since the last sending. The caller holds the guard. Raises InvalidName."""
+        """Add the first count of a name since the last flush. The caller holds the guard. Raises InvalidName."""
         check_name("counter", name)
         if len(self.counts) >= MAX_NAMES:
             name, count = DROPPED_TIME if is_time(name) else DROPPED, abs(count)
@@ -71,19 +71,19 @@ class Buffer:
             self._start()
 
     def leave(self, name: str, count: int) -> None:
-        """Leave a count in the queue, for a caller that did not get the guard. Raises InvalidName."""
+        """Put a count into the queue, for a caller that did not get the guard. Raises InvalidName."""
         self._inbox.put((check_name("counter", name), count))
 
     def flush(self) -> None:
-        """Send everything. Raises RedisUnavailable; then what was not answered is kept."""
+        """Send everything. Raises RedisUnavailable; then unanswered calls are kept."""
         with self._sending:
             try:
                 self._flush()
             finally:
-                self._inbox.put(None)  # the thread looks whether anything is left
+                self._inbox.put(None)  # makes the thread check whether anything is left
 
     def finish(self) -> None:
-        """Send everything at the end of the process, unless all of Redis was away a moment ago."""
+        """Send everything at the end of the process, unless all of Redis was just unavailable."""
         is_sent = False
         if (not self._is_away or self._was_answered) and self._sending.acquire(timeout=_LAST_WAIT):
             try:
@@ -100,7 +100,7 @@ class Buffer:
             self._unanswered.clear()
 
     def close(self) -> None:
-        """Drop what is not sent, and let the thread end."""
+        """Drop unsent counts, and end the thread."""
         self._closed.set()
         self._inbox.put(None)
 
@@ -150,7 +150,7 @@ class Buffer:
             raise failed
 
     def _take_all(self, but: Container[str]) -> dict[str, int]:
-        """Take what is counted, except for the buckets *but*, whose last calls are not answered yet."""
+        """Take all counts, except for the buckets *but*, whose last calls are not answered yet."""
         self._fold(self._late())
         with self._holding():
             counts, self.counts = self.counts, {}
@@ -167,13 +167,13 @@ class Buffer:
         return late
 
     def _fold(self, late: list[tuple[str, int] | None]) -> None:
-        """Add what was left in the queue."""
+        """Add the counts from the queue."""
         with self._holding():
             for name, number in filter(None, late):
                 self.counts[name] = self.counts.get(name, 0) + number
 
     def _send(self, calls: Iterable[Addition]) -> Exception | None:
-        """Send these unanswered calls. Return the error of a node that is away; the other nodes count theirs."""
+        """Send these unanswered calls. Return the error of an unavailable node; the other nodes get their counts."""
         calls = list(calls)
         if not calls:
             return None
@@ -187,7 +187,7 @@ class Buffer:
             try:
                 call.check(outcome)
             except CountRefused as error:
-                logger.error("%s What belongs there is dropped.", error)
+                logger.error("%s Counts for it are dropped.", error)
                 self._give_up([call])
                 continue
             call.is_over()
@@ -195,7 +195,7 @@ class Buffer:
         return failed
 
     def _give_up(self, calls: list[Addition]) -> None:
-        """Drop these calls: sent once more, they might count twice, or be refused again."""
+        """Drop these calls, because they might count twice, or be refused again, if they were sent again."""
         with self._holding():
             for name, sizes in (
                 (DROPPED, [call.size for call in calls]),
@@ -209,7 +209,7 @@ class Buffer:
 
     @contextmanager
     def _holding(self) -> Iterator[None]:
-        """Hold the guard, or a new one if an exception in a signal handler left the old one held for good."""
+        """Hold the guard, or a new one if an exception in a signal handler left the old one locked."""
         guard = self.guard
         if not guard.acquire(timeout=_LONGEST_HOLD):
             guard = threading.Lock()
@@ -221,7 +221,7 @@ class Buffer:
             guard.release()
 
     def _pending(self) -> tuple[int, int]:
-        """Return what was counted and not sent, and how many microseconds of what was timed."""
+        """Return the sum of unsent counts, and the sum of unsent microseconds."""
         lost = {
             False: sum(call.size for call in self._unanswered),
             True: sum(call.microseconds for call in self._unanswered),
@@ -256,22 +256,22 @@ def count(name: str, count: int = 1) -> None:
 
 
 def flush() -> None:
-    """Send now what this process has counted. Raises RedisUnavailable; then it is sent later."""
+    """Send the counts of this process now. Raises RedisUnavailable; then they are sent later."""
     _buffer.flush()
 
 
 async def aflush() -> None:
-    """flush(), awaited, in a thread."""
+    """Send the counts of this process now, as flush() does, in a thread."""
     await asyncio.to_thread(flush)
 
 
 def prepare() -> None:
-    """Send what is counted when this process ends; if the main thread calls it, on SIGTERM as well."""
+    """Arrange that counts are sent when this process ends; if the main thread calls this, on SIGTERM as well."""
     at_end(finish)
 
 
 def forget() -> None:
-    """Drop what this process has counted and not sent, as tests do that empty Redis."""
+    """Drop the unsent counts of this process, for tests that empty Redis."""
     global _buffer
     before, _buffer = _buffer, Buffer()
     before.close()
@@ -279,7 +279,7 @@ def forget() -> None:
 
 
 def finish() -> None:
-    """Send what this process has counted, since it ends. What cannot be sent is lost, and logged."""
+    """Send the counts of this process at its end. Counts that cannot be sent are lost, which is logged."""
     _buffer.finish()
 
 

@@ -73,7 +73,7 @@ def _call(key: Any, chosen: Plan) -> Call:
 
 
 def _expected(part: str, chosen: Plan) -> dict[str, Any]:
-    """Return what a key with this last part has to be, as mend.lua takes it."""
+    """Return the required properties of a key with this last part, as arguments of mend.lua."""
     if match := _SAMPLES.fullmatch(part):
         precision, window = int(match[1]), int(match[2])
         end = (window + 1) * WINDOW * precision + chosen.kept.get(precision, precision * chosen.samples)

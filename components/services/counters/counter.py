@@ -26,7 +26,7 @@ READ = Script("counters/read")
 
 class Counter:
     """
-    The counter *name*: text of 1 to 500 characters. What stands before a colon in it is its family.
+    The counter *name*: text of 1 to 500 characters. The part before a colon is its family.
 
     Raises InvalidName. Every method but count() raises RedisUnavailable.
     """
@@ -51,7 +51,7 @@ class Counter:
             added.is_over()
 
     async def aupdate(self, count: int = 1) -> None:
-        """Do what update() does; await it. The updates of an event loop are sent together."""
+        """Add *count* now, as update() does. Concurrent updates of an event loop are sent together."""
         added = self._addition(count)
         try:
             [done] = await together(ADD, [added.call])
@@ -63,8 +63,8 @@ class Counter:
         """
         Add *count* in this process, which sends it within about a second.
 
-        It never waits, and never fails because of Redis. A process that is killed loses what it counted in its last
-        second. Raises InvalidCount.
+        It never waits, and never fails because of Redis. A killed process loses the counts of its last second. Raises
+        InvalidCount.
         """
         buffer.count(self.name, count)
 
@@ -78,12 +78,12 @@ class Counter:
         fill: Fill = 0,
     ) -> Series:
         """
-        Return the slices of *precision* seconds, oldest first, from the one that holds *since* to that before
-        *until*.
+        Return the slices of *precision* seconds, oldest first, from the one that contains *since* to the last one
+        before *until*.
 
-        By default these are the last ones, as many as COMPONENTS["COUNTER_SAMPLES"] says, to the one that is not yet
-        over. *fill* stands where nothing was counted: a number, None, or "skip" to leave such slices out.
-        Raises InvalidPrecision; InvalidRange, also for what lies ahead or is no longer kept.
+        By default, these are the latest ones, up to the current one; COMPONENTS["COUNTER_SAMPLES"] sets their number.
+        *fill* is the value of slices in which nothing was counted: a number, None, or "skip" to leave such slices
+        out. Raises InvalidPrecision; InvalidRange, also for a time in the future or no longer kept.
         """
         asked, fill = ask(precision, since, until), check_fill(fill)
         found = await READ.run(client, CounterKeys(bucket(self.name)), names=[self.name], **asked.args)

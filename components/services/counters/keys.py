@@ -6,7 +6,7 @@ from components.kit.keyspace import stem
 
 
 class CounterKeys:
-    """The keys of the bucket *tag*, by the names that the scripts have for them."""
+    """The keys of the bucket *tag*, named as in the scripts."""
 
     def __init__(self, tag: str) -> None:
         self._stem = stem("counters", tag)
@@ -32,7 +32,11 @@ class CounterKeys:
 
     @property
     def families(self) -> str:
-        """ZSET what stands before a colon in names, likewise. An entry goes with its last sample. Expires as that."""
+        """
+        ZSET family, the part of names before a colon, as *names*.
+
+        An entry goes with its last sample. Expires as that.
+        """
         return f"{self._stem}names-families"
 
 

@@ -1,9 +1,9 @@
 """
-counted, timed and tally(): what a function or a block does, and what the services of this app count of themselves.
+counted and timed count calls of a function or block; tally() counts events of this app's own services.
 
-All of them add in the memory of this process, as count() does. A name "pay:card" leads to counters beside it:
-"pay-errors:card" for those that raised, and "pay-us:card" for the microseconds that all of them took. Counters are
-whole numbers, so a mean is the quotient of two of them.
+All of them add in the memory of this process, as count() does. The name "pay:card" has related counters:
+"pay-errors:card" for calls that raised an error, and "pay-us:card" for the microseconds that all calls took. Counters
+are whole numbers, so a mean is the quotient of two of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _names: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
 
 
 def beside(name: str, what: str) -> str:
-    """Return the name of the counter that stands beside *name*: "pay-us:card" for "pay:card" and "us"."""
+    """Return the name of a related counter: "pay-us:card" for "pay:card" and "us"."""
     family, colon, member = name.partition(":")
     return f"{family}-{what}{colon}{member}"
 
@@ -78,7 +78,7 @@ class counted:  # noqa: N801  (used as a decorator and in a with statement)
 
 
 class timed(counted):  # noqa: N801  (as counted)
-    """Count what counted does, and under "<name>-us" how many microseconds it took."""
+    """Count the same as counted, and under "<name>-us" how many microseconds the calls took."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -101,8 +101,8 @@ def tally(event: str, count: int = 1, *, of: str = "", seconds: float | None = N
     """
     Count an event of a service: "tasks:failed", and *of* "mail" as "tasks-failed:mail" as well.
 
-    With *seconds*, what it took is added to "tasks-us:mail", in microseconds. Nothing is counted of 0, and nothing
-    unless COMPONENTS["COUNT_SERVICES"] is True: a process that only uses a service would have a thread then, and heed
+    With *seconds*, the duration is added to "tasks-us:mail", in microseconds. Nothing happens if *count* is 0, or
+    unless COMPONENTS["COUNT_SERVICES"] is True, because counting starts a thread in the process and a handler of
     SIGTERM. docs/counters.md has the table of events.
     """
     if not count or not conf().count_services:

@@ -1,9 +1,10 @@
 """
-Precisions: which are stored, which are sums of those, and what of them is asked for.
+Precisions: which of them are stored, which are sums of stored ones, and queries for their slices.
 
-A slice of 5 s is five of 1 s, a day is 24 hours: what a stored precision divides into at most 24 slots is added up
-when it is read. By default that leaves 1 s, 1 min and 1 h to be stored, so an update writes three numbers. A stored
-one is kept for as long as the longest that is made of it needs. All slices begin at multiples of their length in UTC.
+A slice of 5 s is the sum of five slices of 1 s, and a day of 24 hours: a precision that consists of at most 24 slots
+of a stored one is added up when it is read. By default, only 1 s, 1 min and 1 h are stored, so an update writes three
+numbers. A stored precision is kept for as long as the longest precision that is made of it needs. All slices begin at
+multiples of their length in UTC.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ WINDOW = 120
 
 
 class Plan:
-    """What COMPONENTS["COUNTER_PRECISIONS"] and ["COUNTER_SAMPLES"] come to."""
+    """The plan that follows from COMPONENTS["COUNTER_PRECISIONS"] and ["COUNTER_SAMPLES"]."""
 
     def __init__(self, precisions: Sequence[int], samples: int) -> None:
         self.precisions = tuple(sorted(set(precisions)))
@@ -69,7 +70,7 @@ def _divides(stored: int, precision: int) -> bool:
 
 
 def plan() -> Plan:
-    """Return the plan that the settings say now."""
+    """Return the plan for the current settings."""
     return _plan(tuple(conf().counter_precisions), conf().counter_samples)
 
 
@@ -78,7 +79,7 @@ _plan = cache(Plan)
 
 @dataclass(frozen=True)
 class Asked:
-    """Which slices of counters are asked for."""
+    """A query for slices of counters."""
 
     plan: Plan
     precision: int
@@ -133,7 +134,11 @@ class Asked:
         return range(first, int(last) + 1)
 
     def series(self, name: str, now: float, first: int, text: bytes, fill: Fill) -> Series:
-        """Return what read.lua answered for one counter, whose first slice begins at the second *first*."""
+        """
+        Return the series of one counter from the answer of read.lua.
+
+        Its first slice begins at the second *first*.
+        """
         slices = self.slices(now)
         ahead = slices.start - first // self.precision
         # Another node's clock may be so far ahead of the one that says now that it has not answered of the first.
@@ -158,12 +163,12 @@ class Asked:
 
 
 def ask(precision: object, since: object, until: object) -> Asked:
-    """Return what is asked for. Raises InvalidPrecision and InvalidRange."""
+    """Return the checked query. Raises InvalidPrecision and InvalidRange."""
     chosen = plan()
     first = None if since is None else math.floor(_seconds("since", since))
     end = None if until is None else math.ceil(_seconds("until", until))
     if since is not None and until is not None and _seconds("since", since) >= _seconds("until", until):
-        raise InvalidRange(f"The time is turned round: since is {since}, until is {until}.")
+        raise InvalidRange(f"The time is reversed: since is {since}, until is {until}.")
     return Asked(chosen, chosen.check(precision), first, end)
 
 

@@ -1,8 +1,9 @@
 """
-CounterReader: several counters at once, the first of a family, and which counters there are.
+CounterReader: several counters at once, the highest of a family, and the list of counters.
 
-A call goes to each bucket that is asked, all to one node together. The first of a family are found by adding up those
-that were seen in the time asked for, a few hundred of them in a call, so that no call takes long. Nothing changes.
+A query makes one call for each bucket, and sends the calls to a node together. To find the highest counters of a
+family, it adds up those that were seen in the requested time, a few hundred in each call, so that no call takes long.
+Reading changes nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class CounterInfo:
-    """That a counter is there."""
+    """A counter in the list of counters."""
 
     name: str
     #: When it was first counted in the slot of the coarsest stored precision in which it was last counted.
@@ -48,7 +49,7 @@ class CounterInfo:
 
 
 class CounterReader:
-    """What was counted. Every method raises RedisUnavailable."""
+    """Queries for several counters. Every method raises RedisUnavailable."""
 
     async def _read(
         self,
@@ -63,7 +64,8 @@ class CounterReader:
         """
         Return the series of several counters, by name, in one round trip to each node.
 
-        They are as Counter.get() returns them, and all begin and end alike. Raises what that raises, and InvalidName.
+        Each is as Counter.get() returns it, and all have the same slices. Raises the errors of get(), and
+        InvalidName.
         """
         asked, fill = ask(precision, since, until), check_fill(fill)
         parts = _parts(asked, dict.fromkeys(check_name("counter", name) for name in names))
@@ -90,7 +92,8 @@ class CounterReader:
         until: datetime | None = None,
     ) -> list[Ranked]:
         """
-        Return the counters of a family that counted most in the slices that Counter.get() would return, first first.
+        Return the counters of a family with the highest sums in the slices that Counter.get() would return, highest
+        first.
 
         The cost is the number of these counters times that of the slices. Raises InvalidLimit, InvalidName, and what
         get() raises.
@@ -132,7 +135,7 @@ class CounterReader:
     async def _page(
         self, client: AnyRedis, *, family: str | None = None, offset: int = 0, limit: int = 50
     ) -> list[CounterInfo]:
-        """Return some of the counters, those that were seen last first. Raises InvalidLimit."""
+        """Return a page of the counters, the most recently seen first. Raises InvalidLimit."""
         indexes, limit = _indexes(family), check_int("limit", limit, 1, _MOST)
         check_int("offset", offset, 0, _MOST)
         # Any of them may lie in one bucket.
@@ -148,7 +151,7 @@ class CounterReader:
     page, apage = twins(_page)
 
     async def _families(self, client: AnyRedis) -> list[str]:
-        """Return what stands before a colon in the names of counters, in alphabetical order."""
+        """Return the families, in alphabetical order: the parts before a colon in the names of counters."""
         found = await pipelined(
             client, BUCKETS, lambda pipe, tag: pipe.zrange(CounterKeys(tag).families, 0, -1)
         )

@@ -1,4 +1,4 @@
-"""Series: what one counter has counted, slice by slice. Instants are aware, in UTC."""
+"""Series: the counts of one counter, slice by slice. Instants are aware, in UTC."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Literal, TypeAlias
 
 from components.kit.stored import EPOCH
 
-#: What stands for a slice in which nothing was counted: a number, None, or "skip" to leave it out.
+#: The value for a slice in which nothing was counted: a number, None, or "skip" to leave it out.
 Fill: TypeAlias = int | Literal["skip"] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What was counted in one slice."""
+    """The count of one slice."""
 
     #: When the slice begins.
     at: datetime
@@ -42,18 +42,18 @@ class Series(list[Sample]):
         self.precision = precision
         #: When the first slice begins, and when the last one ends, or the server's time if that is earlier.
         self.since, self.until = since, until
-        #: What was counted in all that time, whatever fills the gaps.
+        #: The sum of all counts, regardless of the value that fills gaps.
         self.total = total
 
     @property
     def rate(self) -> float:
-        """What was counted in a second of that time, on average."""
+        """The average count in a second."""
         seconds = (self.until - self.since).total_seconds()
         return self.total / seconds if seconds > 0 else 0.0
 
 
 def instant(seconds: float) -> datetime:
-    """Return the instant so many seconds after 1970."""
+    """Return the instant this many seconds after 1970."""
     return EPOCH + timedelta(seconds=seconds)
 
 
@@ -63,5 +63,5 @@ def is_time(name: str) -> bool:
 
 
 def family_of(name: str) -> str | None:
-    """Return what stands before the first colon of a name; None if nothing does."""
+    """Return the part of a name before its first colon; None if there is none."""
     return name.partition(":")[0] or None if ":" in name else None

@@ -1,12 +1,13 @@
 """
 import_places() makes the content of files the current version of a table; remove() removes a table.
 
-Everything is read and checked in memory first. Then parts are stored, each by itself, and one script makes the
-version current if all of them are there. Nobody reads a version before that, and everybody reads all of it after. So
-a wrong source, and an import that dies, leave the table as it was.
+Everything is read and checked in memory first. Then the parts are stored one by one, and one script makes the version
+current if all parts exist. Nobody reads a version before that, and everybody reads the complete version afterwards.
+An invalid source or an interrupted import therefore leaves the table unchanged.
 
 The same source gives the same version. An import that is killed leaves parts that expire within an hour; if it is
-repeated before that, it writes only the missing ones. Of two imports at once the later one is current.
+repeated before that, it writes only the missing ones. If two imports run at once, the version of the later one
+becomes current.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ def import_places(
     *paths: str | Path, name: str = DEFAULT, force: bool = False, progress: Progress | None = None
 ) -> Imported:
     """
-    Import a .mmdb, or CSV files of blocks and the one of their locations, as the table *name*.
+    Import a .mmdb file, or CSV files of blocks and the file of their locations, as the table *name*.
 
-    With *force* all parts are stored again, even those that are there. *progress* is called with a text now and then.
+    With *force*, all parts are stored again, even existing ones. *progress* is called with a text now and then.
     Raises InvalidGeoSource, ExtraNotInstalled, OSError, InvalidName, GeoTableDamaged, RedisUnavailable.
     """
     was_version = _current(name)
@@ -142,8 +143,9 @@ def _write(builder: Builder, source: str) -> tuple[str, Manifest, list[bytes]]:
 
 
 def _current(name: str) -> str | None:
-    """Return the current version. It is asked for first, so that nobody reads a big file in vain while Redis is
-    away.
+    """
+    Return the current version. This is called first, so that no large file is read in vain while Redis is
+    unavailable.
     """
     try:
         info = look(name)

@@ -7,7 +7,7 @@ from components.kit.values import check_name
 
 
 class TableKeys:
-    """The keys of the table *name*, by the names that the scripts have for them. Raises InvalidName."""
+    """The keys of the table *name*, named as in the scripts. Raises InvalidName."""
 
     def __init__(self, name: str) -> None:
         self._stem = stem("geo", check_name("geo table", name))

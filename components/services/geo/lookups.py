@@ -1,10 +1,10 @@
 """
 locate(): the place of an address, from a table that this process keeps in memory.
 
-The table is loaded when it is first needed. Every few seconds one caller looks for another version and loads it,
-while the others get answers from the old one; in coroutines that is done in a thread. While Redis is away, or the new
-version cannot be read, the old one stays in use, and that is logged once. A forked child has the table of its
-parent.
+The table is loaded when it is first needed. Every few seconds, one caller checks for another version and loads it,
+while the others get answers from the old one; for coroutines, this happens in a thread. While Redis is unavailable,
+or if the new version cannot be read, the old one stays in use, and a warning is logged once. A forked child has the
+table of its parent.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Kept(Generic[_T]):
         """
         Return the table, after looking for another version if it is time to. Raises as load() does.
 
-        If loading has failed since there were so many *failures*, raise the same error: callers that waited for it do
-        not each wait again for a server that does not answer.
+        If loading has failed since the count of failures was *failures*, raise the same error, so that waiting
+        callers do not each wait again for a server that does not answer.
         """
         if table := self.ready():
             return table
@@ -145,7 +145,7 @@ def _no_turns(closing: AsyncExitStack) -> _Turns:
 
 
 def forget() -> None:
-    """Keep no table in memory: the next caller loads it."""
+    """Drop all tables from memory. The next caller loads its table again."""
     _kept.clear()
 
 

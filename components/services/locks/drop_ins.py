@@ -1,18 +1,17 @@
 """
-Lock and AsyncLock: the drop-ins for redis.lock.Lock and redis.asyncio.lock.Lock, from which they derive.
+Lock and AsyncLock: drop-in replacements for redis.lock.Lock and redis.asyncio.lock.Lock, from which they derive.
 
-They have everything that redis-py's classes have, under the same names and with the same errors. If the caller gives
-a `sleep` of their own, redis-py's loop does the waiting. They take the key as it is given; lock() makes one of this
-app's.
+They have everything that redis-py's classes have, under the same names and with the same errors. If the caller passes
+`sleep`, redis-py's loop does the waiting. They use the given key unchanged, while lock() makes a key of this app's
+keyspace from a name.
 
-A lock is a string with the holder's token, which expires (chapter 6.2 of the book). Beside it are the index of what
-is held, with the fences, and a queue of waiters with their heartbeats. A lock that was released while nobody waited
-leaves nothing of its own.
+A lock is a string with the holder's token, which expires (chapter 6.2 of the book). Other keys are the index of held
+locks, with the fences, and a queue of waiters with their heartbeats. A lock that is released while nobody waits
+leaves no keys of its own.
 
 A waiter blocks on a list of its own. A wake-up carries no data: the waiter tries again. It also tries at each
-heartbeat and when the holder's time ends, so a wake-up that got lost, or a waiter or holder that was killed, costs a
-moment and nothing else. The first in the queue is woken. A fair lock goes to that waiter, any other lock to whoever
-comes first.
+heartbeat and when the holder's time ends, so a lost wake-up, or a killed waiter or holder, costs only a moment. The
+first waiter in the queue is woken. A fair lock goes to that waiter, any other lock to the first client that asks.
 """
 
 from __future__ import annotations
@@ -51,19 +50,19 @@ from components.services.locks.replicas import send_and_wait
 
 logger = logging.getLogger(__name__)
 
-#: redis-py's default for `sleep`. Its client.lock() passes it on when the caller gave none, so this value does not
-#: ask for polling.
+#: redis-py's default for `sleep`. Its client.lock() passes it on if the caller gave none, so this value does not
+#: select polling.
 DEFAULT_SLEEP = 0.1
 BEAT = 0.4  # seconds between two heartbeats of a waiter
-ALIVE = 800_000  # microseconds after a heartbeat in which a waiter keeps its place: two beats
+ALIVE = 800_000  # microseconds for which a waiter keeps its place after a heartbeat: two beats
 
 ACQUIRE, RELEASE = Script("locks/acquire"), Script("locks/release")
 EXTEND = Script("locks/extend")
 
 
 class AnyLock:
-    """The parts that both classes share, as a mixin. Methods that ask Redis are coroutines, as kit/at_once.py
-    describes.
+    """
+    The parts that both classes share, as a mixin. Methods that send commands are coroutines, see kit/at_once.py.
     """
 
     redis: Any
@@ -73,13 +72,13 @@ class AnyLock:
     blocking: bool
     blocking_timeout: float | None
     local: Any
-    #: Its timeout in milliseconds; 0 for ever.
+    #: The timeout in milliseconds; 0 for none.
     _ms = 0
-    #: True if it raises this app's errors when Redis does not answer, rather than redis-py's.
+    #: Whether it raises this app's errors, instead of redis-py's, when Redis does not answer.
     translates = False
     _keep: Callable[[Holding], None]
     _drop: Callable[[Holding], None]
-    #: The storage that keeps the tokens of those who share a lock object apart.
+    #: The storage of tokens, which separates the threads or coroutines that share a lock object.
     _own_local: Callable[[], Any]
 
     def __init__(
@@ -120,15 +119,16 @@ class AnyLock:
         """Raise TypeError or ValueError if the lock cannot be used with this client."""
 
     def register_scripts(self) -> None:
-        """Register no scripts of redis-py, since this app has its own."""
+        """Do nothing: redis-py would register its scripts here, but this app has its own."""
 
     def _polls(self, sleep: float | None) -> bool:
-        """Return whether the caller has asked for polling."""
+        """Return whether the caller selected polling."""
         return sleep is not None or self.sleep != DEFAULT_SLEEP
 
     @property
     def fence(self) -> int:
-        """Return the fencing token, which is greater than those of all holders before. Raises LockError if it is
+        """
+        Return the fencing token, which is greater than those of all earlier holders. Raises LockError if the lock is
         not held.
         """
         return self._holding.fence
@@ -136,7 +136,7 @@ class AnyLock:
     @property
     def remaining(self) -> float:
         """
-        Return the seconds for which it is surely still held; infinite without a timeout. Redis is not asked.
+        Return the seconds for which the lock is surely still held; infinite without a timeout. Redis is not asked.
 
         Raises LockError if it is not held.
         """
@@ -150,14 +150,14 @@ class AnyLock:
         return holding
 
     def _patience(self, blocking: bool | None, blocking_timeout: float | None) -> tuple[bool, float | None]:
-        """Return whether to wait and how long, from the arguments of acquire() and those of the lock."""
+        """Return whether to wait, and for how long, from the arguments of acquire() and of the lock."""
         blocking = self.blocking if blocking is None else blocking
         patience = self.blocking_timeout if blocking_timeout is None else blocking_timeout
         if patience is None:
             return bool(blocking), None
         patience = plain(patience)
         if isinstance(patience, int | float) and not isinstance(patience, bool):
-            patience = min(max(patience, 0), LONGEST)  # redis-py takes less than 0 as 0; a NaN stays
+            patience = min(max(patience, 0), LONGEST)  # redis-py treats numbers below 0 as 0; NaN stays NaN
         check_seconds("blocking_timeout", patience, may_be_zero=True)
         return bool(blocking) and patience > 0, patience
 
@@ -179,8 +179,8 @@ class AnyLock:
 
     def _token(self, given: bytes | None, *, is_coroutine: bool) -> bytes:
         """
-        Return the token for an acquisition; *given* is the one that the caller chose. If the outcome of the last
-        acquisition is unknown, its token is used again, since it may hold the lock.
+        Return the token for an acquisition. *given* is the token that the caller chose, if any. If the outcome of the
+        last acquisition is unknown, its token is used again, because it may hold the lock.
         """
         last: bytes | None = self.local.doubtful
         if last is not None and given in (None, last):
@@ -190,7 +190,7 @@ class AnyLock:
         return made if given is None else GivenToken.of(given, made)
 
     def _errors(self) -> AbstractContextManager[None]:
-        """Return the context that turns redis-py's errors into this app's, for a lock that lock() made."""
+        """Return a context that turns redis-py's errors into this app's if lock() made the lock."""
         return redis_errors() if self.translates else nullcontext()
 
     async def _send(self, script: Script, call: Call) -> Any:
@@ -202,8 +202,8 @@ class AnyLock:
         self, token: bytes, *, blocking: bool, patience: float | None, wait: float | None = None
     ) -> bool:
         """
-        Acquire it within *patience* seconds. Return False if that was not possible. *wait* is the result of a first
-        try.
+        Acquire the lock within *patience* seconds. Return False if that was not possible. *wait* is the result of the
+        first try.
         """
         began_at = clock()
         until = math.inf if patience is None else began_at + patience
@@ -230,7 +230,7 @@ class AnyLock:
         return True
 
     async def _give_up(self, token: bytes) -> None:
-        """Stop waiting, also if the caller is cancelled meanwhile; remember the token if Redis did not answer."""
+        """Stop waiting, even if the caller is cancelled meanwhile. Keep the token if Redis does not answer."""
         self._forget(token)
         is_known = False
 
@@ -243,17 +243,18 @@ class AnyLock:
         try:
             await self._to_its_end(leave)
         finally:
-            # Only now: another coroutine could have used the token to acquire the lock that is left here.
+            # Not earlier: another coroutine could have used the token to acquire the lock that is given up here.
             if not is_known:
                 self.local.doubtful = token
 
     async def _to_its_end(self, start: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Await the result of *start*, in AsyncLock even if the caller is cancelled."""
+        """Await *start* to its end; in AsyncLock, even if the caller is cancelled."""
         await start()
 
     async def _try(self, token: bytes, *, waits: bool = False, waited: float = 0) -> float:
-        """Try to acquire it. Return 0 if it is held now, else the seconds in which nothing changes without a
-        wake-up.
+        """
+        Try to acquire the lock. Return 0 if it is held now, else the seconds within which only a wake-up can change
+        that.
         """
         asked_at = clock()
         call = self._acquire_call(token, waits, waited)
@@ -288,8 +289,8 @@ class AnyLock:
         if fence and copies < self.min_replicas:
             await self._send(RELEASE, self._release_call(token, fence))
             raise NotReplicated(
-                f"The lock {self.name!r} reached {copies} of {self.min_replicas} replicas, and was given back. "
-                "Check that the replicas are there and follow, or ask for fewer."
+                f"The lock {self.name!r} reached {copies} of {self.min_replicas} replicas, so it was given back. "
+                "Check that the replicas are connected and up to date, or require fewer."
             )
         return fence, left
 
@@ -301,11 +302,11 @@ class AnyLock:
             await answer(self.redis.blpop([f"{self.keys.wake}:{asker_of(token).decode()}"], timeout=timeout))
 
     async def _leave(self, token: bytes) -> None:
-        """Leave the queue, and give back a lock that was acquired without a reply."""
+        """Leave the queue, and release the lock if it was acquired but the reply was lost."""
         await self._send(RELEASE, self._release_call(token, 0, "left"))
 
     def _begin(self, token: bytes, fence: int, valid_until: float) -> None:
-        """Note that it is held."""
+        """Record that the lock is held."""
         tally("locks:acquired")
         if former := self.local.holding:
             self._drop(former)
@@ -319,7 +320,7 @@ class AnyLock:
             raise self._loss("Cannot release a lock that's no longer owned")
 
     def _release_call(self, token: bytes, fence: int | None = None, reason: str = "released") -> Call:
-        """Return a call of release.lua. The fence is that of the lock held here, unless one is given."""
+        """Return a call of release.lua. *fence* defaults to that of the lock held here."""
         if fence is None:
             holding: Holding | None = self.local.holding
             fence = holding.fence if holding and holding.token == token else 0
@@ -327,8 +328,8 @@ class AnyLock:
 
     async def _extend(self, token: bytes, milliseconds: int, how: str) -> bool:
         """
-        Give it *milliseconds* from now ("replaces", "anew"), or so many more ("adds"). If none are left, its time is
-        over. Return False if it is lost, or if it has no end and its time does not begin again.
+        Set the time of the lock to *milliseconds* from now ("replaces", "anew"), or add them ("adds"). If no time is
+        left, the lock is over. Return False if it is lost, or if it has no end and *how* is not "anew".
         """
         asked_at = clock()
         request = os.urandom(8).hex() if how == "adds" or milliseconds <= 0 else ""
@@ -345,7 +346,7 @@ class AnyLock:
         )
 
     async def _prolong(self, holding: Holding) -> bool:
-        """Restart its time, whichever thread holds it. Return False if it is lost."""
+        """Restart the time of the lock, whichever thread holds it. Return False if it is lost."""
         asked_at = clock()
         left: int = await self._send(EXTEND, self._extend_call(holding.token, self._ms, "anew"))
         if left >= 0:
@@ -358,7 +359,7 @@ class AnyLock:
             with self._errors():
                 stored = await answer(self.redis.get(self.name))
                 is_held = stored in _spellings(holding.token)
-                # Another acquisition may have the same token, if the caller chose it.
+                # Another acquisition may have the same token if the caller chose it.
                 if is_held and isinstance(holding.token, GivenToken):
                     by = await answer(self.redis.hget(self.keys.state, "by"))
                     is_held = by in _spellings(asker_of(holding.token))
@@ -369,7 +370,7 @@ class AnyLock:
         raise self._loss("The lock is no longer owned")
 
     def _forget(self, token: bytes) -> None:
-        """Note that it is not held any more, unless the same thread has acquired it again meanwhile."""
+        """Record that the lock is no longer held, unless the same thread has acquired it again meanwhile."""
         if self.local.token == token:
             if holding := self.local.holding:
                 self._drop(holding)
@@ -380,30 +381,31 @@ class AnyLock:
         tally("locks:lost")
         return LockLost(
             f"{what}: the time of {self.name!r} ran out, or it was released by force. "
-            "Another may hold it now. What is written under it needs its fence.",
+            "Another holder may have it now. Writes that it protects need its fence.",
             self.name,
         )
 
 
 class Lock(AnyLock, RedisLock):
     """
-    A lock at the key *name* of the client *redis*, for threads and processes; redis.lock.Lock with more to it.
+    A lock at the key *name* of the client *redis*, for threads and processes: redis.lock.Lock with more features.
 
-    *timeout* (seconds; None: for ever) is how long it can be held; *auto_renewal* restarts it at each third, until
-    release(). acquire() waits for *blocking_timeout* seconds (None: for ever) until a release wakes it, or looks
-    every *sleep* seconds if that is given. A *fair* lock goes to waiters in the order in which they came. *owner* is
-    for people to read. With *min_replicas* it is only held if that many replicas have it, or NotReplicated is raised.
+    *timeout* is how many seconds it can be held (None: no limit). *auto_renewal* restarts the timeout after each
+    third of it, until release(). acquire() waits for up to *blocking_timeout* seconds (None: no limit); a release
+    wakes it, unless *sleep* is given: then it tries every *sleep* seconds. A *fair* lock goes to waiters in order of
+    arrival. *owner* is a text for people to read. With *min_replicas*, the lock is only held if that many replicas
+    have it; else NotReplicated is raised.
 
-    As a context manager it gives itself, or raises LockNotAcquired. A lock that is not held any more raises LockLost,
-    which is a LockNotOwnedError of redis-py. Raises InvalidName, InvalidDuration, TypeError or ValueError for
-    arguments that it cannot have.
+    As a context manager, it returns itself or raises LockNotAcquired. A lock that is no longer held raises LockLost,
+    a subclass of redis-py's LockNotOwnedError. Raises InvalidName, InvalidDuration, TypeError or ValueError for
+    invalid arguments.
     """
 
     _own_local = ThreadLocal
 
     def _check_client(self, client: Any, min_replicas: int) -> None:
         if isinstance(client, AsyncRedis | AsyncRedisCluster):
-            raise TypeError("The client of a Lock is asynchronous: give it to AsyncLock.")
+            raise TypeError("The client of a Lock must not be asynchronous. Use AsyncLock for this client.")
 
     def __enter__(self) -> Self:
         if self.acquire():
@@ -434,8 +436,8 @@ class Lock(AnyLock, RedisLock):
         Acquire the lock. Return whether it is held now. A *token* of the caller's own must differ from all others in
         use.
 
-        Raises redis-py's errors, or RedisUnavailable if lock() made it; then it is not held, or the next call finds
-        that it is.
+        Raises redis-py's errors, or RedisUnavailable if lock() made it. After these, the lock is not held, or the
+        next call finds that it is.
         """
         blocking, patience = self._patience(blocking, blocking_timeout)
         given = None if token is None else self.redis.get_encoder().encode(token)
@@ -452,7 +454,7 @@ class Lock(AnyLock, RedisLock):
         return wait == 0 or at_once(self._take(own, blocking=blocking, patience=patience, wait=wait))
 
     def do_acquire(self, token: Any) -> bool:
-        """Try once, for redis-py's loop."""
+        """Try once to acquire the lock, for redis-py's loop."""
         return not at_once(self._try(token))
 
     def locked(self) -> bool:
@@ -467,9 +469,9 @@ class Lock(AnyLock, RedisLock):
 
     def release(self) -> None:
         """
-        Give it back. Raises LockError if it is not held here, LockLost if it is not held any more.
+        Release the lock. Raises LockError if it is not held here, LockLost if it is no longer held.
 
-        After redis-py's errors, or RedisUnavailable, it may be tried again.
+        After redis-py's errors or RedisUnavailable, the call may be repeated.
         """
         token = self._token_to_release()
         try:
@@ -485,10 +487,10 @@ class Lock(AnyLock, RedisLock):
 
     def extend(self, additional_time: float, replace_ttl: bool = False) -> Literal[True]:
         """
-        Add *additional_time* seconds to its time or, with *replace_ttl*, give it that time from now on.
+        Add *additional_time* seconds to the time that is left or, with *replace_ttl*, set it to that time.
 
-        A number below 0 shortens it; with no time left it is over, and release() raises LockLost as after any loss.
-        Raises LockError if it is not held here or has no timeout, LockLost if it is not held any more.
+        A negative number shortens the time. If none is left, the lock is lost, and release() raises LockLost. Raises
+        LockError if it is not held here or has no timeout, LockLost if it is no longer held.
         """
         self._token_to_extend("extend")
         milliseconds_to_add(additional_time)  # it is checked before anything is sent
@@ -501,7 +503,7 @@ class Lock(AnyLock, RedisLock):
         return True
 
     def reacquire(self) -> Literal[True]:
-        """Restart its time. Raises what extend() raises."""
+        """Restart the timeout. Raises the same errors as extend()."""
         self._token_to_extend("reacquire")
         return self.do_reacquire()
 
@@ -511,8 +513,8 @@ class Lock(AnyLock, RedisLock):
         return True
 
     def ensure_held(self) -> None:
-        """Ask Redis whether it is held. Raises LockError if it is not held here, LockLost if it is not held any
-        more.
+        """
+        Ask Redis whether the lock is held. Raises LockError if it is not held here, LockLost if it is no longer held.
         """
         at_once(self._ensure_held())
 
@@ -526,7 +528,7 @@ class Lock(AnyLock, RedisLock):
         return lost
 
     def _try_fast(self, token: bytes, waits: bool) -> float | None:
-        """Try the shortest way, which suffices for most calls. Return None if it was not enough."""
+        """Try the fast path, which suffices for most calls. Return None if it did not."""
         asked_at = clock()
         if self.min_replicas:
             return None
@@ -542,17 +544,18 @@ class Lock(AnyLock, RedisLock):
 
 class AsyncLock(AnyLock, RedisAsyncLock):
     """
-    Lock for coroutines: redis.asyncio.lock.Lock with more to it. The arguments are those of Lock.
+    A lock for coroutines: redis.asyncio.lock.Lock with more features. The arguments are those of Lock.
 
-    One object may be shared by many coroutines: each has a token of its own (holding.py), where redis-py's class lets
-    one release what another holds. *min_replicas* needs a client of one server or of Sentinel, not of a cluster.
+    Many coroutines may share one object. Each has its own token (holding.py), while redis-py's class lets one
+    coroutine release the lock of another. *min_replicas* needs a client of one server or of Sentinel, not of a
+    cluster.
     """
 
     _own_local = TaskLocal
 
     def _check_client(self, client: Any, min_replicas: int) -> None:
         if isinstance(client, Redis | RedisCluster):
-            raise TypeError("The client of an AsyncLock is not asynchronous: give it to Lock.")
+            raise TypeError("The client of an AsyncLock must be asynchronous. Use Lock for this client.")
         if min_replicas and isinstance(client, AsyncRedisCluster):
             raise ValueError("min_replicas is for Lock, or for the client of one server, not for this one.")
 
@@ -594,7 +597,7 @@ class AsyncLock(AnyLock, RedisAsyncLock):
             raise
 
     async def do_acquire(self, token: Any) -> bool:
-        """Try once, for redis-py's loop."""
+        """Try once to acquire the lock, for redis-py's loop."""
         cancelled = cancellations()
         is_taken = not await self._try(token)
         if cancellations() > cancelled:
@@ -613,8 +616,8 @@ class AsyncLock(AnyLock, RedisAsyncLock):
 
     async def release(self) -> None:
         """
-        Give it back, as Lock.release() does. If the caller is cancelled, however often, it is still released before
-        CancelledError is raised. If Redis did not answer by then, it may be tried again.
+        Release the lock, as Lock.release() does. If the caller is cancelled, even repeatedly, the lock is still
+        released before CancelledError is raised. If Redis did not answer, the call may be repeated.
         """
         token = self._token_to_release()
         try:
@@ -636,8 +639,9 @@ class AsyncLock(AnyLock, RedisAsyncLock):
         await self._give_back(expected_token)
 
     def extend(self, additional_time: float, replace_ttl: bool = False) -> Awaitable[Literal[True]]:
-        """Extend its time, as Lock.extend() does. Mistakes in the call itself are raised at once, before anything
-        is awaited.
+        """
+        Extend the time, as Lock.extend() does. Errors in the arguments are raised by the call, before anything is
+        awaited.
         """
         self._token_to_extend("extend")
         milliseconds_to_add(additional_time)  # it is checked before anything is sent
@@ -650,7 +654,7 @@ class AsyncLock(AnyLock, RedisAsyncLock):
         return True
 
     def reacquire(self) -> Awaitable[Literal[True]]:
-        """Restart its time, as Lock.reacquire() does."""
+        """Restart the timeout, as Lock.reacquire() does."""
         self._token_to_extend("reacquire")
         return self.do_reacquire()
 
@@ -660,7 +664,7 @@ class AsyncLock(AnyLock, RedisAsyncLock):
         return True
 
     async def ensure_held(self) -> None:
-        """Ask Redis whether it is held, as Lock.ensure_held() does."""
+        """Ask Redis whether the lock is held, as Lock.ensure_held() does."""
         await self._ensure_held()
 
     @property
@@ -678,7 +682,7 @@ class AsyncLock(AnyLock, RedisAsyncLock):
     def _encoded(self, token: str | bytes) -> bytes:
         try:
             encoder = self.redis.connection_pool.get_encoder()
-        except AttributeError:  # of a cluster
+        except AttributeError:  # the client of a cluster
             encoder = self.redis.get_encoder()
         encoded: bytes = encoder.encode(token)
         return encoded
@@ -698,7 +702,7 @@ def plain(seconds: Any) -> Any:
 
 
 def milliseconds_to_add(seconds: Any) -> int:
-    """Return the milliseconds that extend() was given, which may be below 0. Raises InvalidDuration."""
+    """Return the seconds passed to extend() in milliseconds. They may be negative. Raises InvalidDuration."""
     number = plain(seconds)
     if isinstance(number, int | float) and not isinstance(number, bool):
         check_seconds("additional_time", abs(number), may_be_zero=True)
@@ -708,5 +712,5 @@ def milliseconds_to_add(seconds: Any) -> int:
 
 
 def _spellings(stored: bytes) -> tuple[bytes, str]:
-    """Return the answers that a client may give for these bytes; one that decodes answers text."""
+    """Return the answers that clients may give for these bytes: a client that decodes returns text."""
     return stored, stored.decode("latin-1")

@@ -1,10 +1,10 @@
 """
-FencedValue: a value in Redis that only the newest holder of a lock can still write.
+FencedValue: a value in Redis that only the newest holder of a lock can write.
 
-It is two strings in one slot: the value, and the fence of its last write. One script compares and writes both, so
-an older holder that comes back, after a pause or with a late packet, is refused. The fence outlives the value by
-`keep` seconds (a week), and stays as long as a value without a ttl does: only a holder that was stopped for longer
-is no longer recognised as older. If Redis loses its data, it loses the fences as well.
+It is two strings in one slot: the value, and the fence of its last write. One script compares and writes both, so an
+older holder that comes back, after a pause or with a late packet, is refused. The fence outlives the value by `keep`
+seconds (a week by default), so only a holder that was stopped for longer than that is no longer recognised as older.
+The fence of a value without a ttl does not expire. If Redis loses its data, it loses the fences as well.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from components.services.locks.keys import FencedKeys
 SET = Script("locks/set_fenced")
 DELETE = Script("locks/delete_fenced")
 
-#: Seconds: longer than anything is stopped and then goes on, such as a laptop over the holidays.
+#: Seconds: longer than any process that is stopped and then continues, as on a laptop over the holidays.
 KEEP = 7 * 86_400.0
-_DIGITS = 19  # of the largest fence
+_DIGITS = 19  # digits of the largest fence
 
 
 class FencedValue:
@@ -56,7 +56,7 @@ class FencedValue:
     set, aset = twins(_set)
 
     async def _get(self, client: AnyRedis) -> bytes | None:
-        """Return the value that was written last; None if nothing was, or if it was deleted or has expired."""
+        """Return the value; None if it was never written, was deleted, or has expired."""
         value: bytes | None = await idempotent(lambda: client.get(FencedKeys(self.name).value))
         return value
 

@@ -1,10 +1,11 @@
 """
-Holding: one acquisition of a lock, with its token and fence, until when it is surely held, and whether it was lost.
+Holding: one acquisition of a lock: its token and fence, the instant until which it is surely held, and whether it is
+lost.
 
 Many threads or coroutines can use one lock object; each has a holding of its own, and does not see the others'.
 Threads keep it in thread-local storage. A coroutine shares its holding with the tasks that it starts, as context
-variables do. A lock acquired by a task that has ended belongs to whoever asks, since before Python 3.12
-asyncio.wait_for() ran its argument in a task of its own.
+variables do. If a task acquired a lock and has ended, any coroutine may use that lock, because before Python 3.12
+asyncio.wait_for() ran its argument in a separate task.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from components.kit.client import server_of
 
 
 class Holding:
-    """An acquisition of a lock; a Lease of kit/leases.py."""
+    """An acquisition of a lock. It implements the Lease of kit/leases.py."""
 
     def __init__(self, lock: Any, token: bytes, fence: int, valid_until: float) -> None:
         self._lock = ref(lock)
@@ -34,7 +35,7 @@ class Holding:
         self._event: Any = None
 
     def event(self, make: Callable[[], Any]) -> Any:
-        """Return the event that is set when it is lost; *make* makes it when it is first asked for."""
+        """Return the event that is set when the lock is lost. *make* creates it at the first call."""
         if self._event is None:
             self._event = make()
         if self._is_lost:
@@ -43,22 +44,22 @@ class Holding:
 
     @property
     def server(self) -> Hashable:
-        """Return the object that stands for the server that has it; see leases.Lease."""
+        """Return the object that represents the server that has the lock; see leases.Lease."""
         lock = self._lock()
         return server_of(lock.redis, lock.keys.held) if lock is not None else None
 
     def renew(self) -> bool:
-        """Restart its time. Return False if it is lost; see leases.Lease."""
+        """Restart the time of the lock. Return False if it is lost; see leases.Lease."""
         lock = self._lock()
         return lock is not None and lock._renew(self)
 
     async def arenew(self) -> bool:
-        """Restart its time, as renew() does."""
+        """Restart the time of the lock, as renew() does."""
         lock = self._lock()
         return lock is not None and await lock._arenew(self)
 
     def lose(self) -> None:
-        """Note that it is lost."""
+        """Record that the lock is lost."""
         self.valid_until = -math.inf
         self._is_lost = True
         if self._event is not None:
@@ -66,12 +67,12 @@ class Holding:
 
     @property
     def remaining(self) -> float:
-        """Return the seconds for which it is surely still held; infinite without a timeout."""
+        """Return the seconds for which the lock is surely still held; infinite without a timeout."""
         return max(0.0, self.valid_until - leases.clock())
 
 
 class ThreadLocal(threading.local):
-    """The holding of one thread. Threads that have acquired nothing have no token."""
+    """The holding of one thread. A thread that has acquired nothing has no token."""
 
     token: bytes | None = None
     holding: Holding | None = None
@@ -143,22 +144,23 @@ class _Own:
         return self._task is None or self._task.done()
 
 
-#: The acquisitions of the running coroutine, by the id of the TaskLocal; weak, so that contexts keep nothing alive.
+#: The acquisitions of the running coroutine, by the id of the TaskLocal. Weak references keep contexts from holding
+#: them alive.
 _context: ContextVar[Mapping[int, ref[_Own]] | None] = ContextVar("components_locks", default=None)
 
 
 class GivenToken(bytes):
     """
-    A token that the caller chose, so that several acquisitions may use the same: *asker* tells them apart.
+    A token that the caller chose. Several acquisitions may use the same token; *asker* distinguishes them.
 
-    It is bytes, since redis-py's classes keep it and compare it.
+    It is a subclass of bytes, because redis-py's classes store and compare it.
     """
 
     asker: bytes
 
     @classmethod
     def of(cls, token: bytes, asker: bytes) -> GivenToken:
-        """Return *token* as the acquisition that is called *asker* uses it."""
+        """Return *token* for the acquisition with the name *asker*."""
         made = cls(token)
         made.asker = asker
         return made

@@ -1,8 +1,9 @@
 """
-The keys of locks, and of values that fences guard; and the name that the key of a lock stands for.
+The keys of locks and of fenced values, and the names of locks from their keys.
 
-The entity of a lock that lock() made is a bucket of locks. A lock at a key of the caller's own keeps its other keys
-in that key's slot: on a cluster also those that many locks share, which all such locks of a slot have in common.
+The entity of a lock that lock() made is a bucket of locks. For a lock at a key of the caller's own, all other keys
+are in the slot of that key. On a cluster, this includes the keys that several locks share: all such locks of a slot
+share them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _TAG = re.compile(r"\{([^}]+)\}")
 
 
 class LockKeys:
-    """The keys of the lock at *key*, by the names that the scripts have for them. Raises InvalidName."""
+    """The keys of the lock at *key*, named as in the scripts. Raises InvalidName."""
 
     def __init__(self, key: str, *, on_cluster: bool = False) -> None:
         tag, self._name = _parts(key)
@@ -35,12 +36,13 @@ class LockKeys:
         self._shared = self._own if tag in BUCKETS else _stem(_shared_by(key, on_cluster))
         if on_cluster and key_slot(key.encode()) != key_slot(self.state.encode()):
             raise InvalidName(
-                f"On a cluster a lock cannot have the key {key!r}: braces keep all other keys out of its slot."
+                f"On a cluster, a lock cannot have the key {key!r}: its braces keep all other keys out of its slot. "
+                "Use another key."
             )
 
     @staticmethod
     def of(key: str | bytes | memoryview, client: Any) -> LockKeys:
-        """Return the keys of the lock at *key* as *client* will see them. Raises InvalidName."""
+        """Return the keys of the lock at *key*, as *client* encodes them. Raises InvalidName."""
         return _made(
             conf().prefix, key if isinstance(key, str) else _text(key), _is_cluster(client.__class__)
         )
@@ -58,64 +60,64 @@ class LockKeys:
 
     @cached_property
     def lock(self) -> str:
-        """STRING, the token of the holder. Goes on release. Expires at the end of its time."""
+        """STRING token of the holder. Goes on release. Expires at the end of the lock's time."""
         return self._key
 
     @cached_property
     def state(self) -> str:
         """
-        HASH figures of contention, and what identifies a holder by a token of their own and an extension.
+        HASH figures of contention, and the ids of a holder with a token of their own and of an extension.
 
-        It exists only while there is something of it. Expires a day after the end of the last holder's time.
+        It exists only if it has content. Expires a day after the end of the last holder's time.
         """
         return f"{self._own}state:{self._name}"
 
     @cached_property
     def queue(self) -> str:
         """
-        ZSET waiter by the microsecond of its arrival. Goes when it holds, leaves or dies. Expires six seconds after
-        the last heartbeat of all.
+        ZSET waiter by the microsecond of its arrival. A waiter goes when it gets the lock, leaves or dies. Expires
+        six seconds after the last heartbeat of any waiter.
         """
         return f"{self._own}queue:{self._name}"
 
     @cached_property
     def beats(self) -> str:
         """
-        ZSET waiter by the microsecond until which it counts as alive. Goes with its place. Expires six seconds after
-        the last heartbeat of all.
+        ZSET waiter by the microsecond until which it counts as alive. A waiter goes with its place in the queue.
+        Expires six seconds after the last heartbeat of any waiter.
         """
         return f"{self._own}beats:{self._name}"
 
     @cached_property
     def wake(self) -> str:
         """
-        LIST per waiter (prefix of it: ends in ":" and the waiter), of at most one token, which says "look". Expires
-        after seconds.
+        LIST with at most one token, which wakes a waiter; one per waiter (prefix of it: ends in ":" and the waiter).
+        Expires after seconds.
         """
         return f"{self._own}wake"
 
     @cached_property
     def held(self) -> str:
         """
-        ZSET key of a lock by the millisecond its time ends, and below zero the fences: that of each lock that was not
-        released, and the latest of all. An entry goes on release, or a day after that end. Expires a day after the
-        latest end.
+        ZSET key of a lock by the millisecond its time ends; and, with negative scores, the fence of each lock that
+        was not released and the latest fence of all. An entry goes on release, or a day after that end. Expires a day
+        after the latest end.
         """
         return f"{self._shared}held"
 
     @cached_property
     def released(self) -> str:
         """
-        SET of fences that were released (prefix of it: ends in ":" and their first digits). Expires two minutes after
-        the last of them.
+        SET released fences; one per range of fences (prefix of it: ends in ":" and their first digits). Expires two
+        minutes after the last release.
         """
         return f"{self._shared}released"
 
     @cached_property
     def let_go(self) -> str:
         """
-        STRING per token (prefix of it: ends in ":" and the token), one that was released by a caller who did not know
-        its fence. Expires after two minutes.
+        STRING mark of a token that was released by a caller who did not know its fence; one per token (prefix of it:
+        ends in ":" and the token). Expires after two minutes.
         """
         return f"{self._shared}let-go"
 
@@ -128,17 +130,17 @@ class FencedKeys:
 
     @property
     def value(self) -> str:
-        """STRING, what was written last. Expires after its ttl, if it has one; else goes when it is deleted."""
+        """STRING value that was written last. Expires after its ttl, if it has one; else goes when it is deleted."""
         return f"{self._value}value"
 
     @property
     def fence(self) -> str:
-        """STRING, the fence of the last write, 19 digits. Expires a week after the value has gone."""
+        """STRING fence of the last write, 19 digits. Expires a week after the value has gone."""
         return f"{self._value}fence"
 
 
 def index(tag: str) -> str:
-    """ZSET key of a lock by the millisecond its time ends, of a bucket; as LockKeys.held. Expires as that."""
+    """ZSET key of a lock by the millisecond its time ends, for a bucket; as LockKeys.held. Expires as that."""
     return f"{_stem(tag)}held"
 
 
@@ -163,8 +165,8 @@ def _parts(key: str) -> tuple[str, str]:
 
 def _stem(tag: str) -> str:
     """
-    Return the beginning of the keys of a tag. For a key of the caller's own, the tag is written as it is in that key,
-    so that all lie in its slot; only a closing brace cannot be.
+    Return the beginning of the keys of a tag. For a key of the caller's own, the tag is that key, unchanged, so that
+    all keys are in its slot. Only a closing brace has to be replaced.
     """
     if "}" in tag or not ("{" in tag or "%" in tag):
         return stem("locks", tag)
@@ -172,13 +174,13 @@ def _stem(tag: str) -> str:
 
 
 def _shared_by(key: str, on_cluster: bool) -> str:
-    """Return the tag of the keys that a lock at a key of the caller's own shares with others."""
+    """Return the tag of the keys that locks at keys of the caller's own share."""
     return _slot_tag(key_slot(key.encode())) if on_cluster else bucket(key)
 
 
 @lru_cache(maxsize=REDIS_CLUSTER_HASH_SLOTS)
 def _slot_tag(slot: int) -> str:
-    """Return a hash tag that lies in *slot*, the same in each process. The search takes milliseconds."""
+    """Return a hash tag in *slot*, the same one in each process. The search takes milliseconds."""
     tags = (b"slot-%d" % number for number in count())
     return next(tag for tag in tags if crc_hqx(tag, 0) % REDIS_CLUSTER_HASH_SLOTS == slot).decode()
 

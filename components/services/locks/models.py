@@ -1,16 +1,16 @@
 """
-Fenced rows, which a lock protects: only the newest of its holders can still write them.
+Fenced rows: rows that a lock protects, so that only its newest holder can write them.
 
     with lock("item:42", timeout=10) as held:
         Item.objects.fenced(held.fence).filter(pk=42).update(owner=buyer)
 
-A row keeps the fence of its last fenced write. One UPDATE both compares and writes (SET fence = token ... WHERE
-fence <= token), so nothing can come between. If another transaction is writing the row, the UPDATE waits for it, and
-the database then compares with the row as that one left it (READ COMMITTED), or gives up (stricter isolation); SQLite
-has one writer at a time. So no accepted write has a lower fence than one before it.
+A row keeps the fence of its last fenced write. One UPDATE both compares and writes (SET fence = token ... WHERE fence
+<= token), so no other write can come between the two. If another transaction is writing the row, the UPDATE waits for
+it. Then the database either compares with the new state of the row (READ COMMITTED) or fails (stricter isolation).
+SQLite has one writer at a time. Therefore no accepted write has a lower fence than an earlier one.
 
-A holder that is stopped or dies leaves the row as its last transaction did. Writes without a fence pass, and leave
-the fence as it is. A deleted row takes its fence along. See docs/fencing.md.
+A holder that is stopped or dies leaves the row as of its last transaction. Writes without a fence are accepted and do
+not change the fence. The fence of a row is deleted with the row. See docs/fencing.md.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class FenceField(models.BigIntegerField):  # type: ignore[type-arg]
 
 class FencedQuerySet(QuerySet[_Model]):
     """
-    A queryset whose writes, after fenced(), are those of the holder of a fence. as_manager() makes a manager of it.
+    A queryset whose writes, after fenced(), carry the fence of a holder. as_manager() makes a manager of it.
 
     A write raises StaleFence, and changes nothing, if one of its rows has a newer fence. update(), bulk_update() and
     delete() compare with the fences of the rows; create(), bulk_create() and get_or_create() give new rows the fence.
@@ -50,7 +50,7 @@ class FencedQuerySet(QuerySet[_Model]):
     _fence: int | None = None
 
     def fenced(self, fence: int) -> Self:
-        """Return the same rows, for writing with *fence* (of a lock: `held.fence`). Raises InvalidFence."""
+        """Return the same rows, to be written with *fence*, which is `held.fence` of a lock. Raises InvalidFence."""
         _require_fence(self.model)
         return self._with_fence(check_fence(fence))
 
@@ -67,7 +67,7 @@ class FencedQuerySet(QuerySet[_Model]):
             rows = self._all_rows().filter(pk__in=anyhow.order_by().values("pk"))
         with transaction.atomic(using=self.db):
             written = rows.filter(fence__lte=self._fence).update(**kwargs, fence=self._fence)
-            # Afterwards, to find rows that were newer before the UPDATE, or became so while it waited.
+            # Checked after the UPDATE, to find rows that were newer before it or became newer while it waited.
             if anyhow.filter(fence__gt=self._fence).exists():
                 raise _stale(self.model, self._fence)
         self._result_cache = None
@@ -80,7 +80,7 @@ class FencedQuerySet(QuerySet[_Model]):
         if self.query.is_sliced or self.query.distinct_fields or self._fields is not None:  # type: ignore[attr-defined]
             raise TypeError("A fenced delete() takes no slices, no distinct(*fields), no values().")
         self._for_write = True
-        # Before the transaction: one of SQLite that begins with reading cannot always go on to write.
+        # Before the transaction, because an SQLite transaction that begins with reading cannot always go on to write.
         pks = list(self.order_by().values_list("pk", flat=True))
         with transaction.atomic(using=self.db):
             self.filter(pk__in=pks).update()
@@ -91,7 +91,11 @@ class FencedQuerySet(QuerySet[_Model]):
     delete.queryset_only = True  # type: ignore[attr-defined]
 
     def bulk_update(self, objs: Iterable[Any], fields: Iterable[str], batch_size: int | None = None) -> int:
-        """Update as Django does: all rows, or StaleFence is raised. Each batch is an update() of this class."""
+        """
+        Update as Django does.
+
+        Each batch is an update() of this class. Raises StaleFence unless all rows are updated.
+        """
         if self._fence is None:
             return super().bulk_update(objs, fields, batch_size)
         objs = tuple(objs)
@@ -149,7 +153,7 @@ class FencedQuerySet(QuerySet[_Model]):
             raise TypeError("Querysets of different fences cannot be combined: call fenced() on the result.")
 
     def _all_rows(self) -> Self:
-        """Return all rows of the model, in the database to which this queryset writes."""
+        """Return all rows of the model, from the database that this queryset writes to."""
         return cast(Self, FencedQuerySet(self.model, using=self.db))
 
     def _with_fence(self, fence: int | None) -> Self:
@@ -165,7 +169,7 @@ class FencedModel(models.Model):
 
     objects = FencedQuerySet.as_manager()
 
-    #: The fence of the save() that is under way.
+    #: The fence of the running save().
     _saving: int | None = None
 
     class Meta:
@@ -181,9 +185,9 @@ class FencedModel(models.Model):
         update_fields: Iterable[str] | None = None,
     ) -> None:
         """
-        Save as Django does; with *fence*, as its holder. If StaleFence is raised, nothing was written.
+        Save as Django does; with *fence*, as the holder of the fence. Raises StaleFence if nothing was written.
 
-        With a fence, a row that is gone is not created again: that raises DatabaseError, as with `force_update`.
+        With a fence, a deleted row is not created again: DatabaseError is raised, as with `force_update`.
         """
         using = using or router.db_for_write(type(self), instance=self)
         if fence is None:
@@ -213,7 +217,7 @@ class FencedModel(models.Model):
 
     @contextmanager
     def _saving_with(self, fence: int | None) -> Iterator[None]:
-        """Give the instance the fence, for good if all goes well. Receivers of signals may save it again."""
+        """Set the fence of the instance, and reset it after an error. Receivers of signals may save it again."""
         before: dict[str, Any] = {
             name: self.__dict__[name] for name in ("fence", "_saving") if name in self.__dict__
         }
@@ -229,7 +233,7 @@ class FencedModel(models.Model):
             _restore(self, "_saving", before)
 
     def _do_update(self, base_qs: Any, using: Any, pk_val: Any, values: Any, *args: Any) -> Any:
-        """Run the one UPDATE of a save as FencedQuerySet.update() does."""
+        """Run the UPDATE of a save() as FencedQuerySet.update() does."""
         if self._saving is None:
             return super()._do_update(base_qs, using, pk_val, values, *args)
         field = self._meta.get_field("fence")
@@ -253,7 +257,7 @@ def _require_fence(model: type[models.Model]) -> None:
 
 
 def _lies_in_two_tables(model: type[models.Model]) -> bool:
-    """Return whether it derives from another model with a table of its own; a proxy does not count."""
+    """Return whether *model* derives from another model that has its own table; a proxy does not count."""
     return bool((model._meta.concrete_model or model)._meta.parents)
 
 
@@ -264,7 +268,7 @@ def _two_tables(model: type[models.Model]) -> str:
 def _stale(model: type[models.Model], fence: int) -> StaleFence:
     return StaleFence(
         f"{model.__name__}: a row was written with a fence newer than {fence}, so nothing was changed. The lock was "
-        "lost to another holder: acquire it again, and read the row again."
+        "lost to another holder. Acquire it again, and read the row again."
     )
 
 

@@ -1,11 +1,11 @@
 """
-lock(name), alock(name), locks(names), alocks(names): locks of the project's Redis, within the app's keyspace.
+lock(name), alock(name), locks(names), alocks(names): locks in the project's Redis, within the app's keyspace.
 
-Their errors are this app's. Several locks at once are taken all or none, in the order of their names, so that no two
-callers wait for each other. Each is a lock of its own, perhaps on another node of a cluster, so each takes a round
-trip. While one is waited for, those that were taken before are renewed, so the wait may be longer than their time. At
-the end the time of each is restarted. If one was lost meanwhile, as when Redis did not answer for so long, all are
-acquired again.
+They raise this app's errors. Several locks are acquired all or none, in the order of their names, so that no two
+callers wait for each other. Each is a separate lock, perhaps on another node of a cluster, so each takes a round
+trip. While the caller waits for one lock, those acquired before are renewed, so the wait may be longer than their
+time. At the end, the time of each is restarted. If one was lost meanwhile, for example because Redis did not answer
+for too long, all are acquired again.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from components.services.locks.keys import LockKeys
 logger = logging.getLogger(__name__)
 
 DEFAULT_TIMEOUT = 30.0  # seconds
-_FRESH = 2 / 3  # of its time that each of several locks must have left, or its time is restarted
+_FRESH = 2 / 3  # share of its time that each of several locks must have left; otherwise its time is restarted
 
 _L = TypeVar("_L", Lock, AsyncLock)
 
 
 class LockOptions(TypedDict, total=False):
-    """The options that lock() and the like take besides the name, as Lock does; durations are in seconds."""
+    """The options of lock() and its siblings, as in Lock. Durations are in seconds."""
 
     timeout: float | None
     sleep: float
@@ -55,7 +55,7 @@ def lock(name: str, **options: Unpack[LockOptions]) -> Lock:
         with lock("item:42", timeout=10, blocking_timeout=2) as held:
             Item.objects.fenced(held.fence).filter(pk=42).update(owner=buyer)
 
-    Nothing is sent before it is acquired. If Redis does not answer, it raises RedisUnavailable where Lock raises
+    Nothing is sent until it is acquired. If Redis does not answer, it raises RedisUnavailable, while Lock raises
     redis-py's errors.
     """
     return _of_this_app(Lock(get_client(), key_of(name), **with_defaults(options)))
@@ -82,7 +82,7 @@ def _of_this_app(made: _L) -> _L:
 
 
 class _Several(Generic[_L]):
-    """The parts that both kinds share."""
+    """The parts that Locks and AsyncLocks share."""
 
     def __init__(self, made: Mapping[str, _L]) -> None:
         self._locks: Mapping[str, Any] = made
@@ -112,7 +112,7 @@ class _Several(Generic[_L]):
             await self._release(held, says_so=False)
 
     async def _take(self, each: Any, held: list[Any], waits: bool, until: float) -> bool:
-        """Acquire one more, waiting until an instant of clock(), and keep those that are *held* meanwhile."""
+        """Acquire *each*, waiting until the instant *until* of clock(), and renew the *held* locks meanwhile."""
         if held and await answer(each.acquire(blocking=False)):
             return True
         if held and not waits:
@@ -130,7 +130,7 @@ class _Several(Generic[_L]):
                 other._drop(holding)
 
     async def _is_fresh(self, each: Any) -> bool:
-        """Return whether it is held, with most of its time left."""
+        """Return whether the lock is held with most of its time left."""
         if each.timeout is None or each.remaining > each._holding.lease * _FRESH:
             return True
         try:
@@ -140,8 +140,8 @@ class _Several(Generic[_L]):
 
     async def _release(self, held: Iterable[Any], *, says_so: bool = True) -> None:
         """
-        Release all, even if one release fails or the caller is cancelled. The first error is raised at the end, or
-        logged.
+        Release all locks, even if one release fails or the caller is cancelled. At the end, raise the first error, or
+        log it.
 
         A cancellation or an interrupt of the caller is always raised.
         """
@@ -166,11 +166,15 @@ class Locks(_Several[Lock]):
     """with locks(["item:1", "item:2"], timeout=10) as held: held.fences"""
 
     def acquire(self, blocking: bool | None = None, blocking_timeout: float | None = None) -> bool:
-        """Acquire all. Return whether all are held now. Raises what Lock.acquire() raises, and then holds none."""
+        """
+        Acquire all locks.
+
+        Return whether all are held now. Raises the errors of Lock.acquire(), and then holds none.
+        """
         return at_once(self._acquire(blocking, blocking_timeout))
 
     def release(self) -> None:
-        """Release all. Raises LockError or LockLost if one is not held any more."""
+        """Release all locks. Raises LockError or LockLost if one is no longer held."""
         at_once(self._release(self._locks.values()))
 
     def ensure_held(self) -> None:
@@ -227,7 +231,7 @@ def alocks(names: Iterable[str], **options: Unpack[LockOptions]) -> AsyncLocks:
 
 
 def _in_order(names: Iterable[str]) -> list[str]:
-    """Return the names in the one order in which all callers take them. Raises InvalidName."""
+    """Return the names in the order in which all callers acquire them. Raises InvalidName."""
     if isinstance(names, str) or not (several := sorted(set(names))):
         raise InvalidName(f"The names of several locks are {names!r}; give a list with at least one name.")
     return several

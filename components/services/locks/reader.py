@@ -1,8 +1,8 @@
 """
-LockReader: the locks that are held, their holders, since when, and who waits; and the release by force.
+LockReader: the held locks, their holders and waiters, and since when; and the release by force.
 
-An index for each bucket lists the locks that are held, by the end of their time. A page asks all buckets for their
-sizes, those that it shows for their locks, and these for their figures: four round trips, whatever the number of
+Each bucket has an index of held locks, ordered by the end of their time. A page takes four round trips, however many
+locks are held: for the sizes of all buckets, for the locks in the buckets that it shows, and for the figures of these
 locks.
 """
 
@@ -33,33 +33,33 @@ _FIGURES = ("fence", "acquired", "waits", "waited", "longest", "expired", "force
 
 @dataclass(frozen=True)
 class LockInfo:
-    """A lock as it was a moment ago. Durations in seconds."""
+    """The state of a lock a moment ago. Durations are in seconds."""
 
     key: str
-    #: The name that lock() was given; the key itself, if that is the caller's own.
+    #: The name that was passed to lock(); for a key of the caller's own, the key itself.
     name: str
-    #: The owner that the holder gave; "" if nobody holds it. Bytes that are not UTF-8 are half surrogate pairs.
+    #: The owner that the holder named; "" if nobody holds it. Bytes that are not UTF-8 become half surrogate pairs.
     token: str
     fence: int
-    #: When it was acquired last, by the fence; None if that is not known.
+    #: When it was last acquired, according to the fence; None if unknown.
     since: datetime | None
-    #: Until its time ends; None if it has no end, or if nobody holds it.
+    #: Seconds until its time ends; None if it has no end, or if nobody holds it.
     remaining: float | None
     waiting: int
-    #: The number of acquisitions, counted from the first holder for whom somebody waited, or who lost it; how many of
-    #: these had to wait, how long in all, and how long at most.
+    #: The number of acquisitions, how many of these had to wait, the total wait and the longest wait. Counting begins
+    #: with the first holder who made others wait, or who lost the lock.
     acquired: int
     waits: int
     waited: float
     longest_wait: float
-    #: The number of times it ended before the holder released it, as far as later holders found out.
+    #: The number of times it expired before the holder released it, if a later holder noticed.
     expired: int
     #: The number of times it was released by force.
     forced: int
 
     @classmethod
     def of_free(cls, key: str) -> LockInfo:
-        """Return the facts of a lock at *key* that nobody holds and of which nothing was noted."""
+        """Return the facts of a lock at *key* that nobody holds and of which nothing is stored."""
         return _info(key, None, -2, [None] * len(_FIGURES), None, 0)
 
     @property
@@ -73,10 +73,10 @@ class LockInfo:
 
 @dataclass(frozen=True)
 class WaiterInfo:
-    """Somebody who waits for a lock."""
+    """A waiter for a lock."""
 
     holder: Holder
-    #: Seconds so far.
+    #: Seconds waited so far.
     waited: float
 
 
@@ -88,11 +88,11 @@ class LockReader:
         return get_client()
 
     def count(self) -> int:
-        """Return how many are held."""
+        """Return how many locks are held."""
         return sum(self._sizes(self._now()))
 
     def held(self, *, offset: int = 0, limit: int = 50) -> list[LockInfo]:
-        """Return some of those that are held, from the *offset*-th on."""
+        """Return a page of the held locks, from the *offset*-th on."""
         now = self._now()
         wanted = []
         for tag, size in zip(BUCKETS, self._sizes(now), strict=True):
@@ -111,10 +111,10 @@ class LockReader:
 
     def find(self, name: str) -> LockInfo | None:
         """
-        Return the lock *name*, or the lock at that key; None if nothing is known of either.
+        Return the lock *name*, or the lock at the key *name*; None if nothing is stored about either.
 
-        A lock that nobody holds is known for a day after its last use, if somebody had to wait for it, lost it, or
-        had it released by force.
+        A free lock is stored for a day after its last use if somebody had to wait for it, if it was lost, or if it
+        was released by force.
         """
         for key in (LockKeys.named(name).lock, name):
             if info := self.at(key):
@@ -122,7 +122,7 @@ class LockReader:
         return None
 
     def at(self, key: str) -> LockInfo | None:
-        """Return the lock at *key*, as find() does; None for a key that is not a lock's, without reading it."""
+        """Return the lock at *key*, as find() does; None, without reading it, for a key that no lock can have."""
         of_lock, now = LockKeys.of(key, self._client), self._now()
 
         def add(pipe: Any) -> list[str]:
@@ -136,7 +136,7 @@ class LockReader:
         return info
 
     def waiters(self, key: str, *, limit: int = 50) -> list[WaiterInfo]:
-        """Return the first who wait for the lock at *key*, in order."""
+        """Return the first waiters for the lock at *key*, in order."""
         of_lock, now = LockKeys.of(key, self._client), self._now()
 
         def add(pipe: Any) -> list[str]:
@@ -153,10 +153,10 @@ class LockReader:
 
     def force_release(self, key: str, token: str, fence: int) -> bool:
         """
-        Take the lock at *key* from the holder with this *token* and *fence*. Return False if they do not hold it.
+        Release the lock at *key* if its holder has this *token* and *fence*. Return False if they do not hold it.
 
-        The holder is not stopped: they learn of the loss at the next renewal, or when they ask. Only their fence
-        keeps them from writing.
+        The holder is not stopped: they learn of the loss at the next renewal or check. Only the fence keeps them from
+        writing.
         """
         of_lock = LockKeys.of(key, self._client)
         encoded = token.encode(errors="surrogateescape")
@@ -175,12 +175,12 @@ class LockReader:
         return server_clock(self._client)
 
     def _sizes(self, now: int) -> list[int]:
-        """Return how many are held in each bucket."""
+        """Return how many locks each bucket has."""
         return self._ask(lambda pipe: [pipe.zcount(index(tag), f"({now // 1000}", "+inf") for tag in BUCKETS])
 
     def _ask(self, add: Callable[[Any], Sequence[Any]]) -> list[Any]:
         """
-        Return the answers to the commands that *add* puts into a pipeline.
+        Return the answers to the commands that *add* adds to a pipeline.
 
         The answer is None for a key of another type than a lock's.
         """

@@ -1,7 +1,7 @@
 """
-send_and_wait(): run a script, and learn how many replicas have what it wrote.
+send_and_wait(): run a script, and find out how many replicas have its writes.
 
-WAIT counts what its own connection wrote, so both go in one pipeline, to the node that has the keys.
+WAIT refers to the writes of its own connection, so script and WAIT go in one pipeline, to the node that has the keys.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PATIENCE = 1_000  # milliseconds for the replicas to acknowledge
 
 
 async def send_and_wait(client: Any, script: Script, call: Call, *, replicas: int) -> tuple[Any, int]:
-    """Return the script's answer, and how many replicas have what it wrote."""
+    """Run a script. Return its answer, and how many replicas have its writes."""
     keys, args = call
     if isinstance(client, RedisCluster):
         node = client.get_node_from_key(keys[0])  # type: ignore[no-untyped-call]

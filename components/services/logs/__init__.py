@@ -1,4 +1,4 @@
-"""Logs: handed out through Redis in chunks, and counted exactly once."""
+"""Logs: lines of log files, distributed through Redis in chunks and counted exactly once."""
 
 from components.services.logs.aggregation import LEASE, PLACES, Aggregation, Chunk, Consumer, Sample
 from components.services.logs.blocks import SIZE, Block, Place, Problem, readblocks, readlines

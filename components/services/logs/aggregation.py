@@ -1,10 +1,10 @@
 """
 Aggregations: each counts all chunks of a job, and each of its consumers counts some of them.
 
-A consumer claims chunks for a lease, adds up what is in them, and hands in sums and chunks in one flush: a script
-adds the sums to tables only if the consumer still holds every one of the chunks. So each chunk counts exactly once,
-even if consumers die, pause, or do not get an answer: what was not flushed is claimed by others when its lease is
-over. A chunk under which several consumers died is given up and listed as dead, until somebody sends it again.
+A consumer claims chunks for a lease, sums up their lines, and passes sums and chunks to one flush: a script adds the
+sums to tables only if the consumer still holds all of the chunks. Each chunk counts exactly once, even if consumers
+die, pause, or do not get an answer, because other consumers claim unflushed chunks when their lease has ended. A
+chunk that several consumers died on is given up and listed as dead until a user sends it again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ JOIN, LEAVE, RESEND = Script("logs/join"), Script("logs/leave"), Script("logs/re
 CLAIM, BEAT, RELEASE = Script("logs/claim"), Script("logs/beat"), Script("logs/release")
 FLUSH, DISCARD, SAMPLE = Script("logs/flush"), Script("logs/discard"), Script("logs/sample")
 
-#: The aggregation that counts by places; others are named by those who write callbacks.
+#: The aggregation that counts by places. Projects choose the names of aggregations with their own callbacks.
 PLACES = "places"
 #: Seconds for which chunks are claimed, by default.
 LEASE = 30.0
@@ -52,12 +52,12 @@ LEASE = 30.0
 TRIES = 5
 MOST = 500  # chunks in a claim: takes the server a millisecond or two
 _PAGE = 500
-_GONE = 3_600_000  # milliseconds: a consumer that holds nothing and has been silent for that long was killed
+_GONE = 3_600_000  # milliseconds: a consumer without chunks that is silent for this long counts as killed
 _FIELDS = 7  # words about a chunk in the answer to a claim
 _LARGEST = 2**53 - 1  # sums of these stay far below 2^63, where the numbers of Redis end
 _NUMBER = re.compile(rb"-?[0-9]{1,19}")
 
-#: Samples that are kept of an aggregation.
+#: The number of samples that are kept for an aggregation.
 KEPT = 100
 #: The reason of a sample that this release cannot read.
 UNREADABLE = "unreadable"
@@ -66,13 +66,13 @@ _SHOWN = 200  # bytes of such a sample
 
 @dataclass(frozen=True)
 class Chunk:
-    """Whole lines of a file, claimed."""
+    """A claimed chunk: whole lines of a file."""
 
     id: str
     #: The number of times it was handed out, this time included.
     tries: int
     file: str
-    #: Where it lies in the lines of the file, decompressed.
+    #: Its position in the decompressed lines of the file.
     start: int
     end: int
     #: The number of the first line, from 1 on.
@@ -87,19 +87,20 @@ class Sample:
     #: Such as "address"; see Reason.
     reason: str
     file: str
-    #: Its number, from 1 on, and where it begins in the lines of the file, decompressed.
+    #: Its number, from 1 on, and its position in the decompressed lines of the file.
     line: int
     byte: int
-    #: How it begins; bytes that are not UTF-8 as \\\\xff.
+    #: The beginning of the line; bytes that are not UTF-8 as \\\\xff.
     head: str
 
 
-#: What is stored of a sample, each with its type.
+#: The stored fields of a sample, each with its type.
 _KINDS = {"reason": str, "file": str, "line": int, "byte": int, "head": str}
 
 
 class Aggregation:
-    """An aggregation that counts the chunks of *job*. It takes part from join() on. Every method raises
+    """
+    An aggregation that counts the chunks of *job*. It takes part from join() on. Every method raises
     RedisUnavailable.
     """
 
@@ -111,12 +112,13 @@ class Aggregation:
         self._keys = JobKeys(job)
 
     def join(self) -> None:
-        """Join the job: get all chunks that are there, and all that come. The newest lease applies to all."""
+        """Join the job, to get all present and future chunks. The newest lease applies to all consumers."""
         lease = max(1, round(self.lease * 1000))
         at_once(JOIN.run(get_client(), self._keys, name=self.name, lease=lease, gone=_GONE))
 
     def leave(self) -> None:
-        """Leave the job. Chunks that only this aggregation has not counted are removed, and so are its samples. Its
+        """
+        Leave the job. Chunks that only this aggregation has not counted are removed, and so are its samples. Its
         tables stay.
         """
         after: bytes | None = b""
@@ -131,7 +133,9 @@ class Aggregation:
         return Consumer(self)
 
     def dead(self, limit: int = 100) -> list[tuple[str, datetime]]:
-        """Return the chunks of this aggregation among the last *limit* that were given up: their ids, and when."""
+        """
+        Return the dead chunks of this aggregation among the last *limit*: their ids, and when they were given up.
+        """
         ours = f" {self.name}"
         with redis_errors():
             found: Any = get_client().zrevrange(self._keys.dead, 0, limit - 1, withscores=True)
@@ -139,13 +143,13 @@ class Aggregation:
         return [(each.removesuffix(ours), at) for each, at in named if each.endswith(ours)]
 
     def resend(self, chunks: Collection[str]) -> int:
-        """Hand out chunks again that were given up. Return how many there were."""
+        """Hand out dead chunks again. Return how many were dead."""
         if not chunks:
             return 0
         return sum(at_once(RESEND.run(get_client(), self._keys, name=self.name, chunks=chunks)))
 
     def discard(self, chunks: Collection[str]) -> int:
-        """Discard chunks that were given up, without counting them. Return how many there were."""
+        """Discard dead chunks without counting them. Return how many were dead."""
         if not chunks:
             return 0
         return int(at_once(DISCARD.run(get_client(), self._keys, name=self.name, chunks=chunks)))
@@ -162,7 +166,7 @@ class Aggregation:
 
     def keep(self, samples: Iterable[Sample]) -> None:
         """
-        Keep rejected lines to show them: of all only the newest hundred. A repeated call keeps each once.
+        Store rejected lines, to show them. Only the newest hundred are kept. A repeated call stores each once.
 
         Rejected lines are counted in the flush, exactly. Samples are stored before it, so one may be shown although
         another consumer counts its chunk in the end; that one rejects the line as well.
@@ -201,7 +205,7 @@ class Consumer:
         self._keys = JobKeys(aggregation.job)
         self._number = 0
         self._newest, self._flushed = "0-0", ""
-        #: Seconds of a lease, as the last claim had it.
+        #: The lease in seconds, as of the last claim.
         self.lease = aggregation.lease
         #: The chunks that it has claimed and has neither flushed nor given back.
         self.held: dict[str, Chunk] = {}
@@ -210,20 +214,20 @@ class Consumer:
         """
         Claim at most *limit* chunks: those whose lease is over, then new ones. Raises AggregationNotFound.
 
-        If none are returned, there is nothing left to claim now. A chunk that this consumer holds already, and had
-        lost for a while, is not returned again: its counts are still valid.
+        If none are returned, there is nothing left to claim now. A chunk that this consumer lost for a while and
+        holds again is not returned: its counts are still valid.
         """
         if not 1 <= limit <= MOST:
             raise InvalidLimit(f"The limit is {limit!r}; a claim is of 1 to {MOST} chunks.")
         new, has_more = self._claim(limit)
-        while not new and has_more:  # those on the first page were given up, or are held already
+        while not new and has_more:  # the chunks of the first page were given up, or are held already
             new, has_more = self._claim(limit)
         return new
 
     def _claim(self, limit: int) -> tuple[list[Chunk], bool]:
-        """Return what one call claims, and whether there may be more even if it claims nothing."""
+        """Return the chunks that one call claims, and whether there may be more even if there are none."""
         found = self._run(CLAIM, number=self._number, limit=limit, tries=self.aggregation.tries)
-        self._number += 1  # only now, because a call that was not answered is sent again under its number
+        self._number += 1  # only now, because an unanswered call is sent again with the same number
         if not found:
             raise self._not_found()
         self._newest, self.lease = found[0].decode(), int(found[1]) / 1000
@@ -249,7 +253,11 @@ class Consumer:
         return at_once(script.run(get_client(), self._keys, name=name, consumer=self.id, **args))
 
     def wait(self, seconds: float) -> bool:
-        """Wait, at most *seconds* or a few, until chunks have come since the last claim. Return True if some have."""
+        """
+        Wait, for about *seconds* at most, until new chunks have come since the last claim.
+
+        Return whether they have.
+        """
         client = get_client()
         longest = min(check_seconds("wait", seconds), longest_block(client))
         with redis_errors():
@@ -268,9 +276,7 @@ class Consumer:
         return codec.decompress(payload)
 
     def beat(self) -> frozenset[str]:
-        """Renew the lease of all chunks that are held. Return those that others have by now, which are no longer
-        held.
-        """
+        """Renew the lease of all held chunks. Return the ids of those that other consumers have by now."""
         if not self.held:
             return frozenset()
         return self._lost(each.decode() for each in self._run(BEAT, chunks=self.held))
@@ -279,17 +285,17 @@ class Consumer:
         """
         Add *tables*, which were counted in all of *chunks*, and finish these chunks: all of this happens, or nothing.
 
-        A repeated call with the same chunks changes nothing. Raises ChunksLost if it does not hold one of the chunks
-        any more; the others are held as before, and must be counted anew. Raises InvalidCount, InvalidName.
+        A repeated call with the same chunks changes nothing. Raises ChunksLost if it no longer holds one of the
+        chunks; the others are still held, and must be counted again. Raises InvalidCount, InvalidName.
         """
         given = list(chunks)
         ids = sorted({each.id for each in given})
         if not ids:
-            raise InvalidCount("There is nothing to flush: give one chunk at least.")
+            raise InvalidCount("There is nothing to flush. Pass at least one chunk.")
         batch = sha256(" ".join(ids).encode()).hexdigest()[:16]
         if batch == self._flushed and not any(each.id in self.held for each in given):
             return  # a chunk that is held again was claimed anew: Redis was restarted, and has lost that flush
-        # A chunk that a beat reported as lost and that was claimed again since may be in the sums twice.
+        # A chunk that a beat reported as lost and that was claimed again later may be in the sums twice.
         lost = self._lost(each.id for each in given if self.held.get(each.id) is not each)
         if not lost:
             found = self._run(FLUSH, batch=batch, count=len(ids), given=[*ids, *_increments(tables)])
@@ -297,19 +303,21 @@ class Consumer:
         if lost:
             raise ChunksLost(
                 f"{len(lost)} of {len(ids)} chunks are no longer held, so nothing was added. The lease of "
-                f"{self.lease:g} s was over, or the aggregation has left. Count the others anew.",
+                f"{self.lease:g} s was over, or the aggregation has left. Count the others again.",
                 lost,
             )
         self._flushed = batch
         self._lost(ids)
 
     def release(self) -> None:
-        """Give back all that is held, so that others can claim it at once. The consumer can claim again."""
+        """Give back all held chunks, so that others can claim them at once. The consumer can claim again."""
         self._run(RELEASE, chunks=self.held)
         self.held.clear()
 
     def forget(self, chunk: Chunk) -> None:
-        """Stop holding a chunk without giving it back: others get it when its lease is over, as another try."""
+        """
+        Stop holding a chunk without giving it back: others get it when its lease has ended, which counts as a try.
+        """
         self.held.pop(chunk.id, None)
 
     def now(self) -> datetime:
@@ -325,17 +333,17 @@ class Consumer:
         return not found["pending"]
 
     def leave(self) -> None:
-        """Give back all that is held, and remove this consumer."""
+        """Give back all held chunks, and remove this consumer."""
         self.release()
         with redis_errors():
             get_client().delete(self._keys.worker(self.id))
 
     def sample(self, samples: Iterable[Sample]) -> None:
-        """Show some of the lines that were rejected in chunks that are about to be flushed."""
+        """Store samples of rejected lines of chunks that are about to be flushed."""
         self.aggregation.keep(samples)
 
     def tell(self, record: WorkerRecord) -> None:
-        """Report that the worker is running, and what it does. Call this every few seconds."""
+        """Report the state of the running worker. Call this every few seconds."""
         tell(self.aggregation.job, self.id, record)
 
     def _lost(self, ids: Iterable[str]) -> frozenset[str]:
@@ -376,7 +384,7 @@ def _increments(tables: Mapping[str, Mapping[str, int]]) -> Iterable[str | bytes
 
 
 def _read_sample(text: bytes) -> Sample:
-    """Return what this release can read of a sample. One that it cannot read is shown as it is, and fails no list."""
+    """Return a stored sample. One that this release cannot read is shown as it is, so that lists never fail."""
     try:
         found = json.loads(text)
         sample = Sample(**{name: found[name] for name in _KINDS})

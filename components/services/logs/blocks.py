@@ -1,8 +1,8 @@
 """
-Blocks: whole lines of a file, a few megabytes at a time, and where in the file they lie.
+Blocks: whole lines of a file, a few megabytes at a time, and their positions in the file.
 
-A line that is longer than a block is left out and reported. A file that cannot be read any further ends there, as a
-damaged one does. A reader can go on where another one ended: a place is a byte of the decompressed lines, the number
+A line that is longer than a block is left out and reported. If a file cannot be read any further, it ends there, like
+a damaged one. A reader can continue where another one ended: a place is a byte of the decompressed lines, the number
 of lines before it, and a mark of the bytes before it, which shows whether the file is still the same.
 """
 
@@ -32,7 +32,7 @@ class Block:
     """Whole lines; only the last line of a file may have no newline."""
 
     data: bytes
-    #: Where the block before ended: less than *start* if lines between were left out.
+    #: The end of the previous block: less than *start* if lines in between were left out.
     after: int
     #: Where the lines begin among the decompressed lines of the file.
     start: int
@@ -50,7 +50,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Place:
-    """Where to go on in a file."""
+    """A position in a file from which to continue."""
 
     position: int = 0
     #: The number of lines before it.
@@ -69,7 +69,7 @@ class Problem:
 
     name: str
     line: int
-    #: In the decompressed lines.
+    #: The position in the decompressed lines.
     byte: int
     reason: str
 
@@ -93,9 +93,9 @@ class BlockReader:
         self._size = check_int("size of a block in bytes", size, SMALLEST)
         self._buffer, self._tail = b"", b""
         self._failure: FileDamaged | None = None
-        #: Where the line that is being left out begins.
+        #: The beginning of the line that is being left out.
         self._skips_from: Place | None = None
-        #: Up to where the file was read; where the last block ended; how many lines are before that.
+        #: The position up to which the file was read, the end of the last block, and the number of lines before that.
         self.position, self._after, self._lines = 0, 0, 0
 
     @property
@@ -114,7 +114,7 @@ class BlockReader:
         return len(self._buffer) + (self.position - self._skips_from.position if self._skips_from else 0)
 
     def head(self) -> bytes:
-        """Return the first bytes. Call it before anything else. Raises FileDamaged if they cannot be read."""
+        """Return the first bytes. Call this before any other method. Raises FileDamaged if they cannot be read."""
         while len(self._buffer) < HEAD and self._fill(HEAD):
             pass
         if not self._buffer:
@@ -122,7 +122,7 @@ class BlockReader:
         return self._buffer[:HEAD]
 
     def go_to(self, place: Place) -> None:
-        """Go on at *place*. Raises FileDamaged, and FileDiffers if the file is not the same before the place."""
+        """Continue at *place*. Raises FileDamaged; FileDiffers if the file is not the same before the place."""
         window, left = place.window, place.position
         if left > window and self._source.skip(left - window):
             self._buffer, self.position, left = b"", left - window, window
@@ -131,8 +131,8 @@ class BlockReader:
                 self._raise_failure()
                 self._stand_at(place)
                 raise FileDiffers(
-                    f"{self._name} is shorter than what was copied of it, {place.position:,} bytes: it was cut off, "
-                    "or is another file that begins alike. Nothing more of it is copied."
+                    f"{self._name} is shorter than the {place.position:,} bytes that were copied of it: "
+                    "it was cut off, or is another file that begins alike. Nothing more of it is copied."
                 )
             gone, self._buffer = self._buffer[:left], self._buffer[left:]
             self._remember(gone)
@@ -159,7 +159,7 @@ class BlockReader:
             has_more = self._fill_up()
             is_end = not has_more and is_final and not self._failure
             if self._skips_from and (self._skip(at_end=is_end) or has_more):
-                continue  # there is room in the buffer again, and what follows may not be in it yet
+                continue  # the buffer has room again, and the following lines may not be in it yet
             whole = self._buffer.rfind(b"\n", 0, self._size) + 1
             if not whole and has_more:
                 self._begin_to_skip()
@@ -168,7 +168,7 @@ class BlockReader:
                 whole = len(self._buffer)
             if whole:
                 return self._cut(whole)
-            # The source has no more: only now is it certain that there are no more lines.
+            # The source has ended, so there are no more lines.
             self._raise_failure()
             return None
 
@@ -237,7 +237,7 @@ class BlockReader:
     def _told(self, failure: FileDamaged) -> FileDamaged:
         at = self.place
         return FileDamaged(
-            f"{self._name}, line {at.lines + 1:,}, byte {at.position:,}: {failure}. What came before was read."
+            f"{self._name}, line {at.lines + 1:,}, byte {at.position:,}: {failure}. Everything before this was read."
         )
 
 
@@ -275,5 +275,5 @@ def readlines(
 
 
 def mark(tail: bytes) -> str:
-    """Return what is kept of the bytes before a place."""
+    """Return the mark of the bytes before a place."""
     return f"{len(tail)}:{sha256(tail).hexdigest()[:16]}" if tail else "-"

@@ -1,10 +1,10 @@
 """
-How lines and names of files are stored in Redis.
+The stored form of lines and of file names.
 
 The lines of a chunk are a frame of zstd, level 1, which costs little and takes a quarter of the space. The first
-bytes of the frame are the number of the format: a release that finds other bytes is older than what was written.
+bytes of the frame identify the format: a release that finds other bytes is older than the one that wrote them.
 
-The name of a file may have any bytes. It is stored as in a URL, so that it has no blanks and can stand in a record.
+The name of a file may have any bytes. It is stored with URL quoting, so that it has no blanks and fits into a record.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from components.exceptions import ExtraNotInstalled, UnknownFormat
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 _LEVEL = 1
-#: No chunk is larger, so no frame may say that it is.
+#: The largest chunk; a frame that claims to be larger is refused.
 LARGEST = 64 * 1024 * 1024
 
 
@@ -32,18 +32,18 @@ def zstandard() -> ModuleType:
 
 
 def compress(lines: bytes) -> bytes:
-    """Return lines as they are stored."""
+    """Return the stored form of lines."""
     packed: bytes = zstandard().ZstdCompressor(level=_LEVEL).compress(lines)
     return packed
 
 
 def most(size: int) -> int:
-    """Return how many bytes *size* bytes can have, compressed: junk becomes a little larger."""
+    """Return the most bytes that *size* bytes can have when compressed: random data become a little larger."""
     return size + size // 256 + 64
 
 
 def decompress(payload: bytes) -> bytes:
-    """Return the lines of what is stored. Raises UnknownFormat."""
+    """Return the lines of a stored chunk. Raises UnknownFormat."""
     package = zstandard()
     size = package.frame_content_size(payload) if payload.startswith(MAGIC) else -1
     if not 0 <= size <= LARGEST:
@@ -55,7 +55,7 @@ def decompress(payload: bytes) -> bytes:
 
 
 def write_name(name: str) -> str:
-    """Return the name of a file as it is stored."""
+    """Return the stored form of a file name."""
     return quote(name, errors="surrogateescape")
 
 

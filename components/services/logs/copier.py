@@ -1,10 +1,10 @@
 """
-Copier: copies files in chunks. It goes on where any producer stopped, and several may copy the same file together.
+Copier: copies files in chunks. It continues where any producer stopped, and several may copy the same file together.
 
-A process keeps nothing that Redis does not know: one that was killed is replaced by another, which finds each file by
-its fingerprint and goes on after its last chunk. If another producer was faster, the file is read again from the
-place where that one is. Files that cannot be read are reported, and the others are copied. While Redis does not
-answer, or refuses writes because its disk or memory is full, the copier reports it and tries again.
+A process has no state that is not in Redis, too: another process can replace a killed one. It finds each file by its
+fingerprint and continues after its last chunk. If another producer was faster, the file is read again from the
+position of that one. Files that cannot be read are reported, and the others are copied. While Redis does not answer,
+or refuses writes because its disk or memory is full, the copier reports it and tries again.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
-#: copied: to its end; known: it was copied before; waiting: all but a last line without a newline; damaged: up to the
-#: damage; failed: nothing, or not everything.
+#: copied: to the end of the file; known: copied before; waiting: all but a last line without a newline; damaged: up
+#: to the damage; failed: not at all, or not completely.
 Outcome = Literal["copied", "known", "waiting", "damaged", "failed"]
-#: Seconds for which Redis may be unavailable.
+#: Seconds for which to wait while Redis is unavailable.
 PATIENCE = 300.0
 #: Seconds without a write after which the last line of a file counts although it has no newline. Programs write whole
 #: buffers, which end anywhere, and on a quiet night the next one may come hours later.
@@ -65,9 +65,9 @@ class Copier:
     Copies files into *stream*, in blocks of *size* bytes. Problems with files are passed to *tell*; messages about an
     outage of Redis, and about links that are not followed, to *say*.
 
-    A last line without a newline waits for it, since its writer may be in the middle of it. It counts at the end of
-    a pipe, of standard input and of a compressed file, when nobody has written to the file for a day, and at once if
-    *complete* is true, because no file grows any more.
+    A last line without a newline is not copied yet, because its writer may be in the middle of it. It is copied at
+    the end of a pipe, of standard input and of a compressed file, and after a day without writes to the file; at once
+    if *complete* is true, which says that no file grows any more.
     """
 
     def __init__(
@@ -91,13 +91,13 @@ class Copier:
             )
         self.stream, self.size, self.format, self.complete = stream, size, format, complete
         self._patience, self._tell, self._say, self._progress = patience, tell, say, progress
-        #: The numbers of what it has copied, and of the problems that it has reported.
+        #: Totals of the copied data and of the reported problems.
         self.lines, self.bytes, self.chunks, self.problems = 0, 0, 0, 0
-        #: Bytes of files, as they are stored, that were dealt with.
+        #: Bytes of files, before decompression, that were processed.
         self.taken = 0
 
     def copy(self, path: str | os.PathLike[str]) -> Outcome:
-        """Copy what is not copied of a file yet. Raises RedisUnavailable after the time of *patience*."""
+        """Copy the part of a file that is not copied yet. Raises RedisUnavailable after *patience* seconds."""
         name, before = os.fspath(path), self.taken
         try:
             with opened(path) as file:
@@ -170,7 +170,7 @@ class Copier:
                 pause = min(2 * pause, _LONGEST_PAUSE)
             else:
                 if is_told:
-                    self._say("Redis answers again; copying goes on.")
+                    self._say("Redis answers again; copying continues.")
                 return answer
 
 
@@ -179,7 +179,7 @@ class Copying:
 
     reader: BlockReader
     _source: Source
-    #: Bytes of the file, as it is stored, when it was opened.
+    #: Bytes of the file, before decompression, when it was opened.
     _size: int
     _known: CopiedFile
     _look: Callable[[], CopiedFile]
@@ -190,9 +190,9 @@ class Copying:
         self.may_begin_again = stat.S_ISREG(os.fstat(file.fileno()).st_mode) and name != STDIN
         self._told = 0
         self._is_read = False
-        #: Something was copied, or left out.
+        #: Whether something was copied, or left out.
         self.has_read = False
-        #: Redis knows how far it is copied.
+        #: Whether Redis knows how far it is copied.
         self.is_known = False
 
     def open(self, *, is_exact: bool = False) -> bool:
@@ -233,13 +233,13 @@ class Copying:
         return is_compressed and self._known.state == "done" and self._known.size == size
 
     def keep(self) -> None:
-        """Keep the file from being forgotten although it does not grow."""
+        """Record in Redis that the file still exists, so that it is not forgotten."""
         if self.is_known:
             self._copier.patiently(self._look)
 
     def go_on(self, *, is_final: bool = False) -> None:
         """
-        Copy what there is; a last line without a newline only if *is_final*, or if the file is complete.
+        Copy the lines; a last line without a newline only if *is_final*, or if the file is complete.
 
         Raises CopiedElsewhere, FileDamaged, OSError.
         """
@@ -262,15 +262,15 @@ class Copying:
         if not self.may_begin_again or not isinstance(self._source, Plain) or self._copier.complete:
             return True
         about = os.fstat(self._file.fileno())
-        # The time of the file is by the clock of the machine, not by that of Redis.
+        # The time of the file is by this machine's clock, not by that of Redis.
         return about.st_size == self._source.taken and time.time() - about.st_mtime >= SETTLED
 
     def finish(self, *, is_damaged: bool = False) -> None:
         """
-        Note how far the file was read. It is done if that is all of it, by its size.
+        Record how far the file was read. It is done if this is its whole size.
 
-        Raises FileDiffers if the file became shorter meanwhile, and FileDamaged if it ended before everything that it
-        had when it was opened was read.
+        Raises FileDiffers if the file became shorter meanwhile, and FileDamaged if it ended before all bytes that it
+        had when it was opened were read.
         """
         size = os.fstat(self._file.fileno()).st_size if self.may_begin_again else self._source.taken
         is_all = size == self._source.taken and not self.reader.left
@@ -299,7 +299,7 @@ class Copying:
         return self._source.taken - self.reader.place.position
 
     def fits(self) -> bool:
-        """Return True if a plain file still has what was read of it, and was not cut off and written again."""
+        """Return whether a plain file still has the bytes that were read, and was not truncated and rewritten."""
         place = self.reader.place
         if os.fstat(self._file.fileno()).st_size < self._source.taken:
             return False

@@ -1,10 +1,10 @@
 """
-Follower: copies files as they grow, at most a second later, also when they are rotated.
+Follower: copies files as they grow, within about a second, including rotated ones.
 
-A file is known by its inode while it is open. One that was renamed is read until nothing more comes, since its writer
-may not have noticed yet; the new file of its name is read beside it. One that was cut off (copytruncate) is read from
-the beginning. A line counts when it has its newline; the last line also when its file is gone, or when nobody has
-written to the file for a day. If this process dies, the next one reads what is left.
+An open file is identified by its inode. A renamed file is read until nothing more comes, because its writer may not
+have noticed yet; the new file with its name is read at the same time. A truncated file (copytruncate) is read from
+the beginning. A line is copied when it has its newline; the last line also when its file is gone, or after a day
+without writes to it. If this process dies, the next one reads the rest.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from components.services.logs.copier import Copier, Copying
 from components.services.logs.paths import find_files
 from components.services.logs.sources import Plain, source_of
 
-#: Seconds from one look to the next.
+#: Seconds from one check to the next.
 PAUSE = 1.0
 #: Seconds without growth after which a file that is no longer at its path is closed.
 QUIET = 10.0
-#: Seconds after which Redis is told that a file that does not grow is still there: less than the shortest time for
-#: which files are kept.
+#: Seconds after which Redis is told that a file that does not grow still exists: less than the shortest time for
+#: which files are remembered.
 KEPT = 3_600.0
 
 _Inode = tuple[int, int]
@@ -40,18 +40,18 @@ class Follower:
     def __init__(self, copier: Copier, paths: Sequence[str], *, quiet: float = QUIET) -> None:
         self._copier, self._paths, self._quiet = copier, paths, quiet
         self._open: dict[_Inode, _Growing] = {}
-        #: Size and time of modification of files at the last look, and of files when they were copied.
+        #: Size and modification time of files at the last check, and of files when they were copied.
         self._seen: dict[_Inode, tuple[int, int]] = {}
         self._done: dict[_Inode, tuple[int, int]] = {}
-        #: Links that were left out at the last look.
+        #: Links that were left out at the last check.
         self._links: set[str] = set()
 
     def look(self) -> None:
-        """Copy what has come since the last look. Raises RedisUnavailable."""
+        """Copy the lines that have come since the last check. Raises RedisUnavailable."""
         present = set[_Inode]()
         links = set[str]()
         for path in find_files(self._paths, tell=links.add):
-            with suppress(FileNotFoundError):  # it may still come, or was just rotated away
+            with suppress(FileNotFoundError):  # not created yet, or just rotated
                 self._look_at(path, present)
         for link in sorted(links - self._links):
             self._copier.say_left_out(link)
@@ -88,12 +88,12 @@ class Follower:
             file = closing.enter_context(Path(path).open("rb", buffering=0))
             about = os.fstat(file.fileno())
             if not stat.S_ISREG(about.st_mode):
-                raise OSError(f"{path} is no file")
+                raise OSError(f"{path} is not a file")
             if (about.st_dev, about.st_ino) != inode:
                 return
             if isinstance(source_of(file, self._copier.format), Plain):
                 self._open[inode] = _Growing(self._copier, file, path)
-                closing.pop_all()  # it stays open
+                closing.pop_all()  # keeps the file open
             elif is_still:
                 self._done[inode] = (about.st_size, about.st_mtime_ns)
                 self._copier.copy(path)
@@ -110,7 +110,11 @@ class _Growing:
         self._grew_at = self._told_at = clock()
 
     def go_on(self, *, is_there: bool, quiet: float) -> bool:
-        """Copy what has come. Return False if nothing more will, since it is gone and was *quiet* for long enough."""
+        """
+        Copy new lines.
+
+        Return False if no more will come, because the file is gone and was *quiet* for long enough.
+        """
         size = os.fstat(self._file.fileno()).st_size
         has_changed, self._size = size != self._size, size
         if has_changed:

@@ -1,10 +1,10 @@
 """
-Jobs as they stand: which there are, what is in flight, who counts it, and how far behind they are.
+The state of jobs: the list of jobs, the chunks in flight, the workers, and how far behind these are.
 
-Looking at a job takes four round trips, whatever is in it. Chunks that wait, and chunks that were given up, are
-counted up to a bound. Ages are by the server's clock, from which ids of chunks are made as well. The consumer groups
-show who works. A worker's report about itself expires seconds after the worker died. A job is listed from its first
-producer or aggregation on, and stays so.
+Reading the state of a job takes four round trips, however much is in it. Waiting and dead chunks are counted up to a
+limit. Ages are by the server's clock, from which ids of chunks are made as well. The consumer groups show which
+workers hold chunks. A worker's report about itself expires seconds after the worker died. A job is listed from its
+first producer or aggregation on, and is never removed from the list.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from components.services.logs.worker_info import NOBODY, LogWorkerInfo, worker_i
 
 AGGREGATION = record("logs", "aggregation")
 
-#: The job of commands and streams that name none.
+#: The default job of commands and streams.
 DEFAULT_JOB = "default"
 #: The largest number of waiting chunks that are counted, and of chunks given up, the last ones, that are listed.
 MOST_WAITING = MOST_DEAD = 1_000
 _FIGURES = ("bytes", "chunks", "lines", "raw", "skipped", "limit")
 _ID = re.compile(r"[0-9]{1,19}-[0-9]{1,19}")
 _DIGITS = re.compile(rb"-?[0-9]{1,19}")
-#: Errors of Redis about an aggregation that takes no part: it has just left, or somebody else wrote its name.
+#: Errors of Redis about an aggregation that takes no part: it has just left, or its entry is not from this app.
 _TAKES_NO_PART = re.compile(r"NOGROUP|no such key")
-#: As XINFO CONSUMERS has them.
+#: Field names as in XINFO CONSUMERS.
 _Consumers: TypeAlias = Sequence[Mapping[str, Any]]
 
 
@@ -47,15 +47,15 @@ class AggregationStatus:
     name: str
     #: Seconds for which chunks are claimed.
     lease: float
-    #: Chunks that workers hold.
+    #: The number of chunks that workers hold.
     claimed: int
-    #: Chunks that nobody holds; there may be more than MOST_WAITING.
+    #: The number of chunks that nobody holds, counted up to MOST_WAITING.
     waiting: int
-    #: Seconds since the oldest chunk came that it has not counted, without dead ones; None if there is none.
+    #: Age in seconds of the oldest chunk that it has not counted, except dead ones; None if there is none.
     lag: float | None
-    #: Chunks that were given up, among the last MOST_DEAD of all aggregations.
+    #: The number of its dead chunks among the last MOST_DEAD of all aggregations.
     dead: int
-    #: Lines that it has counted, and that it has rejected by their reason; "lines" is all of them.
+    #: Lines counted, and lines rejected by reason; "lines" is the sum.
     totals: Mapping[str, int]
     #: Consumers that live or hold chunks.
     workers: Sequence[LogWorkerInfo]
@@ -68,26 +68,26 @@ class AggregationStatus:
 
 @dataclass(frozen=True)
 class JobStatus:
-    """What a job has in Redis, and what went through it."""
+    """The state of a job: its chunks in Redis, and its totals."""
 
     name: str
-    #: In flight, compressed.
+    #: Chunks and compressed bytes in flight.
     bytes: int
     chunks: int
-    #: How many bytes may be in flight, as the last producer gave it; None if there was none.
+    #: The limit of bytes in flight that the last producer set; None if there was no producer.
     limit: int | None
-    #: Copied since the beginning.
+    #: Totals copied since the beginning.
     lines: int
     raw_bytes: int
     #: Lines that were left out because they are longer than a chunk.
     skipped: int
-    #: Seconds since the oldest chunk came that is in flight; None if there is none.
+    #: Age in seconds of the oldest chunk in flight; None if there is none.
     oldest: float | None
     aggregations: Sequence[AggregationStatus]
 
     @property
     def is_used(self) -> bool:
-        """Return True if it ever had a chunk, or has an aggregation."""
+        """Return whether it ever had a chunk, or has an aggregation."""
         return self.limit is not None or bool(self.aggregations)
 
 
@@ -97,7 +97,7 @@ class DeadChunk:
 
     id: str
     at: datetime
-    #: Where its lines come from; empty if the chunk is gone.
+    #: The origin of its lines; empty if the chunk is gone.
     file: str = ""
     line: int = 0
     lines: int = 0
@@ -239,7 +239,7 @@ class _Looking:
     def _more(
         self, last: Mapping[bytes, str], consumers: Mapping[bytes, _Consumers]
     ) -> tuple[dict[bytes, list[Any]], dict[str, bytes | None]]:
-        """Return the chunks that were not handed out, by aggregation, and what consumers report about themselves."""
+        """Return the waiting chunks by aggregation, and the reports of consumers."""
         ids = [text_of(each["name"]) for some in consumers.values() for each in some]
         with redis_errors(), get_client().pipeline(transaction=False) as pipe:
             for name in consumers:
@@ -261,5 +261,5 @@ def _unless_gone(answer: Any) -> Any:
 
 
 def _age(now: int, name: bytes) -> float:
-    """Return the seconds since the chunk with this id came."""
+    """Return the age, in seconds, of the chunk with this id."""
     return max(0, now - int(name.partition(b"-")[0])) / 1_000

@@ -1,9 +1,9 @@
 """
 The keys of logs. The entity is a job: the name under which producers and aggregations of logs find each other.
 
-Jobs, aggregations and tables are named by those who run commands and write callbacks, so there are few of them. What
-grows with lines is bounded by the limit of bytes in flight, what grows with files by the largest number of files, and
-what grows with days by the number of days that are kept.
+People who run commands and write callbacks name jobs, aggregations and tables, so there are few of them. The limit of
+bytes in flight bounds the keys that grow with lines, the largest number of files bounds those that grow with files,
+and the number of days to keep bounds those that grow with days.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from components.kit.values import check_name
 
 
 class JobKeys:
-    """The keys of *job*, by the names that the scripts have for them. Raises InvalidName."""
+    """The keys of *job*, named as in the scripts. Raises InvalidName."""
 
     def __init__(self, job: str) -> None:
         self.job = check_name("log job", job)

@@ -1,12 +1,12 @@
 """
-Paths: the files that names of files, folders and patterns stand for.
+Paths: finds the files for names of files, folders and patterns.
 
 A folder stands for all files below it, in the order of their names; a pattern is one of the shell, with ** for
 folders. Sockets and the like are left out unless they are named themselves. A folder that cannot be opened is
-returned as it is, so that reading it tells why.
+returned itself, so that reading it raises the error.
 
 A link that is named itself is followed. A link that is found below a folder, or by a pattern, is followed only if it
-leads into that folder, or into the folder where the pattern begins: whoever may write there must not choose which
+leads into that folder, or into the folder where the pattern begins: people who may write there must not choose which
 files of the machine are read. All other links are left out and reported.
 """
 
@@ -24,7 +24,7 @@ Tell = Callable[[str], object]
 
 def find_files(paths: Iterable[str], *, tell: Tell = lambda link: None) -> Iterator[str]:
     """
-    Find the files, each once. A path that leads to none is returned as it is, so that reading it tells why.
+    Find the files, each once. A path without files is returned itself, so that reading it raises the error.
 
     Call *tell* for each link that is left out because it leads out of its folder.
     """

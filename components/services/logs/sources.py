@@ -179,8 +179,8 @@ class Zstd(_Compressed):
         return b"".join(found)
 
     def _feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield what *data* expand to. A damaged frame yields nothing; the read that has nothing else to return
-        raises.
+        """
+        Yield what *data* expand to. A damaged frame yields nothing; the read that has nothing else to return raises.
         """
         while data:
             try:

@@ -2,16 +2,16 @@
 LogStream: producers put chunks of logs into it for aggregations to count. The bytes in flight are limited.
 
 A chunk is a few megabytes of whole lines, compressed, in a string of its own, and a descriptor of it in a stream. One
-script writes both, notes how far the file is copied, and counts the bytes in flight: so a producer that dies leaves
-neither half a chunk nor one that is copied twice.
+script writes both, records how far the file is copied, and counts the bytes in flight. Therefore a producer that dies
+leaves neither half a chunk nor a chunk that is copied twice.
 
 A producer that finds no room waits on a list, and each consumer that frees a chunk puts a token into this list. The
 token is a hint and carries no data: the producer that is woken tries again, and looks every few seconds anyway. If no
 aggregation has joined, chunks wait for the first one.
 
-A file is recognised by a fingerprint of the first 4 KB of its lines, decompressed, or of all if there are fewer. So a
-file that grows, is renamed by rotation, compressed, or moved to another machine is still the same. A mark of the
-bytes before that place shows whether it is still the file that was copied.
+A file is recognised by a fingerprint of the first 4 KB of its lines, decompressed, or of all if there are fewer. A
+file is therefore still recognised after it has grown, was renamed by rotation, was compressed, or was moved to
+another machine. A mark of the bytes before that place shows whether it is still the file that was copied.
 """
 
 from __future__ import annotations
@@ -129,7 +129,8 @@ class LogStream:
         Append *block* of the file with this fingerprint, and return the id of its chunk.
 
         Wait for room, at most *wait* seconds; then raise LogsFull. Raises CopiedElsewhere if the last chunk of the
-        file did not end where the block before this one did, and ChunkTooLarge if the chunk can never be in flight.
+        file does not end where the previous block ended, and ChunkTooLarge if the chunk is larger than the limit of
+        bytes in flight.
         """
         if wait is not None:
             check_seconds("wait", wait, may_be_zero=True)
@@ -199,7 +200,7 @@ class LogStream:
         return forgotten
 
     def status(self) -> LogStatus:
-        """Return what is in flight, and what was copied since the beginning."""
+        """Return the figures of data in flight, and the totals copied since the beginning."""
         with redis_errors():
             found = get_client().hmget(self._keys.state, ["bytes", "chunks", "lines", "raw", "skipped"])
         return LogStatus(*(int(each or 0) for each in found))

@@ -3,7 +3,7 @@ Reports of the workers of an aggregation about themselves, sent every few second
 falls silent.
 
 The group of the stream knows which consumers hold chunks, and how long they have been silent. A consumer that holds
-chunks and is silent is dead, or stopped: its chunks go to others when their lease is over.
+chunks and is silent is dead or stopped: its chunks go to others when their lease has ended.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from components.kit.errors import redis_errors
 from components.kit.stored import text_of
 from components.services.logs.keys import JobKeys
 
-#: Seconds after which nothing is known of a worker that is silent.
+#: Seconds after which the report of a silent worker expires.
 SILENCE = 15
-#: The consumer that holds chunks that were sent again, until somebody claims them: as in resend.lua.
+#: The consumer that holds resent chunks until they are claimed, as in resend.lua.
 NOBODY = "-"
 
 
@@ -98,8 +98,9 @@ def worker_infos(
 
 
 def _record(text: bytes | None) -> WorkerRecord | None:
-    """Return the part of a report that this release can read, since the worker may be of another release; None if
-    there is no report.
+    """
+    Return the part of a report that this release can read, since the worker may be of another release; None if there
+    is no report.
     """
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""Mailboxes: many senders push, one recipient pulls, and gets a message again until they acknowledge it."""
+"""Mailboxes: many senders push messages, and one recipient pulls each message again until they acknowledge it."""
 
 from components.services.mailboxes.facts import Delivery, Fate, Mail, MailboxInfo, Mails, Pushed, WhenFull
 from components.services.mailboxes.mailbox import Mailbox

@@ -1,8 +1,8 @@
 """
-The HTTP API of mailboxes: the caller's own, and pushing to those of others.
+The HTTP API of mailboxes: reading the caller's own mailbox, and pushing to those of others.
 
-Looking is a GET and changes nothing. Pulling is a POST, because it hands messages out and acknowledges earlier ones:
-a link that somebody is tricked into following must not do that.
+Looking is a GET and changes nothing. Pulling is a POST, because it hands out messages and acknowledges earlier ones,
+which a link that somebody is tricked into following must not do.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from components.services.mailboxes import Mail as StoredMail
 
 LIMIT = Integer("limit", 10, least=1, most=200)
 NEWEST = Boolean("newest", False)
-AFTER = Integer("after", about="First acknowledges what was handed out up to this id.")
+AFTER = Integer("after", about="Acknowledge the messages that were handed out up to this id first.")
 ID = Integer("id", is_required=True)
 RECIPIENT, SENDER, NUMBER = person("recipient"), person("sender"), MessageNumber("id")
 
@@ -52,7 +52,7 @@ class Mail(TypedDict):
 class Mails(TypedDict):
     messages: list[Mail]
     people: People
-    missed: Annotated[int, "How many messages were dropped of which the recipient has not been told."]
+    missed: Annotated[int, "How many messages were dropped without the recipient knowing yet."]
 
 
 class MailboxContent(Mails):
@@ -92,7 +92,7 @@ async def look_into_mailbox(request: HttpRequest, user: str, values: Values) -> 
 
 @operation(
     "mailbox",
-    {200: Reply("The messages; none if the time was over.", Mails, "Retry-After")},
+    {200: Reply("The messages; none if none came within the timeout.", Mails, "Retry-After")},
     body=[AFTER, LIMIT, NEWEST, TIMEOUT],
 )
 async def pull_mail(request: HttpRequest, user: str, values: Values) -> Answer:
@@ -115,7 +115,7 @@ async def acknowledge_mail(request: HttpRequest, user: str, values: Values) -> A
     "mailbox",
     {
         201: Reply("Pushed.", Pushed, "Location"),
-        200: Reply("Pushed before, with the same key.", Pushed, "Location"),
+        200: Reply("Pushed by an earlier request with the same key.", Pushed, "Location"),
     },
     headers=[IDEMPOTENCY_KEY],
     body=[TEXT, DATA],
@@ -141,11 +141,11 @@ async def push_mail(request: HttpRequest, user: str, values: Values, recipient: 
 
 @operation(
     "mailbox",
-    {200: Reply("Known while the message is there, and for a day after.", Delivery)},
+    {200: Reply("The fate of the message, known while it is in the mailbox and for a day after.", Delivery)},
     problems=["message-not-found", "invalid-value"],
 )
 async def mail_fate(request: HttpRequest, user: str, values: Values, recipient: str, id: int) -> Answer:
-    """Tell the sender what became of a message."""
+    """Report the fate of a message to its sender."""
     found = await Mailbox(recipient).astatus(id, sender=user)
     pulled_at = None if found.pulled_at is None else instant(found.pulled_at)
     told: Delivery = {"id": found.id, "fate": _word(found.fate), "recipient_pulled_at": pulled_at}

@@ -14,7 +14,7 @@ from components.exceptions import InvalidMessage
 from components.kit.stored import MAX_DEPTH, Unreadable, is_too_deep, read_json, too_deep
 
 _TEXT, _JSON = "t", "j"
-_DIGITS = 16  # of the digest: two pushes of two days are not mistaken for each other
+_DIGITS = 16  # length of the digest: enough to distinguish all pushes of two days
 MAX_CLIENT_ID = 64  # characters
 
 
@@ -34,7 +34,7 @@ def encode(text: str, data: Any, *, max_text: int, max_data: int) -> str:
 
 
 def decode(body: bytes) -> tuple[str, Any]:
-    """Return text and data of a message. Raises ValueError if no release has written it, or only a newer one."""
+    """Return the text and data of a message. Raises ValueError if it is damaged, or if a newer release wrote it."""
     form, rest = body[:1].decode(), body[1:]
     if form == _TEXT:
         return rest.decode(), None
@@ -61,7 +61,7 @@ def check_text(text: object, *, max_text: int) -> None:
 
 
 def check_client_id(client_id: object) -> str:
-    """Return *client_id* if it can be one. Raises InvalidMessage."""
+    """Return *client_id* if it is valid. Raises InvalidMessage."""
     if not isinstance(client_id, str) or not 1 <= len(client_id) <= MAX_CLIENT_ID:
         raise InvalidMessage(f"A client id is text of 1 to {MAX_CLIENT_ID} characters.")
     _check_characters("client id", client_id)

@@ -25,16 +25,16 @@ class Fate(StrEnum):
 class Mail:
     """A message in a mailbox."""
 
-    #: One more than the id of the message before; the first is the server's microsecond. Ids are never reused.
+    #: One more than the id of the previous message; the first is the server's microsecond. Ids are never reused.
     id: int
     sender: str
     text: str
-    #: JSON beside the text; None if there is none.
+    #: JSON data besides the text; None if there are none.
     data: Any
     sent_at: datetime
-    #: The message was handed out before, and not acknowledged.
+    #: Whether the message was handed out before and not acknowledged.
     is_again: bool
-    #: The stored message cannot be read by this release: its text is a placeholder.
+    #: Whether this release cannot read the stored message. Then the text is a placeholder.
     is_unreadable: bool = False
 
 
@@ -43,8 +43,8 @@ class Mails(list[Mail]):
 
     def __init__(self, mails: Iterable[Mail] = (), *, missed: int = 0) -> None:
         super().__init__(mails)
-        #: The number of dropped messages that the recipient does not know of. They count as known when the recipient
-        #: acknowledges a message that was handed out together with this number.
+        #: The number of dropped messages that the recipient does not know of. It becomes known when they acknowledge
+        #: a message that was handed out together with it.
         self.missed = missed
 
 
@@ -54,7 +54,7 @@ class Pushed:
 
     id: int
     sent_at: datetime
-    #: The message was there already: it was pushed before under the same client id.
+    #: Whether the message was already stored, because it was pushed before with the same client id.
     is_duplicate: bool
     #: The ids of the messages that were dropped to make room.
     dropped: Sequence[int] = ()
@@ -82,9 +82,9 @@ class MailboxInfo:
     #: When the oldest message was sent; None if the mailbox is empty.
     oldest_at: datetime | None
     pulled_at: datetime | None
-    #: The numbers since the mailbox was created.
+    #: The totals since the mailbox was created.
     pushed: int
     acknowledged: int
     dropped: int
-    #: As the last push declared; None before the first.
+    #: The limit that the last push declared; None before the first push.
     limit: int | None

@@ -6,7 +6,7 @@ from components.kit.keyspace import bucket, stem
 
 
 class MailboxKeys:
-    """The keys of the mailbox *name*, by the names that the scripts have for them."""
+    """The keys of the mailbox *name*, named as in the scripts."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -14,7 +14,7 @@ class MailboxKeys:
 
     @property
     def mailbox(self) -> str:
-        """HASH of counters, and when it was last pulled. Expires a year after the last use."""
+        """HASH counters, and the time of the last pull. Expires a year after the last use."""
         return f"{self._bucket}mailbox:{self._name}"
 
     @property
@@ -24,32 +24,40 @@ class MailboxKeys:
 
     @property
     def handed(self) -> str:
-        """ZSET "<id> <pull>" by id: what was handed out and not acknowledged. Expires as the mailbox."""
+        """ZSET "<id> <pull>" by id, of messages handed out and not acknowledged. Expires as the mailbox."""
         return f"{self._bucket}handed:{self._name}"
 
     @property
     def dropped(self) -> str:
-        """ZSET id by id: the last 1,000 that were dropped. Expires a month after the last."""
+        """ZSET id by id, of the last 1,000 dropped messages. Expires a month after the last drop."""
         return f"{self._bucket}dropped:{self._name}"
 
     @property
     def sent(self) -> str:
         """
-        HASH per day (prefix of it: ends in ":" and the day): what was pushed, and who sent what is gone.
+        HASH pushes, and senders of removed messages; one per day (prefix of it: ends in ":" and the day).
 
-        Expires after two days. One of 10,000 fields, or of two for each message of the limit, takes the place of that
-        of the day before.
+        Expires after two days. If it reaches 10,000 fields, or two for each message of the limit, it replaces that of
+        the previous day.
         """
         return f"{self._bucket}sent:{self._name}"
 
     @property
     def blocked(self) -> str:
-        """HASH sender whose mail is refused -> the millisecond since when; 10,000 at most. Until unblocked."""
+        """
+        HASH blocked sender -> millisecond of the blocking; 10,000 at most.
+
+        A field goes when the sender is unblocked.
+        """
         return f"{self._bucket}blocked:{self._name}"
 
     @property
     def names(self) -> str:
-        """ZSET name by the day of its last use, of the bucket. An entry goes after a year. Expires with the last."""
+        """
+        ZSET name by the day of its last use, for a bucket.
+
+        An entry goes after a year. Expires with the last one.
+        """
         return f"{self._bucket}names"
 
 

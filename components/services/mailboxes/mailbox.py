@@ -1,10 +1,10 @@
 """
 Mailbox: messages for one recipient, who pulls them when they have time (chapter 6.5.1 of the book).
 
-The messages are a stream. Messages that were handed out are noted in a sorted set beside it until they are
-acknowledged. So a message comes again with each pull until then, and none is lost with the process that pulled it.
-Each call that changes something has a random name: when its reply is lost, the script is sent again and returns the
-same. Nothing happens by itself when a process dies.
+The messages are a stream. Messages that were handed out are listed in a sorted set until they are acknowledged. Until
+then, each pull returns them again, so no message is lost with the process that pulled it. Each call that changes
+something has a random id: if its reply is lost, the script is sent again and returns the same. A process that dies
+needs no cleanup.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from components.services.mailboxes.keys import MailboxKeys
 
 MAX_LIMIT = 100_000  # messages in a mailbox: one script may have to acknowledge them all
 MAX_BLOCKED = 10_000  # senders whose mail one mailbox refuses
-MAX_ID = 2**53 - 1  # up to here Lua, JSON and scores count exactly
-#: Fields of the mailbox's HASH.
+MAX_ID = 2**53 - 1  # the largest integer that Lua, JSON and scores represent exactly
+#: The fields of the mailbox's HASH.
 FIGURES = ("pulled_at", "pushed", "acknowledged", "dropped", "limit")
 
 BLOCK = Script("mailboxes/block")
@@ -79,9 +79,9 @@ class Mailbox:
         self, client: AnyRedis, sender: str, text: str = "", *, data: Any = None, client_id: str | None = None
     ) -> Pushed:
         """
-        Put a message of *sender* into the mailbox: a text, data that are JSON, or both.
+        Put a message of *sender* into the mailbox: a text, JSON data, or both.
 
-        A message that the same sender pushes again under the same *client_id*, within a day at least, is stored once.
+        If the same sender pushes again with the same *client_id* within a day, the message is stored only once.
         Raises MailboxFull, Blocked, InvalidMessage, InvalidName.
         """
         check_name("person", sender)
@@ -115,10 +115,10 @@ class Mailbox:
         self, limit: int | None = 10, *, after: int | None = None, newest: bool = False, wait: float = 0.0
     ) -> Mails:
         """
-        Return up to *limit* messages (None: all), the oldest or the *newest*, in the order in which they came.
+        Return up to *limit* messages (None: all), the oldest or the *newest*, in order of arrival.
 
         With *after*, messages that were handed out up to that id are acknowledged first, in the same step. If there
-        is no message, wait *wait* seconds for one. Raises InvalidLimit, InvalidDuration, ValueError.
+        is no message, wait up to *wait* seconds for one. Raises InvalidLimit, InvalidDuration, ValueError.
         """
         request = self._request(limit, after, newest, wait)
         client, until = get_client(), clock() + wait
@@ -133,9 +133,7 @@ class Mailbox:
     async def apull(
         self, limit: int | None = 10, *, after: int | None = None, newest: bool = False, wait: float = 0.0
     ) -> Mails:
-        """Return up to *limit* messages, as pull() does. All calls that wait in an event loop share one
-        connection.
-        """
+        """Return up to *limit* messages, as pull() does. All waiting calls of an event loop share one connection."""
         request = self._request(limit, after, newest, wait)
         client, until, cancelled = get_async_client(), clock() + wait, cancellations()
         if wait == 0:
@@ -152,8 +150,9 @@ class Mailbox:
                 await interest.wait(left)
 
     def _request(self, limit: int | None, after: int | None, newest: bool, wait: float) -> dict[str, Any]:
-        """Return the arguments of pull.lua, the same each time, so messages that it handed out itself are not
-        handed out again.
+        """
+        Return the arguments of pull.lua. Repeated calls use the same ones, so that messages they handed out
+        themselves are not marked as handed out before.
         """
         check_seconds("wait", wait, may_be_zero=True)
         return {
@@ -170,15 +169,15 @@ class Mailbox:
         return Mails((_read(*row) for row in rows), missed=missed)
 
     async def _peek(self, client: AnyRedis, limit: int | None = 10, *, newest: bool = False) -> list[Mail]:
-        """Return the same messages without handing them out. Raises InvalidLimit."""
+        """Return messages, as pull() does, without handing them out. Raises InvalidLimit."""
         return await peek(client, self.name, first=0, limit=limit, newest=newest)
 
     peek, apeek = twins(_peek)
 
     async def _acknowledge(self, client: AnyRedis, id: int) -> int:
         """
-        Remove the messages that were handed out up to this id. Return how many there were. Others stay. Raises
-        ValueError if it cannot be an id.
+        Remove the messages that were handed out up to this id. Return how many were removed. Others stay. Raises
+        ValueError if *id* is not a valid id.
         """
         request = {"upto": _check_id(id), "limit": 0, "which": "oldest", "call": new_call()}
         acknowledged, *_ = await PULL.run(client, self._keys, name=self.name, **request)
@@ -189,22 +188,22 @@ class Mailbox:
 
     async def _status(self, client: AnyRedis, id: int, *, sender: str | None = None) -> Delivery:
         """
-        Return what became of a message, and when its recipient last pulled.
+        Return the fate of a message, and when its recipient last pulled.
 
-        With *sender*, only if it is theirs; that is known while the message is there, and for a day after it is gone.
+        With *sender*, only if they sent it, which is known while the message is in the mailbox and for a day after.
         Raises MessageNotFound, also if it was dropped too long ago; ValueError.
         """
         asking = "" if sender is None else check_name("person", sender)
         fate, pulled_at = await STATUS.run(client, self._keys, id=_check_id(id), asking=asking)
         if not fate:
             by = "" if sender is None else f" from {sender!r}"
-            raise MessageNotFound(f"The mailbox {self.name!r} knows of no message {id}{by}.")
+            raise MessageNotFound(f"The mailbox {self.name!r} has no message {id}{by}.")
         return Delivery(id, Fate(fate.decode()), from_ms_or_none(pulled_at))
 
     status, astatus = twins(_status)
 
     async def _depth(self, client: AnyRedis) -> int:
-        """Return how many messages are there, handed out or not."""
+        """Return how many messages the mailbox has, handed out or not."""
         return int(await idempotent(lambda: client.xlen(self._keys.messages)))
 
     depth, adepth = twins(_depth)
@@ -217,7 +216,7 @@ class Mailbox:
     missed, amissed = twins(_missed)
 
     async def _info(self, client: AnyRedis) -> MailboxInfo:
-        """Return how the mailbox stands now."""
+        """Return the state of the mailbox."""
         return (await look(client, [self.name]))[0]
 
     info, ainfo = twins(_info)
@@ -235,7 +234,7 @@ class Mailbox:
     async def _unblock(self, client: AnyRedis, sender: str) -> None:
         """Accept the mail of *sender* again."""
         who = check_name("person", sender)
-        await idempotent(lambda: client.hdel(self._keys.blocked, who))  # twice has the effect of once
+        await idempotent(lambda: client.hdel(self._keys.blocked, who))  # safe to repeat
 
     unblock, aunblock = twins(_unblock)
 
@@ -247,20 +246,24 @@ class Mailbox:
     blocked, ablocked = twins(_blocked)
 
     async def _clear(self, client: AnyRedis) -> int:
-        """Drop all messages, and return how many there were. Senders and recipient can see that they were dropped."""
+        """
+        Drop all messages.
+
+        Return how many were dropped. Senders and the recipient can see that they were dropped.
+        """
         return int(await CLEAR.run(client, self._keys, call=new_call()))
 
     clear, aclear = twins(_clear)
 
     async def _erase(self, client: AnyRedis) -> None:
-        """Remove the mailbox and everything that is stored about it. Messages in other mailboxes belong to others."""
+        """Remove the mailbox and everything stored about it. Messages that its owner sent to others stay."""
         await ERASE.run(client, self._keys, name=self.name)
 
     erase, aerase = twins(_erase)
 
     @property
     def _keys(self) -> MailboxKeys:
-        return MailboxKeys(self.name)  # the prefix is a setting, which is read when it is used
+        return MailboxKeys(self.name)  # built at each use, because the key prefix is a setting
 
     @property
     def _channel(self) -> str:
@@ -277,7 +280,7 @@ async def peek(
 
 
 async def look(client: AnyRedis, names: Sequence[str]) -> list[MailboxInfo]:
-    """Return how these mailboxes stand now, in one round trip to each node."""
+    """Return the state of these mailboxes, in one round trip to each node."""
 
     def add(pipe: Any, name: str) -> None:
         keys = MailboxKeys(name)
@@ -310,7 +313,7 @@ def _info(
 
 
 def _read(message: bytes, is_again: int, sender: bytes, sent_at: bytes, body: bytes) -> Mail:
-    """Return a message from the answer of a script. One that cannot be read becomes a placeholder."""
+    """Return a message from the answer of a script. An unreadable message becomes a placeholder."""
     try:
         text, data = decode(body)
         return Mail(int(message), sender.decode(), text, data, from_ms(sent_at), bool(is_again))
@@ -324,10 +327,10 @@ def check_limit(value: object) -> int:
 
 
 def check_pulled(limit: int | None) -> int:
-    """Return how many messages to ask for at most; None is all. Raises InvalidLimit."""
+    """Return the limit to pass to the script; None means all. Raises InvalidLimit."""
     return MAX_LIMIT if limit is None else check_limit(limit)
 
 
 def _check_id(message: object) -> int:
-    """Return *message* if it can be an id. Raises ValueError."""
+    """Return *message* if it is a valid id. Raises ValueError."""
     return check_int("id of a message", message, 0, MAX_ID, ValueError)

@@ -1,9 +1,9 @@
 """
-MailboxReader: all mailboxes, by page, for the control room.
+MailboxReader: the list of all mailboxes, in pages, for the control room.
 
-The names lie in an index for each bucket. A page asks all buckets for their sizes, the buckets that it shows for
-their names, and these mailboxes for their figures: three round trips, whatever the number of mailboxes. Reading
-changes nothing.
+Each bucket has an index of names. A page takes three round trips, however many mailboxes there are: for the sizes of
+all buckets, for the names in the buckets that it shows, and for the figures of these mailboxes. Reading changes
+nothing.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class MailboxReader:
     """The mailboxes that were used within a year. Every method raises RedisUnavailable."""
 
     def count(self) -> int:
-        """Return how many there are."""
+        """Return how many mailboxes there are."""
         return sum(at_once(_sizes(get_client())))
 
     def page(self, *, offset: int = 0, limit: int = 50) -> list[MailboxInfo]:
         """
-        Return some of them, from the *offset*-th on, by name.
+        Return a page of the mailboxes, ordered by name within each bucket, from the *offset*-th on.
 
-        Use moves a mailbox to another page, once a day at most.
+        Using a mailbox may move it to another page, at most once a day.
         """
         client = get_client()
         wanted = []
@@ -44,14 +44,14 @@ class MailboxReader:
         return at_once(look(client, sorted(text_of(name) for names in listed for name in names)))
 
     def find(self, name: str) -> MailboxInfo | None:
-        """Return the mailbox of this name; None if it was never used, or not for a year."""
+        """Return the mailbox with this name; None if it was never used, or not within a year."""
         if not name:
             return None
         [info] = at_once(look(get_client(), [name]))
         return info if info.pushed or info.pulled_at else None
 
     def messages(self, name: str, *, first: int = 0, limit: int = 50) -> list[Mail]:
-        """Return a page of its messages, from the id *first* on. This does not hand them out."""
+        """Return a page of the messages of a mailbox, from the id *first* on, without handing them out."""
         return at_once(peek(get_client(), name, first=first, limit=check_limit(limit)))
 
 

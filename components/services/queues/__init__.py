@@ -1,9 +1,10 @@
 """
-Task queues: push now, after a delay or at an instant; claim under a lease; ack with the token of the claim.
+Task queues: push a task to run now, after a delay or at an instant; claim it under a lease; ack it with the token of
+the claim.
 
-A task is an id in exactly one sorted set of its queue (ready, delayed, running, dead), with its record in one hash of
-the backend alias; a successful one is a result with an expiry. Every step is one script, so a process that dies
-between two steps leaves a whole task, and its lease brings it back. (Redis in Action, 6.4)
+A task is an id in exactly one sorted set of its queue (ready, delayed, running, dead), and a record in a hash of the
+backend alias. A successful task is a result with an expiry. Every step is one script, so a process that dies between
+two steps leaves a complete task, which runs again after its lease has ended. (Redis in Action, 6.4)
 """
 
 from components.services.queues.arguments import normalize, normalize_call

@@ -14,17 +14,18 @@ from typing import Any
 
 from components.exceptions import BodyTooLarge, NotSerializable
 
-_dump = json.JSONEncoder(separators=(",", ":")).encode  # ASCII only: characters are bytes
-_SHOWN = 80  # characters of a refused value in the message
-DEEPEST = 100  # lists and dicts in one another: what is nested deeper, other releases of Python cannot read
+_dump = json.JSONEncoder(separators=(",", ":")).encode  # makes only ASCII, so len() counts bytes
+_SHOWN = 80  # characters of a refused value that the error shows
+# The most levels of nested lists and dicts. Some releases of Python cannot read deeper ones.
+DEEPEST = 100
 
 
 def normalize(value: Any, where: str, _left: int = DEEPEST) -> Any:
-    """Return *value* as it will come out of JSON. Raises NotSerializable, which names it as *where*."""
+    """Return *value* as read back from JSON. Raises NotSerializable, which calls the value *where*."""
     if not _left:
         raise NotSerializable(
             f"Unsupported type: lists or dicts at {where[:_SHOWN]}… contain themselves, or are nested more than "
-            f"{DEEPEST} levels deep; pass what is deeper as text."
+            f"{DEEPEST} levels deep; pass deeper data as text."
         )
     match value:
         case None | bool() | str():
@@ -51,7 +52,7 @@ def normalize(value: Any, where: str, _left: int = DEEPEST) -> Any:
 def normalize_call(
     task: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Return the arguments of a call of *task* as they will come out of JSON. Raises NotSerializable."""
+    """Return the arguments of a call of *task* as read back from JSON. Raises NotSerializable."""
     try:
         return normalize(tuple(args), "args"), normalize(kwargs, "kwargs")
     except NotSerializable as error:
@@ -63,7 +64,7 @@ def encode(
     task: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, max_body: int, sensitive: bool = False
 ) -> str:
     """
-    Return the body of a task, from normalized arguments. *sensitive* marks it as not to be shown.
+    Return the body of a task with normalized arguments. *sensitive* marks the arguments as hidden.
 
     Raises BodyTooLarge, which names the largest argument.
     """

@@ -1,4 +1,4 @@
-"""The facts of task queues: all that is known of a task, the sizes of a queue, a worker, what became of a call."""
+"""Facts about task queues: tasks, sizes of queues, workers, and the results of calls."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from components.kit.stored import EPOCH
 State = Literal["ready", "delayed", "running", "dead", "successful"]
 
 MICROSECOND = timedelta(microseconds=1)
-LAST_INSTANT = datetime(9999, 12, 1, tzinfo=UTC)  # that every time zone can show
+LAST_INSTANT = datetime(9999, 12, 1, tzinfo=UTC)  # the last one that fits in every time zone
 
 
 @lru_cache(maxsize=256)  # what was pushed or claimed together has the same instants
 def from_us(microseconds: int | str | bytes) -> datetime:
-    """Return the instant so many microseconds after 1970, exactly. Raises ValueError or OverflowError."""
+    """Return the exact instant this many microseconds after 1970. Raises ValueError or OverflowError."""
     return EPOCH + timedelta(0, 0, int(microseconds))
 
 
 def to_us(instant: datetime) -> int:
-    """Return the microseconds from 1970 to an aware datetime, exactly."""
+    """Return the exact number of microseconds from 1970 to an aware datetime."""
     return (instant - EPOCH) // MICROSECOND
 
 
 def read_instant(microseconds: bytes) -> datetime:
-    """Return the instant of a score; LAST_INSTANT for a score that is none."""
+    """Return the instant of a score; LAST_INSTANT if the score is not an instant."""
     try:
         return from_us(int(float(microseconds)))
     except (ValueError, OverflowError):
@@ -49,23 +49,23 @@ class TaskFailure:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a task is: *done* of *total*, in units of its own, and a *note*."""
+    """The progress of a task: *done* of *total*, in units of its own, and a *note*."""
 
     done: float
     total: float | None = None
     note: str = ""
-    #: When it said so.
+    #: When the task reported it.
     at: datetime | None = None
 
     @property
     def percent(self) -> float | None:
-        """How much is done, 0 to 100, or None without a total."""
+        """The percentage done, 0 to 100; None without a total."""
         return min(100.0, 100 * self.done / self.total) if self.total else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskInfo:
-    """All that is known of one task. Instants are aware, UTC, by the clock of Redis."""
+    """All facts about one task. Instants are aware, in UTC, by the clock of Redis."""
 
     id: str
     #: The dotted path of the task's function.
@@ -76,36 +76,36 @@ class TaskInfo:
     priority: int
     state: State
     enqueued_at: datetime
-    #: The earliest it may run, if it was delayed.
+    #: The earliest instant at which it may run, if it was delayed.
     run_after: datetime | None = None
-    #: When its next attempt is due; of delayed tasks.
+    #: When its next attempt is due; only for delayed tasks.
     due_at: datetime | None = None
     #: When it was first and last claimed.
     started_at: datetime | None = None
     last_attempted_at: datetime | None = None
     finished_at: datetime | None = None
-    #: When the claim ends unless the worker renews it; of running tasks.
+    #: When the claim ends unless the worker renews it; only for running tasks.
     lease_expires_at: datetime | None = None
-    #: One entry per start; of more than a thousand, the latest.
+    #: One entry per start; only the latest thousand are kept.
     worker_ids: tuple[str, ...] = ()
-    #: How often it was started, and how many workers died of it, or under it, since it was last sent.
+    #: How often it was started, and how many workers died while running it, since it was last sent.
     starts: int = 0
     crashes: int = 0
-    #: How many starts were cut off since it was last sent: the worker ended before the task did. None of them is
-    #: counted in *starts*.
+    #: How many starts were cut off since it was last sent, because the worker ended before the task did. *starts*
+    #: does not count these.
     cut_off: int = 0
-    #: A running task that is to be cancelled, or one that was.
+    #: Whether it was cancelled, or will be while it runs.
     is_cancelled: bool = False
-    #: How far it says it is.
+    #: The progress that it reported.
     progress: Progress | None = None
     errors: tuple[TaskFailure, ...] = ()
     return_value: Any = None
-    #: Whether it was pushed with the mark that its arguments, result and tracebacks are not to be shown.
+    #: Whether it was marked as sensitive when it was pushed, so that its arguments, result and tracebacks are hidden.
     sensitive: bool = False
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> TaskInfo:
-        """Return TaskInfo(**facts), in a third of the time: a frozen dataclass sets its fields one by one."""
+        """Return TaskInfo(**facts) in a third of the time, because a frozen dataclass sets its fields one by one."""
         info = object.__new__(cls)
         info.__dict__.update(facts)
         return info
@@ -113,7 +113,7 @@ class TaskInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class QueueStats:
-    """The size of each state of one queue. *successful* counts what can still be listed."""
+    """The number of tasks of a queue in each state. *successful* counts those that can still be listed."""
 
     name: str
     ready: int
@@ -121,17 +121,17 @@ class QueueStats:
     running: int
     dead: int
     successful: int
-    #: Seconds that the longest waiting ready task has been runnable.
+    #: Seconds for which the oldest ready task has been waiting.
     oldest_age: float | None
     next_due_at: datetime | None
     paused: bool
-    #: How many starts were cut off, until none was for 30 days.
+    #: How many starts were cut off. It is reset after 30 days without one.
     cut_off: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerInfo:
-    """A worker or poller by its last heartbeat."""
+    """A worker or poller, as of its last heartbeat."""
 
     id: str
     kind: str
@@ -142,28 +142,28 @@ class WorkerInfo:
     running: int
     started_at: datetime
     seen_at: datetime
-    #: Its heartbeat is younger than a lease.
+    #: Whether its last heartbeat is younger than a lease.
     alive: bool
-    #: It takes no new tasks.
+    #: Whether it takes no new tasks.
     is_quiet: bool = False
-    #: What it was asked to do: "quiet", "stop" or "".
+    #: The request that it was sent: "quiet", "stop" or "".
     order: str = ""
 
 
 @dataclass(frozen=True)
 class Cancelled:
-    """What became of tasks that were to be cancelled."""
+    """The result of cancelling tasks."""
 
-    #: How many waited, and are among the dead now.
+    #: How many were waiting, and are dead now.
     at_once: int
-    #: How many run, and will be told.
+    #: How many are running, and will be asked to end.
     asked: int
 
 
 @dataclass(frozen=True)
 class Resent:
-    """What became of dead tasks that were to be sent again."""
+    """The result of sending dead tasks again."""
 
     sent: int
-    #: Ids that stay dead: other unfinished tasks have their unique keys.
+    #: The ids of tasks that stay dead, because other unfinished tasks have their unique keys.
     refused: list[str]

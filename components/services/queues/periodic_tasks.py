@@ -5,9 +5,10 @@ Periodic tasks, declared in code, above @task:
     @task
     def nightly() -> None: ...
 
-A declaration is remembered in this process. Workers and pollers push what is due (worker/periodic.py), so there is no
-scheduler to run. They find declarations in the modules "tasks" of all apps. Ticks are stored under a name made of the
-task's path, its schedule and its arguments: if one of these changes, the task starts over.
+Declarations are kept in the memory of the process. Workers and pollers push the tasks that are due
+(worker/periodic.py), so no scheduler has to run. They find declarations in the "tasks" modules of all apps. Ticks are
+stored under a name made of the task's path, its schedule and its arguments: if one of these changes, the task starts
+over.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class PeriodicTask:
 
     task: Task[..., Any]
     schedule: Schedule
-    #: What happens to ticks at which no worker ran; see docs/queues.md.
+    #: The treatment of ticks at which no worker ran; see docs/periodic-tasks.md.
     missed: MissedPolicy
     args: Sequence[Any]
     kwargs: Mapping[str, Any]
@@ -66,7 +67,7 @@ class TickInfo:
     periodic: PeriodicTask
     #: None if it has not ticked since a worker first saw it.
     last_at: datetime | None
-    #: In the past while no worker runs; None if no worker has seen it yet.
+    #: It is in the past while no worker runs; None if no worker has seen it yet.
     next_at: datetime | None
 
 
@@ -78,7 +79,8 @@ def periodic(
     kwargs: Mapping[str, Any] | None = None,
 ) -> Callable[[_T], _T]:
     """
-    Declare that the task below runs with *args* and *kwargs* at each tick of *schedule*. May be repeated.
+    Declare that the decorated task runs with *args* and *kwargs* at each tick of *schedule*. It can be applied
+    repeatedly.
 
     *missed* says what happens to the ticks at which no worker ran: "once" runs the latest of them, "skip" none,
     "all" each. Raises TypeError, ValueError or NotSerializable when the module is imported.
@@ -115,7 +117,7 @@ def periodic(
 def _check_task(task: object, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     if not isinstance(task, Task):
         name = getattr(task, "__qualname__", repr(task))
-        raise TypeError(f"@periodic was put on {name}, which is no task; put it above @task, not below.")
+        raise TypeError(f"@periodic was put on {name}, which is not a task. Put it above @task, not below.")
     context = (None,) if task.takes_context else ()
     try:
         signature(task.func).bind(*context, *args, **kwargs)
@@ -130,8 +132,8 @@ def declared(alias: str = "default") -> list[PeriodicTask]:
     """
     Return the periodic tasks of the backend *alias*, by name.
 
-    The first call imports the modules "tasks" of all apps. If one raises, that is logged, and its periodic tasks are
-    not known to this process.
+    The first call imports the "tasks" modules of all apps. If one raises an error, it is logged, and this process
+    does not know the periodic tasks of that module.
     """
     _import_tasks()
     return sorted(
@@ -166,7 +168,7 @@ def _info(entry: PeriodicTask, seen: datetime | None, now: datetime) -> TickInfo
     if seen is None:
         return TickInfo(entry, None, None)
     schedule = entry.schedule
-    if seen > (following := schedule.next_after(now)):  # the clock had jumped ahead: the tick is ignored
+    if seen > (following := schedule.next_after(now)):  # the clock had jumped ahead, so the tick is ignored
         return TickInfo(entry, None, following)
     is_tick = (
         schedule.next_after(seen - timedelta(microseconds=1)) == seen

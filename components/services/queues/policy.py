@@ -1,12 +1,12 @@
 """
-What a project's tasks are declared with, what their policy makes of a call, and what they may say while they run.
+The @task decorator, the policy of tasks, and the functions with which running tasks report progress.
 
     @task(queue_name="mail", max_attempts=12, timeout=60)
     def send(pk: int) -> None: ...
 
-`task` is Django's decorator with a policy: how a task is retried, limited and kept. It works on every Django that
-has tasks. A RedisBackend runs such tasks; any other backend ignores the policy. The names are those of the proposals
-for Django itself (max_attempts, backoff) where there are any.
+`task` is Django's decorator with a policy: how a task is retried, limited and kept. It works with every Django that
+has tasks. RedisBackend applies the policy; other backends ignore it. If there are proposals for Django itself, the
+names follow these (max_attempts, backoff).
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from components.kit.ids import uuid7
 from components.services.queues.arguments import normalize_call
 from components.services.queues.new_task import LATEST, LONGEST_DELAY, NewTask
 
-#: Returns the seconds to wait before the next attempt, or None: then the failure is final.
+#: A function that returns the seconds to wait before the next attempt, or None if the failure is final.
 Backoff: TypeAlias = "Callable[[BaseException, TaskResult[..., Any]], float | None]"
 
 
 @dataclass(frozen=True, slots=True)
 class Concurrency:
-    """No more than *limit* runs at a time, in all workers together, of all tasks that share its name."""
+    """At most *limit* runs at a time, in all workers together, of all tasks that share the name."""
 
     limit: int
-    #: Of the semaphore: a name, which other tasks and a Semaphore may share; a function of the arguments, which says
-    #: what counts together among the calls of this task, as text; or None for all of them.
+    #: The name of the semaphore, which other tasks and a Semaphore may share; or a function of the arguments that
+    #: returns a text, which groups the calls of this task; or None to count all calls of this task together.
     name: str | Callable[..., str] | None = None
 
     def name_for(self, path: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
@@ -51,26 +51,27 @@ class Concurrency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyTask(Task):  # type: ignore[type-arg]  # Django's is not generic when it runs
-    """A Task with a policy. For a field that is None the OPTIONS of the backend count. Durations are seconds."""
+    """A Task with a policy. Fields that are None default to the OPTIONS of the backend. Durations are in seconds."""
 
-    #: How often it is started before a failure is final.
+    #: The number of starts after which a failure is final.
     max_attempts: int | None = None
-    #: Seconds before the first retry, doubled with each, with up to half taken off at random; or a function.
+    #: Seconds before the first retry, doubled with each further one and reduced at random by up to half; or a
+    #: function.
     backoff: float | Backoff | None = None
-    #: How long a claim lasts without renewal: how soon another worker starts it when its worker has died.
+    #: How long a claim lasts without renewal, and so how soon another worker starts the task if its worker dies.
     lease: float | None = None
-    #: How long it may run; float("inf") for ever.
+    #: How long it may run; float("inf") for no limit.
     timeout: float | None = None
-    #: How long the result of its success can be read; at least 60.
+    #: How long the result of a successful run is kept; at least 60.
     result_ttl: float | None = None
-    #: Whether a second call with the same arguments is not stored while the first is unfinished; or a function
-    #: of the arguments that says what is the same, as text.
+    #: True to store no second call with the same arguments while the first is unfinished; or a function of the
+    #: arguments that returns a text, which is equal for equal calls.
     unique: bool | Callable[..., str] = False
-    #: Whether it is stored when the transaction that enqueues it has been committed; or which database's.
+    #: True to store it only when the transaction that enqueues it has committed; or the alias of that database.
     on_commit: bool | str = False
-    #: How many runs there may be at a time, in all workers together.
+    #: The limit of simultaneous runs, in all workers together.
     concurrency: int | Concurrency | None = None
-    #: Whether the control room shows its arguments, results and tracebacks to nobody.
+    #: Whether the control room hides its arguments, results and tracebacks from everybody.
     sensitive: bool = False
 
     def __post_init__(self) -> None:
@@ -86,7 +87,7 @@ class PolicyTask(Task):  # type: ignore[type-arg]  # Django's is not generic whe
         run_after: datetime | timedelta | None = None,
         backend: str | None = None,
     ) -> PolicyTask:
-        """Return this task with other defaults. A timedelta counts from the moment in which it is enqueued."""
+        """Return this task with other defaults. A timedelta counts from the moment of enqueueing."""
         return Task.using(  # type: ignore[return-value]
             self,
             priority=priority,
@@ -97,7 +98,7 @@ class PolicyTask(Task):  # type: ignore[type-arg]  # Django's is not generic whe
 
 
 def _problems(task: Any) -> list[str]:
-    # 1e9 is enough for all, and what Redis can count in microseconds.
+    # 1e9 is enough for every setting, and Redis can count it in microseconds.
     limits = {"max_attempts": (1, 1e9), "lease": (1, 1e9), "timeout": (0.001, inf), "result_ttl": (60, 1e9)}
     found = [
         f"{name} is {value!r}; it must be a number, {least} to {most:g}."
@@ -158,9 +159,9 @@ def task(
     **policy: Any,
 ) -> PolicyTask | Callable[[Callable[..., Any]], PolicyTask]:
     """
-    Declare a function of a module as a task. The policy is fields of PolicyTask.
+    Declare a function of a module as a task. The policy arguments are fields of PolicyTask.
 
-    Raises InvalidTask, or TypeError for a name that is no field of the policy.
+    Raises InvalidTask, or TypeError for a name that is not a field of the policy.
     """
 
     def declare(function: Callable[..., Any]) -> PolicyTask:
@@ -179,10 +180,11 @@ def task(
 
 def exponential(first: float, *, longest: float = 3_600.0) -> Backoff:
     """
-    Return a backoff of *first* seconds, doubled with each attempt up to *longest*, up to half taken off at random.
+    Return a backoff of *first* seconds, doubled with each attempt up to *longest*, and reduced at random by up to
+    half.
 
-    So tasks that failed together do not come back together. It is what a number means as the backoff of a task; use
-    it in backoffs of your own.
+    The randomness keeps tasks that failed together from being retried together. A number as the backoff of a task
+    means this function; custom backoffs can call it as well.
     """
 
     def backoff(error: BaseException, result: TaskResult[..., Any]) -> float:
@@ -192,20 +194,20 @@ def exponential(first: float, *, longest: float = 3_600.0) -> Backoff:
 
 
 def doubled(first: float, longest: float, attempt: int) -> float:
-    """Return the seconds to wait after the *attempt* (1, 2 ...) that failed."""
+    """Return the seconds to wait after attempt number *attempt* (1, 2 ...) has failed."""
     pause = min(longest, first * 2.0 ** min(attempt - 1, 60))
     return random.uniform(pause / 2, pause)
 
 
 class Run(Protocol):
-    """What a worker lets a running task say and ask."""
+    """The calls that a running task can make to its worker."""
 
     is_cancelled: bool
 
     def report(self, done: float, total: float | None, note: str) -> None: ...
 
 
-#: The run of the task that this thread, or this coroutine, is in.
+#: The run of the task that this thread or coroutine executes.
 current_run: ContextVar[Run | None] = ContextVar(
     "components.services.queues.policy.current_run", default=None
 )
@@ -213,10 +215,10 @@ current_run: ContextVar[Run | None] = ContextVar(
 
 def progress(done: float, total: float | None = None, note: str = "") -> None:
     """
-    Say how far the running task is, for the control room: *done* of *total*, in units of your own.
+    Report the progress of the running task to the control room: *done* of *total*, in any unit.
 
-    It is written down at most twice a second, so you may call this in a loop. Outside of a worker it does nothing.
-    Raises ValueError for a value that is no number, or too large to show.
+    It is stored at most twice a second, so you may call this in a loop. Outside a worker, it does nothing. Raises
+    ValueError for a value that is not a number, or is too large to show.
     """
     _check_progress(done, total)
     if run := current_run.get():
@@ -224,13 +226,13 @@ def progress(done: float, total: float | None = None, note: str = "") -> None:
 
 
 async def aprogress(done: float, total: float | None = None, note: str = "") -> None:
-    """progress(), from a coroutine."""
+    """Report the progress from a coroutine, as progress() does."""
     _check_progress(done, total)
     if run := current_run.get():
         await to_thread(run.report, done, total, note)
 
 
-_MOST_SHOWN = 1e18  # bytes of more than anybody has
+_MOST_SHOWN = 1e18  # more bytes than anybody has
 
 
 def _check_progress(done: float, total: float | None) -> None:
@@ -243,23 +245,24 @@ def _check_progress(done: float, total: float | None) -> None:
 
 def is_cancelled() -> bool:
     """
-    Return whether the running task was cancelled. A long function should ask now and then, and return or raise.
+    Return whether the running task was cancelled. A long function should check this now and then, and return or
+    raise.
 
-    Coroutines are cancelled, and need not ask. The answer is known up to a heartbeat later: 5 seconds, or a third of
-    the lease.
+    Coroutines are cancelled and need not check it. A cancellation becomes known within one heartbeat: 5 seconds, or a
+    third of the lease.
     """
     run = current_run.get()
     return run is not None and run.is_cancelled
 
 
 def commit_of(task: Task[..., Any]) -> str | None:
-    """Return the alias of the database whose commit a call of *task* waits for, if it is in a transaction."""
+    """Return the alias of the database whose commit a call of *task* must wait for; None if it need not wait."""
     on_commit = getattr(task, "on_commit", False)
     return DEFAULT_DB_ALIAS if on_commit is True else on_commit or None
 
 
 def named(new: NewTask) -> NewTask:
-    """Return *new* with an id, which tells it from another task that is stored in its place."""
+    """Return *new* with an id, which distinguishes it from another task that is stored in its place."""
     return new if new.id else replace(new, id=uuid7())
 
 

@@ -1,11 +1,11 @@
 """
-TaskQueue: the queues of one backend alias, for those who push tasks and for the control room.
+TaskQueue: the queues of one backend alias, for code that pushes tasks and for the control room.
 
-A push is one script for up to CHUNK tasks in any queues. It is sent again when its reply was lost: the ids are made
-here, and a task whose record or result exists is not stored again. What is done to tasks afterwards is one script
-for up to CHUNK ids, and repeated it changes nothing more. A running task is never torn away from its worker, which is
-told with its next heartbeat. Counts are cards of sorted sets and pages are ranges of them: one to three round trips,
-whatever the size of a queue.
+A push is one script for up to CHUNK tasks in any queues. It can be repeated if its reply was lost, because the ids
+are made here, and a task whose record or result exists is not stored again. Later actions on tasks are one script for
+up to CHUNK ids, and can be repeated as well. A running task is never taken from its worker, which finds a
+cancellation with its next heartbeat. Counts are cardinalities of sorted sets and pages are ranges: one to three round
+trips, whatever the size of a queue.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ from components.services.queues.keys import BackendKeys, QueueKeys
 from components.services.queues.new_task import CheckedTask, NewTask, check_queue, ticks_of
 from components.services.queues.ticks import warn_of_jump
 
-CHUNK = 500  # tasks in one script call: a few milliseconds of Redis, far below Lua's limits
+CHUNK = 500  # tasks in one call of a script: a few milliseconds of Redis, far below Lua's limits
 _PAGE = 500  # tasks that a search reads in one round trip
-_TOLD = 60_000  # milliseconds in which those who wait for the end of a task have to notice it
-_ORDERED = 86_400_000  # milliseconds that a worker's order is kept
+_TOLD = 60_000  # milliseconds within which waiting callers must notice the end of a task
+_ORDERED = 86_400_000  # milliseconds for which a request to a worker is kept
 
 AWAIT = Script("queues/await")
 CANCEL = Script("queues/cancel")
@@ -76,8 +76,8 @@ class TaskQueue:
     """
     The queues behind TASKS[*alias*].
 
-    Every method raises RedisUnavailable when Redis does not answer. Then nothing has happened, or what was asked has
-    happened and may be asked again.
+    Every method raises RedisUnavailable when Redis does not answer. Then the call either had no effect or its full
+    effect, and may be repeated.
     """
 
     def __init__(self, alias: str = "default") -> None:
@@ -89,7 +89,7 @@ class TaskQueue:
 
     @property
     def _keys(self) -> BackendKeys:
-        return BackendKeys(self.alias)  # the prefix is a setting, which is read when it is used
+        return BackendKeys(self.alias)  # built at each use, because the key prefix is a setting
 
     def _keys_of(self, queue: str) -> QueueKeys:
         return QueueKeys(self.alias, queue)
@@ -109,9 +109,9 @@ class TaskQueue:
         """
         Push the task *name*, the dotted path of a function declared with @task, and return its id.
 
-        It runs now, after *delay* seconds or *at* an aware datetime. Within a queue a higher *priority* (-100..100)
-        goes first, then what became runnable first. Raises NotSerializable, BodyTooLarge, InvalidQueueName or
-        ValueError, and stores nothing then.
+        It runs now, after *delay* seconds or *at* an aware datetime. Within a queue, tasks of higher *priority*
+        (-100..100) go first, then those that became runnable first. Raises NotSerializable, BodyTooLarge,
+        InvalidQueueName or ValueError; then nothing is stored.
         """
         task = NewTask(
             name=name, args=args, kwargs=kwargs or {}, queue=queue, priority=priority, delay=delay, at=at
@@ -126,8 +126,8 @@ class TaskQueue:
         """
         Push all *tasks*, in one round trip for each CHUNK, and return them as they were stored.
 
-        All are checked before the first is stored. In the place of a task whose unique key another has stands that
-        other, and None in that of a tick that was taken. Raises as push().
+        All are checked before the first is stored. If another task has the unique key of a task, the other task is
+        returned in its place. A tick that was already taken is returned as None. Raises the same errors as push().
         """
         options, found = self.options, list[TaskInfo | None]()
         checked = [CheckedTask(task, options) for task in tasks]
@@ -158,7 +158,11 @@ class TaskQueue:
     push_many, apush_many = twins(_push_many)
 
     def enqueue(self, new: CheckedTask) -> TaskInfo:
-        """Push one plain task (is_plain): most are that, and this is the shortest way. Raises RedisUnavailable."""
+        """
+        Push one plain task (is_plain).
+
+        Most tasks are plain, and this is the fastest path. Raises RedisUnavailable.
+        """
         client, (keys, args) = get_client(), self._enqueue_call(new)
         said = ENQUEUE.quick(client, keys, args) or ENQUEUE(client, keys=keys, args=args)
         return self._enqueued(new, said)
@@ -187,25 +191,33 @@ class TaskQueue:
         return new.stored(from_us(said))
 
     async def _other(self, client: AnyRedis, new: CheckedTask, said: bytes) -> TaskInfo | None:
-        """Return the task that has the unique key of *new*; if it has ended and is forgotten since, push *new*."""
+        """
+        Return the task that has the unique key of *new*.
+
+        If that task has ended and is gone meanwhile, push *new*.
+        """
         if not said:
             return None
         return await self._get(client, said[1:].decode()) or (await self._push_many(client, [new.task]))[0]
 
     def foresee(self, tasks: Iterable[NewTask]) -> list[TaskInfo]:
-        """Check *tasks* as push_many() does, and return how they would be stored now, by this machine's clock."""
+        """Check *tasks* as push_many() does. Return them as they would be stored now, by this machine's clock."""
         now = datetime.now(UTC)
         return [CheckedTask(task, self.options).stored(now) for task in tasks]
 
     def pause(self, queue: str) -> bool:
-        """Let no worker claim from *queue* until resume(). Return False if it was paused. Pushes go on."""
+        """
+        Pause *queue*: no worker claims from it until resume(), but tasks can be pushed.
+
+        Return False if it was paused.
+        """
         check_queue(queue)
         call = new_call()
         return bool(at_once(PAUSE.run(get_client(), self._keys, queue=queue, call=call)))
 
     def resume(self, queue: str) -> bool:
-        """Let workers claim from *queue* again, and wake one. Return False if it was not paused."""
-        # No transaction: a server that is full would take none, and such a queue could not be drained.
+        """Resume *queue*, so that workers claim from it again, and wake one. Return False if it was not paused."""
+        # No transaction, because a server that is out of memory accepts none, and the queue could not be drained.
         client = get_client()
         with redis_errors():
             resumed = client.srem(self._keys.paused, queue)
@@ -216,9 +228,9 @@ class TaskQueue:
         """
         Cancel tasks of *queue*.
 
-        Waiting ones go to the dead, with TaskCancelled as their error. Running coroutines are cancelled with the next
-        heartbeat of their worker, and running functions learn it from is_cancelled(). A running task that succeeds
-        nevertheless is successful.
+        Waiting tasks become dead, with TaskCancelled as their error. Running coroutines are cancelled with the next
+        heartbeat of their worker, and running functions learn of it from is_cancelled(). A running task that succeeds
+        nevertheless counts as successful.
         """
         said: list[bytes] = []
         for ids in _chunks(task_ids):
@@ -227,12 +239,12 @@ class TaskQueue:
 
     def delete(self, queue: str, state: State, task_ids: Sequence[str]) -> int:
         """
-        Delete tasks of *queue* that are in *state*, with their results. Return how many of them are not there now.
+        Delete tasks of *queue* that are in *state*, with their results. Return how many of them do not exist now.
 
         Raises ValueError for running tasks: cancel them.
         """
         if state == "running":
-            raise ValueError("A running task cannot be deleted: cancel it, and delete it when it is dead.")
+            raise ValueError("A running task cannot be deleted. Cancel it, and delete it when it is dead.")
         keys, client = self._keys_of(queue), get_client()
         return sum(at_once(DELETE.run(client, keys, state=state, ids=ids)) for ids in _chunks(task_ids))
 
@@ -246,29 +258,29 @@ class TaskQueue:
         return Resent(sent, refused)
 
     def tell(self, worker_id: str, order: Literal["quiet", "stop"]) -> None:
-        """Ask a worker to claim nothing more, or to end when its running tasks have. Its next heartbeat tells it."""
+        """Ask a worker to claim no more tasks, or to stop after its running tasks. It obeys at its next heartbeat."""
         at_once(TELL.run(get_client(), self._keys, worker_id=worker_id, said=order, kept=_ORDERED))
 
     async def _wait_for(self, client: AnyRedis, task_id: str, *, wait: float) -> TaskInfo | None:
         """
-        Return the task when it has ended (state "successful" or "dead"), or as it is after *wait* seconds.
+        Return the task when it has ended (state "successful" or "dead"), or in its state after *wait* seconds.
 
-        None if there is none, or none any more. It takes a connection for the time, and no polling.
+        Return None if the task does not exist, or not any more. The call blocks one connection and does not poll.
         """
         until, ended = time.monotonic() + wait, self._keys.ended(task_id)
         token = None
         while True:
-            # Only of a task that has not ended: whoever notes it may die, and only its end takes the note away.
+            # Only for a task that has not ended: this process may die, and only the end of the task removes the note.
             await AWAIT.run(client, self._keys, id=task_id)
             info = await self._get(client, task_id)
             has_ended = info is None or info.state in ("successful", "dead")
             left = until - time.monotonic()
             with redis_errors():
-                if has_ended and token:  # wake the next of those who wait for the same task
+                if has_ended and token:  # wake the next caller that waits for the same task
                     await WAKE.acall(client, keys=[ended], args=[_TOLD])
                 if has_ended or left <= 0:
                     return info
-                # A token of an end before the task was sent again is taken out, and not passed on.
+                # A token from an earlier end, before the task was sent again, is dropped.
                 seconds = max(SHORTEST_BLOCK, min(left, longest_block(client)))
                 token = await answer(client.blpop([ended], timeout=seconds))
 
@@ -278,7 +290,7 @@ class TaskQueue:
         """
         Return one task, or None if it was never pushed, or if its result has expired.
 
-        Raises UnknownFormat if a newer release wrote it, ValueError if it is no task.
+        Raises UnknownFormat if a newer release wrote it, ValueError if it is not a task.
         """
         record, run, errors, progress, result = await FIND.run(client, self._keys, id=task_id)
         if result:
@@ -299,11 +311,13 @@ class TaskQueue:
     get, aget = twins(_get)
 
     def names(self) -> list[str]:
-        """Return the queues in which tasks may wait or run, sorted: those that workers of all queues ask."""
+        """
+        Return the sorted names of queues that may have waiting or running tasks, which workers of all queues ask.
+        """
         return self._members(self._keys.active)
 
     def all_names(self) -> list[str]:
-        """Return the queues that hold a task in any state, or are paused, sorted."""
+        """Return the sorted names of queues that have a task in any state or are paused."""
         return self._members(self._keys.names)
 
     def _members(self, key: str) -> list[str]:
@@ -315,7 +329,7 @@ class TaskQueue:
         return self._stats([queue])[1][0]
 
     def all_stats(self) -> list[QueueStats]:
-        """Return the sizes of every queue of all_names()."""
+        """Return the sizes of all queues in all_names()."""
         return self._stats(self.all_names())[1]
 
     def workers(self) -> list[WorkerInfo]:
@@ -371,7 +385,7 @@ class TaskQueue:
         ]
 
     def present(self, queue: str, states: Sequence[State], task_ids: Sequence[str]) -> list[str]:
-        """Return those of *task_ids* that are in one of *states* of *queue* now."""
+        """Return the ids in *task_ids* that are now in one of *states* of *queue*."""
         if not task_ids:
             return []
         with redis_errors(), get_client().pipeline(transaction=False) as pipe:
@@ -391,10 +405,10 @@ class TaskQueue:
         shows: Callable[[TaskInfo], bool] = lambda info: True,
     ) -> Iterator[TaskInfo]:
         """
-        Yield the tasks of *queue* in *state* whose id, name, arguments or latest error hold *text*, in any case.
+        Yield the tasks of *queue* in *state* whose id, name, arguments or latest error contain *text*, ignoring case.
 
-        Only the first *window* tasks of the listing are searched. Of a task that *shows* denies, only the id, the
-        name and the class of the latest error are searched.
+        Only the first *window* tasks of the listing are searched. If *shows* returns False for a task, only its id,
+        its name and the class of its latest error are searched.
         """
         wanted = text.casefold()
         for offset in range(0, window, _PAGE):
@@ -407,7 +421,7 @@ class TaskQueue:
         """
         Return a page of the tasks of *queue* in *state*: the next to run first, or the latest to end first.
 
-        What is no task of this release is listed too, without a name and with the reason as its error.
+        A task that this release cannot read is listed, too, without a name and with the reason as its error.
         """
         keys = self._keys
         with redis_errors():
@@ -438,10 +452,10 @@ class TaskQueue:
 
 def execute_later(queue: str, name: str, args: Sequence[Any], delay: float = 0) -> str:
     """
-    Push the task *name* into *queue* of the default backend, to run after *delay* seconds, or at once if that is 0 or
-    less; return the id.
+    Push the task *name* into *queue* of the default backend. It runs after *delay* seconds, or at once if that is 0
+    or less. Return its id.
 
-    This is the book's own call. Like the book's, it takes no kwargs and no priority: use TaskQueue.push for these.
+    This is the call from the book. As in the book, it takes no kwargs and no priority. Use TaskQueue.push for these.
     """
     is_over = isinstance(delay, int | float) and delay <= 0
     return TaskQueue().push(name, args, queue=queue, delay=None if is_over else delay)
@@ -466,7 +480,7 @@ def _chunks(many: Sequence[_T]) -> Iterator[Sequence[_T]]:
 
 
 def _read_names(names: Iterable[bytes]) -> list[str]:
-    """Return the names of queues, sorted. Leave out bytes that are not UTF-8: no queue has such a name."""
+    """Return the sorted names of queues. Bytes that are not UTF-8 are left out, because no queue has such a name."""
     return sorted(name.decode() for name in names if _is_text(name))
 
 
@@ -479,11 +493,11 @@ def _is_text(name: bytes) -> bool:
 
 
 def _searched(info: TaskInfo, shows: bool) -> str:
-    """Return the text of a task in which a search looks."""
+    """Return the text of a task that is searched."""
     error = info.errors[-1] if info.errors else None
     parts = [info.id, info.name, error.exception_class_path if error else ""]
     if shows:
-        with suppress(RecursionError):  # it is nested too deeply to be looked into
+        with suppress(RecursionError):  # too deeply nested to be searched
             parts.append(json.dumps([info.args, info.kwargs], ensure_ascii=False))
         parts.append(error.traceback if error else "")
     return "\n".join(parts).casefold()

@@ -1,10 +1,10 @@
 """
 Schedules of periodic tasks: cron(...) for times of day, every(...) for intervals.
 
-A schedule is a fixed sequence of instants, its ticks, and has no state: all workers find the same ticks, whenever
-they started. Intervals are counted from 1970-01-01 00:00 UTC. The calendar of a cron expression is cronsim's. Changes
-of the clocks are handled here, as Debian's cron handles them: a job at fixed times runs once each day, and one whose
-minute or hour begins with * follows the local time.
+A schedule is a fixed sequence of instants, its ticks, and has no state: all workers compute the same ticks, whenever
+they were started. Intervals are counted from 1970-01-01 00:00 UTC. cronsim evaluates cron expressions. Changes to and
+from daylight saving time are handled here in the same way as in Debian's cron: a job at fixed times runs once each
+day, and a job whose minute or hour begins with * follows the local time.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from django.conf import settings
 
 from components.exceptions import InvalidSchedule
 
-SHORTEST, LONGEST = timedelta(seconds=1), timedelta(days=366)  # of intervals
+SHORTEST, LONGEST = timedelta(seconds=1), timedelta(days=366)  # bounds of intervals
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
-_LONGEST_CHANGE = timedelta(hours=3)  # the most by which clocks are put back at one time
-_PATIENCE = 50  # years without a tick, after which the expression fits no date
+_LONGEST_CHANGE = timedelta(hours=3)  # the most by which clocks are set back at once
+_PATIENCE = 50  # years without a tick after which an expression counts as matching no date
 _UNITS = {"day": _DAY, "hour": timedelta(hours=1), "minute": timedelta(minutes=1)}
 _FIELDS = {
     "minute": "0 to 59",
@@ -40,7 +40,11 @@ _FIELDS = {
 
 
 class Schedule(ABC):
-    """When a task ticks. str() is what the admin shows, and part of the name under which the last tick is stored."""
+    """
+    The ticks of a task.
+
+    The admin shows str(), which is also part of the name under which the last tick is stored.
+    """
 
     @abstractmethod
     def next_after(self, instant: datetime) -> datetime:
@@ -54,7 +58,11 @@ class Schedule(ABC):
             tick = self.next_after(tick)
 
     def latest(self, after: datetime, until: datetime, count: int = 1) -> list[datetime]:
-        """Return the last *count* of between(), oldest first, at a cost that does not grow with their number."""
+        """
+        Return the last *count* ticks of between(), oldest first.
+
+        The cost does not grow with the number of ticks.
+        """
         back = timedelta(minutes=count)
         while True:
             start = max(after, until - back)
@@ -66,7 +74,7 @@ class Schedule(ABC):
 
 @dataclass(frozen=True)
 class Every(Schedule):
-    """A tick in each *interval* since 1970. Raises InvalidSchedule. every() makes it."""
+    """A tick at every *interval* since 1970, made by every(). Raises InvalidSchedule."""
 
     interval: timedelta
 
@@ -91,7 +99,7 @@ class Every(Schedule):
 
 @dataclass(frozen=True)
 class Cron(Schedule):
-    """A tick at each minute that fits a cron expression. Raises InvalidSchedule. cron() makes it."""
+    """A tick at each minute that matches a cron expression, made by cron(). Raises InvalidSchedule."""
 
     expression: str
     zone: str
@@ -100,13 +108,13 @@ class Cron(Schedule):
         object.__setattr__(self, "expression", " ".join(str(self.expression).upper().split()))
         _check_zone(self.zone)
         _check_expression(self.expression)
-        self.next_after(datetime(2000, 1, 1, tzinfo=UTC))  # raises if there is none
+        self.next_after(datetime(2000, 1, 1, tzinfo=UTC))  # raises if there is no tick
 
     def next_after(self, instant: datetime) -> datetime:
         zone = ZoneInfo(self.zone)
         local = instant.astimezone(zone)
         start = local.replace(tzinfo=None, fold=0)
-        # Clocks that are about to be put back will show the present time again.
+        # Clocks that are about to be set back will show the present time again.
         put_back = max(timedelta(), _offset(local) - _offset((instant + _LONGEST_CHANGE).astimezone(zone)))
         best: datetime | None = None
         for wall in CronSim(_without_idle_steps(self.expression), start - put_back):
@@ -127,9 +135,9 @@ class Cron(Schedule):
         return best
 
     def _ticks(self, wall: datetime, zone: ZoneInfo) -> list[datetime]:
-        """Return when clocks show *wall*, in UTC: once, twice or never. A job at fixed times always ticks once."""
+        """Return the instants at which clocks show *wall*: one, two or none. A job at fixed times always has one."""
         first, second = (wall.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
-        if second < first:  # the clock skips it
+        if second < first:  # the clock skips this time
             return [_leap(second, first, zone)] if self._is_fixed else []
         return [first] if first == second or self._is_fixed else [first, second]
 
@@ -161,9 +169,9 @@ def every(*, days: float = 0, hours: float = 0, minutes: float = 0, seconds: flo
 
 def cron(expression: str, *, tz: str | ZoneInfo | None = None) -> Cron:
     """
-    Return a schedule that ticks at each minute that fits *expression*, in the time zone *tz*.
+    Return a schedule that ticks at each minute that matches *expression* in the time zone *tz*.
 
-    The fields are minute, hour, day of the month, month and day of the week. Without *tz*, settings.TIME_ZONE counts.
+    The fields are minute, hour, day of the month, month and day of the week. *tz* defaults to settings.TIME_ZONE.
     Raises InvalidSchedule.
     """
     return Cron(expression, str(settings.TIME_ZONE if tz is None else tz))
@@ -172,7 +180,7 @@ def cron(expression: str, *, tz: str | ZoneInfo | None = None) -> Cron:
 def _check_zone(zone: str) -> None:
     try:
         ZoneInfo(zone)
-    except (LookupError, ValueError, OSError):  # OSError: the name is that of a folder of zones
+    except (LookupError, ValueError, OSError):  # OSError if the name is that of a folder of zones
         raise InvalidSchedule(
             f"There is no time zone {zone!r} here. Its name must be one such as 'Europe/Berlin'; "
             "where the system has no time zones, install the package tzdata."
@@ -201,7 +209,9 @@ def _check_expression(expression: str) -> None:
 
 @cache
 def _without_idle_steps(expression: str) -> str:
-    """Return *expression* with 5-5/2 written as 5-5, which it means; cronsim reads it as 5/2, that is 5-59/2."""
+    """
+    Return *expression* with ranges such as 5-5/2 written as 5-5, because cronsim reads them as 5/2, which is 5-59/2.
+    """
     fields = zip(list(Field)[1:], expression.split(), strict=True)
     return " ".join(
         ",".join(_without_idle_step(field, term) for term in text.split(",")) for field, text in fields
@@ -216,7 +226,7 @@ def _without_idle_step(field: Field, term: str) -> str:
 def _is_readable(expression: str) -> bool:
     try:
         CronSim(expression, datetime(2000, 1, 1))
-    except (CronSimError, ValueError):  # ValueError: Python refuses numbers of thousands of digits
+    except (CronSimError, ValueError):  # ValueError for numbers of thousands of digits
         return False
     return True
 
@@ -226,7 +236,7 @@ def _offset(local: datetime) -> timedelta:
 
 
 def _leap(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
-    """Return the instant between the two at which the clocks of *zone* are put forward."""
+    """Return the instant between *before* and *after* at which the clocks of *zone* are set forward."""
     earlier = _offset(before.astimezone(zone))
     while after - before > timedelta(seconds=1):
         middle = before + (after - before) // 2

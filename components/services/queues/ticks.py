@@ -1,11 +1,11 @@
 """
 Ticks: the last tick of each periodic task of a backend alias.
 
-A tick itself is a push that carries it (push.lua). It is stored only if it is later than the last one of its name, so
-one of any number of workers that push the same tick stores it. One instant is kept for each name: a worker that dies
-leaves nothing behind, and the next one sees what was missed. If the clock of a server jumps ahead for a moment, the
-last ticks are left in a far future. So a push and a declaration give the latest possible instant of a last tick, and
-a later one is ignored.
+A tick is stored by the push that carries it (push.lua), and only if it is later than the last tick of its name. So if
+several workers push the same tick, only one of them stores it. One instant is stored for each name: a worker that
+dies leaves nothing else behind, and the next one sees which ticks were missed. If the clock of a server jumps ahead
+for a moment, last ticks end up far in the future. Therefore a push and a declaration pass the latest possible instant
+of a last tick, and a later one is ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from components.services.queues.keys import BackendKeys
 
 logger = logging.getLogger(__name__)
 
-KEPT = timedelta(days=2 * 366)  # after the last tick of a name that is no longer declared
+KEPT = timedelta(days=2 * 366)  # how long a name that is no longer declared is kept after its last tick
 
 DECLARE = Script("queues/declare")
 TICKS = Script("queues/ticks")
@@ -52,8 +52,8 @@ class Ticks:
         self, names: Sequence[str], limits: Mapping[str, datetime] | None = None
     ) -> tuple[datetime, dict[str, datetime]]:
         """
-        Make *names* known. Return the server's time, and for each name its last tick or the instant at which it
-        became known. A last tick that is later than the limit of its name, if it has one in *limits*, becomes now.
+        Declare *names*. Return the server's time, and for each name its last tick or the instant at which it became
+        known. A last tick that is later than the limit of its name, if it has one in *limits*, becomes now.
         """
         limits = limits or {}
         declared = [_Declared(name, to_us(limits[name]) if name in limits else 0) for name in names]
@@ -62,24 +62,24 @@ class Ticks:
         return from_us(now), {name: read_instant(at) for name, at in zip(names, last, strict=True)}
 
     def look(self, names: Sequence[str]) -> tuple[datetime, dict[str, datetime]]:
-        """Return what declare() does, and change nothing. Names that no worker has declared are left out."""
+        """Return the same as declare(), but change nothing. Names that no worker has declared are left out."""
         now, *last = at_once(TICKS.run(get_client(), self._keys, names=names))
         found = zip(names, last, strict=True)
         return from_us(now), {name: read_instant(at) for name, at in found if at is not None}
 
     def last(self, names: Sequence[str]) -> dict[str, datetime]:
-        """Return the instants of look() alone; without *names*, Redis is not asked."""
+        """Return only the instants of look(). Redis is not asked if *names* is empty."""
         return self.look(names)[1] if names else {}
 
     def skip(self, name: str, tick: datetime) -> bool:
-        """Skip all ticks of *name* up to *tick*. Return False if that one, or a later one, was stored already."""
+        """Skip all ticks of *name* up to *tick*. Return False if *tick* or a later one was already stored."""
         with redis_errors():
             changed = get_client().zadd(self._keys.periodic, {name: to_us(tick)}, gt=True, ch=True)
         return bool(changed)
 
 
 def warn_of_jump(name: str, last: datetime) -> None:
-    """Log that the last tick of *name* is ignored."""
+    """Log a warning that the last tick of *name* is ignored."""
     logger.warning(
         "The last tick of %s is %s, more than one period ahead of the clock of Redis, which must have jumped ahead. "
         "It counts as not taken.",

@@ -1,4 +1,4 @@
-"""Rows of a database as JSON in Redis, reloaded on a schedule, and never older than allowed."""
+"""Database rows cached as JSON in Redis, reloaded on a schedule, and never older than allowed."""
 
 from components.services.rows.cache import Load, RowCache, Unshared
 from components.services.rows.controls import Changed, RowControls

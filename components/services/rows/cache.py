@@ -1,14 +1,14 @@
 """
 RowCache: rows as JSON in Redis, reloaded on a schedule (Redis in Action, 2.4), and never older than allowed.
 
-A row on the schedule is loaded by a daemon, whether or not anybody reads it. Other rows are loaded by a reader that
-misses them. A row that nobody loads anew, because all daemons are dead, is gone for readers when its delay and a
-lease have passed. No method waits for a database, except by the *load* of get_or_load().
+A row on the schedule is loaded by a daemon, whether or not anybody reads it. Other rows are loaded by the reader that
+misses them. If a row is not reloaded, because all daemons are dead, readers treat it as missing once its delay and a
+lease have passed. No method waits for a database, except through the *load* function of get_or_load().
 
-All rows that a reader asks for come in one round trip to each node, and with them the server's clock. A server that
-is no cluster is asked for the time and then for all rows, whatever their buckets, which takes half the time of a
-script. A node of a cluster, and a server that many coroutines ask together, runs a script for each bucket or reader.
-Many rows are parsed as one text, which costs Python less than many texts would.
+A reader gets all rows that it asks for, and the server's clock, in one round trip to each node. A single server is
+asked with plain commands for the time and then for all rows, which takes half the time of a script. Nodes of a
+cluster, and servers that many coroutines ask at once, run a script for each bucket or reader. Many rows are parsed as
+one text, which is faster in Python than parsing many texts.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ from components.services.rows.shape import Row, Shape
 INVALIDATE = Script("rows/invalidate")
 READ = Script("rows/read")
 
-_SHORTEST_NAP, _LONGEST_NAP = 0.002, 0.05  # seconds between two looks at rows that another process loads
-_PATIENCE = 0.5  # seconds for which a reader relies on another one of its process to load a row
+_SHORTEST_NAP, _LONGEST_NAP = 0.002, 0.05  # seconds between two checks of rows that another process loads
+_PATIENCE = 0.5  # seconds for which a reader waits for another reader of its process to load a row
 
 #: A function that takes keys and returns the values of the rows that exist, in the order of the shape's columns.
 Load: TypeAlias = Callable[
@@ -70,15 +70,15 @@ _loads = json.JSONDecoder().decode
 
 
 class Unshared(Exception):
-    """Raised by a load for a reason that only this reader has: others of its process do not fail with it."""
+    """Raised by a load for a reason that concerns only this reader, so other readers of the process do not fail."""
 
 
 @dataclass(slots=True)
 class Found:
-    """The rows that were there, by their keys."""
+    """The rows that were found, by their keys."""
 
     good: dict[str, Row]
-    #: The rows that are too old by now.
+    #: The rows that are too old.
     stale: dict[str, Row]
     #: The microsecond at which they were read.
     now: int = 0
@@ -118,16 +118,16 @@ class RowCache:
     schedule, aschedule = twins(_schedule)
 
     async def _unschedule(self, client: AnyRedis, *keys: str | int) -> None:
-        """Remove these rows from the schedule and the cache. Loads of them that are under way are not stored."""
+        """Remove these rows from the schedule and the cache. Running loads of them are not stored."""
         await unschedule(client, members_of(self.name, keys))
 
     unschedule, aunschedule = twins(_unschedule)
 
     async def _invalidate(self, client: AnyRedis, *keys: str | int) -> None:
         """
-        Drop these rows, since they have changed. Loads that began before this are not stored.
+        Drop these rows because they have changed. Loads that began before this are not stored.
 
-        Those on the schedule are due now. Call it after the commit.
+        Rows on the schedule become due now. Call this after the commit.
         """
         calls = [
             INVALIDATE.call(RowKeys(tag), members=some) for tag, some in by_call(members_of(self.name, keys))
@@ -138,10 +138,10 @@ class RowCache:
 
     async def _refresh(self, client: AnyRedis, *keys: str | int) -> set[str]:
         """
-        Have these rows loaded as soon as a daemon can; until then readers see them as they are.
+        Make these rows due now, to be loaded by the next free daemon. Until then, readers get the stored rows.
 
-        A load that is under way is stored, and followed by another one. Return the keys of rows that are not on the
-        schedule, which no daemon loads.
+        A running load is stored, and followed by another one. Return the keys of rows that are not on the schedule,
+        which no daemon loads.
         """
         return await refresh(client, self.name, keys)
 
@@ -155,7 +155,7 @@ class RowCache:
         max_age: float | None = None,
         stale: bool = False,
     ) -> dict[str, Row]:
-        """Do what get() does for several rows, in one round trip to each node. Return those found, by their keys."""
+        """Get several rows, as get() does, in one round trip to each node. Return the found ones by key."""
         oldest = None if max_age is None else check_seconds("max_age", max_age)
         wanted = each_once(keys)
         found = await self._read(client, wanted, oldest)
@@ -174,8 +174,8 @@ class RowCache:
         """
         Return the row as it was at most *max_age* seconds ago; None if it is missing, older, or has another shape.
 
-        A row that was deleted is there, and says so. With *stale*, return it even if it is too old; such a row is
-        kept for as long again, at least a minute and at most a day. Raises InvalidDuration.
+        A deleted row is returned, with *is_deleted* set. With *stale*, return the row even if it is too old; old rows
+        are kept for the same time again, at least a minute and at most a day. Raises InvalidDuration.
         """
         return (await self._get_many(client, [key], max_age=max_age, stale=stale)).get(check_key(key))
 
@@ -193,11 +193,12 @@ class RowCache:
         stale: bool = False,
     ) -> dict[str, Row]:
         """
-        Return all of these rows by their keys, also those that are deleted. Missing rows are loaded with *load*.
+        Return all of these rows by key, including deleted ones. Missing rows are loaded with *load*.
 
-        One reader loads a row for all. The others wait for *wait* seconds, or with *stale* take the old row, if there
-        is one. A row that is on no schedule is good for *delay* seconds. The result of an asynchronous *load* is
-        awaited. Raises RowNotLoaded, RowNotSerializable, RowTooLarge, InvalidDuration, and any error of *load*.
+        One reader loads a row for all. The others wait for up to *wait* seconds or, with *stale*, return the old row
+        if there is one. A row that is not on the schedule is valid for *delay* seconds. The result of an asynchronous
+        *load* is awaited. Raises RowNotLoaded, RowNotSerializable, RowTooLarge, InvalidDuration, and any error of
+        *load*.
         """
         check_seconds("delay", delay)
         check_seconds("wait", wait, may_be_zero=True)
@@ -219,7 +220,11 @@ class RowCache:
         tally("rows:missed", asked - found, of=self.name)
 
     async def _read(self, client: AnyRedis, wanted: Sequence[str], max_age: float | None) -> Found:
-        """Return those of *wanted*, each given once, that are there; good are those not older than *max_age*."""
+        """
+        Return the stored rows among *wanted*, which has no duplicates.
+
+        Rows older than *max_age* count as stale.
+        """
         found = Found({}, {})
         if not wanted:
             return found
@@ -240,7 +245,7 @@ class RowCache:
         return [[members[each] for each in group] for group in by_bucket(members).values()]
 
     async def _ask(self, client: AnyRedis, asked: Sequence[Sequence[str]]) -> list[Any]:
-        """Return the microsecond, and the rows as one text, for each list of keys."""
+        """Return, for each list of keys, the microsecond and the rows as one text."""
         name, spelling = self.name, stem("rows", BUCKETS[0])
         calls: list[Call] = [([_key_of(spelling, name, key) for key in keys], ()) for keys in asked]
         if isinstance(client, AsyncRedis | AsyncRedisCluster):
@@ -265,7 +270,11 @@ class RowCache:
         return True
 
     async def _take_singly(self, client: AnyRedis, found: Found, keys: Sequence[str], oldest: float) -> None:
-        """Read each row by itself: one is damaged. It counts as missing, and so is loaded again."""
+        """
+        Read each row by itself, because one is damaged.
+
+        The damaged row counts as missing, so it is loaded again.
+        """
         for key in keys:
             [(now, text)] = await self._ask(client, [[key]])
             self._take(Found(found.good, found.stale, int(now)), [key], text, oldest)
@@ -273,12 +282,11 @@ class RowCache:
 
 class _Miss:
     """
-    The way of one reader to rows that are not there: it loads those that nobody else is loading, and waits for
-    others.
+    The handling of one reader's missing rows: it loads those that nobody else is loading, and waits for the others.
 
-    It claims a row as a daemon does, under the same rule: a loaded row is stored unless somebody else has claimed or
-    invalidated it since. Then it looks again rather than return what it loaded, since another reader may have read a
-    newer row meanwhile.
+    It claims a row as a daemon does, under the same rule: a loaded row is stored unless another loader has claimed
+    it, or a write has invalidated it, since. Then it reads Redis again instead of returning the row that it loaded,
+    because another reader may have seen a newer one meanwhile.
     """
 
     def __init__(
@@ -298,7 +306,11 @@ class _Miss:
         self._mine = set[str]()
 
     async def read_on(self, wanted: Sequence[str], found: Found) -> dict[str, Row]:
-        """Return all *wanted*, of which *found* are there already. Raises RowNotLoaded, and any error of the load."""
+        """
+        Return all *wanted* rows, of which *found* are known already.
+
+        Raises RowNotLoaded, and any error of the load.
+        """
         try:
             return await self._read_on(wanted, found)
         finally:
@@ -322,20 +334,19 @@ class _Miss:
             rest = [key for key in missing if key not in good]
             found = await self._cache._read(self._client, rest, self._max_age)
             good |= found.good
-            # A row loaded since it was asked for is good, however long the load took and however soon the row
-            # expires.
+            # A row loaded since the request is valid, however long the load took and however soon the row expires.
             good |= {key: row for key, row in found.stale.items() if row.since >= asked_at}
             if time.monotonic() >= until and (missing := [key for key in missing if key not in good]):
                 raise RowNotLoaded(
                     f"{len(missing)} rows of {self._cache.name}, the first of them {missing[0]!r}, were not loaded "
-                    f"in {self._wait:g} s: another is loading them, or they changed all the time."
+                    f"in {self._wait:g} s: another process is loading them, or they change too often."
                 )
         return {key: good[key] for key in wanted}
 
     async def _load_mine(self, missing: Sequence[str], is_patient: bool) -> set[str]:
         """
-        Load the rows that nobody else is loading. Return the keys of the rest. A patient reader leaves rows that
-        others of its process are loading to them.
+        Load the rows that nobody else is loading. Return the keys of the rest. A patient reader waits for rows that
+        other readers of its process are loading.
         """
         members = {member(self._cache.name, key): key for key in missing}
         ready = [each for each in members if each in self._mine or not is_patient]
@@ -344,7 +355,7 @@ class _Miss:
             claims, waiting = await begin(self._client, ready, token, self._cache.shape, self._max_age, LEASE)
         except GeneratorExit:  # the loop is gone: nothing can be awaited
             raise
-        except BaseException:  # cancelled, say: nobody is going to load rows that may have been claimed
+        except BaseException:  # such as a cancellation: nobody would load rows that may have been claimed
             await self._give_back(claims_of(ready, token), ready)
             raise
         errors = await self._fill(claims)
@@ -356,7 +367,11 @@ class _Miss:
         return {key for each, key in members.items() if each in waiting or each not in ready}
 
     async def _fill(self, claims: Sequence[Claim]) -> dict[str, Exception]:
-        """Load the claimed rows and store them. Return why some rows could not be loaded; these are given back."""
+        """
+        Load the claimed rows and store them.
+
+        Return the errors of rows that could not be loaded, which are given back.
+        """
         members = [each for claim in claims for each in claim.members]
         rows: dict[str, Stored] = {}
         if not members:
@@ -378,13 +393,13 @@ class _Miss:
         return errors
 
     async def _give_back(self, claims: Sequence[Claim], members: Collection[str]) -> None:
-        with suppress(RedisUnavailable):  # then the claims end with their leases
+        with suppress(RedisUnavailable):  # the claims then end with their leases
             await release(self._client, claims, members)
 
     def _encode(
         self, members: Sequence[str], values: Mapping[str, Sequence[Any]], rows: dict[str, Stored]
     ) -> dict[str, Exception]:
-        """Add the rows that can be stored to *rows*. Return why others cannot be."""
+        """Add the rows that can be stored to *rows*. Return the errors of the others."""
         errors: dict[str, Exception] = {}
         shape = self._cache.shape
         for each in members:
@@ -402,8 +417,8 @@ def _key_of(spelling: str, name: str, key: str) -> str:
     """
     Return the key of a row in Redis.
 
-    It is remembered, since making it takes as long as all else that is done to read a row. *spelling* is how keys
-    begin, which changes with the prefix.
+    It is cached, because making it takes as long as everything else needed to read a row. *spelling* is the beginning
+    of the keys, which changes with the prefix.
     """
     each = member(name, key)
     return RowKeys(bucket(each)).row_of(each)
@@ -418,7 +433,7 @@ async def _ask_server(client: Redis, calls: Sequence[Call]) -> list[Any]:
 def _send(client: Redis, calls: Sequence[Call]) -> list[Any]:
     pipe: Any
     with client.pipeline(transaction=False) as pipe:
-        pipe.time()  # first: so none of the rows is older than it says
+        pipe.time()  # first, so that no row is older than its age says
         for names, _args in calls:
             pipe.mget(names)
         return list(pipe.execute())

@@ -1,9 +1,9 @@
 """
-RowControls: changes to rows on the schedule, by names and keys alone, without their shape.
+RowControls: changes to scheduled rows by name and key, without knowing their shape.
 
-All rows of a name are found by going through the buckets, a thousand members at a time, each part of which is done
-before the next is looked for. Other clients get their turn between them, and a call that is stopped has done some. A
-row that leaves the schedule meanwhile is left alone, and doing something twice has the same effect as doing it once.
+All rows of a name are found by going through the buckets, a thousand members at a time. Each part is changed before
+the next one is read, so other clients get their turn in between, and an interrupted call has changed some rows. A row
+that leaves the schedule meanwhile is not changed. Repeating a call has no further effect.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ REFRESH = Script("rows/refresh")
 SCHEDULE = Script("rows/schedule")
 UNSCHEDULE = Script("rows/unschedule")
 
-_AT_ONCE = 1_000  # members that one call looks at
+_AT_ONCE = 1_000  # members that one call examines
 
 #: A function that takes a client and members, and returns the members that it changed.
 _Act: TypeAlias = Callable[[Any, Sequence[str]], Any]
@@ -45,7 +45,7 @@ class Changed(NamedTuple):
     """The changes to all rows of a name."""
 
     rows: int
-    #: The bucket to go on from; 0 if all is done.
+    #: The bucket to continue from; 0 if all rows are done.
     rest: int = 0
 
     @property
@@ -66,7 +66,7 @@ class RowControls:
 
     def set_delay(self, delay: float, *keys: str | int) -> set[str]:
         """
-        Set the delay of those of these rows that are on the schedule, and return the keys of the others.
+        Set the delay of the rows that are on the schedule. Return the keys of the others.
 
         Raises InvalidDuration, also for 0: use remove() to remove rows.
         """
@@ -75,14 +75,14 @@ class RowControls:
         return {name_and_key(each)[1] for each in members if each not in there}
 
     def remove(self, *keys: str | int) -> None:
-        """Forget these rows. See RowCache.unschedule()."""
+        """Remove these rows. See RowCache.unschedule()."""
         at_once(unschedule(get_client(), members_of(self.name, keys)))
 
     def refresh_all(self, *, start: int = 0, most: int | None = None) -> Changed:
         """
-        Make all rows on the schedule due now: those of the buckets from *start* on, about *most* of them.
+        Make all rows on the schedule due now, from the bucket *start* on, and about *most* of them.
 
-        With None, all of these. The result says from where to go on.
+        Without *most*, all of them. The result says where to continue.
         """
         return self._each(_refresh, start, most)
 
@@ -92,7 +92,7 @@ class RowControls:
         return self._each(lambda client, members: _set_delay(client, seconds, members), start, most)
 
     def remove_all(self, *, start: int = 0, most: int | None = None) -> Changed:
-        """Forget all rows on the schedule. Others, which readers have cached, end by themselves."""
+        """Remove all rows on the schedule. Rows cached by readers expire by themselves."""
         return self._each(unschedule, start, most)
 
     def _each(self, act: _Act, start: int, most: int | None) -> Changed:
@@ -139,7 +139,7 @@ async def schedule(client: AnyRedis, delays: Mapping[str, float], *, only_these:
 
 
 async def unschedule(client: AnyRedis, members: Sequence[str]) -> Sequence[str]:
-    """Forget these members, and return them."""
+    """Remove these members from the schedule and the cache. Return them."""
     calls = [UNSCHEDULE.call(RowKeys(tag), members=some) for tag, some in by_call(members)]
     await send(client, UNSCHEDULE, calls)
     return members

@@ -1,11 +1,10 @@
 """
-Flights: the rows that somebody in this process is about to load, so that others here wait for that without asking
-Redis.
+Flights: the rows that a reader of this process is loading, so that its other readers wait without asking Redis.
 
-Ten thousand readers that miss a row would ask Redis again and again whether it is loaded. So the first takes off with
-it; the rest of its process, or of its event loop, wait until it lands, and then look. They take the row that Redis
-has then, never the one that the first reader found, since it may have changed. If the load fails, they fail with it:
-a database that does not answer is asked once for all of them.
+Ten thousand readers that miss a row would ask Redis again and again whether it is loaded. Instead, the first reader
+takes off with the row. The other readers of its process, or of its event loop, wait until it lands, and then read the
+row from Redis. They do not take the row that the first reader loaded, because it may have changed. If the load fails,
+they fail with the same error, so a database that does not answer is asked only once.
 """
 
 from __future__ import annotations
@@ -34,13 +33,19 @@ class Flight:
         self._landed.set()
 
     async def wait(self, seconds: float) -> bool:
-        """Wait until it has landed, or for that many seconds. Return whether it has. Raises the error that it met."""
+        """
+        Wait for up to *seconds* until the flight has landed.
+
+        Return whether it has. Raises the error of the load.
+        """
         self._landed.wait(seconds)
         return self._has_landed(self._landed.is_set())
 
     def _has_landed(self, has_landed: bool) -> bool:
         if self.error:
-            raise self.error.with_traceback(None)  # else it would grow with each that raises it
+            raise self.error.with_traceback(
+                None
+            )  # otherwise the traceback would grow with each reader that raises it
         return has_landed
 
 
@@ -61,7 +66,7 @@ class _LoopFlight(Flight):
 
 
 class Flights:
-    """The flights that are under way, by member."""
+    """The current flights, by member."""
 
     make = Flight
 
@@ -69,12 +74,12 @@ class Flights:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all flights: in a forked process nobody is under way."""
+        """Forget all flights, because a forked process has none."""
         self._lock = threading.Lock()
         self._under_way: dict[str, Flight] = {}
 
     def take_off(self, members: Iterable[str]) -> set[str]:
-        """Take off with those *members* that nobody else is loading, and return them. The caller must land these."""
+        """Take off with the *members* that nobody else is loading. Return them. The caller must land them."""
         with self._lock:
             mine = {each: self.make() for each in members if each not in self._under_way}
             self._under_way |= mine
@@ -84,7 +89,7 @@ class Flights:
         return self._under_way.get(member)
 
     def land(self, members: Iterable[str], errors: Mapping[str, Exception] = _NONE) -> None:
-        """End these flights, which are done or have failed with *errors*: those that wait for them go on."""
+        """End these flights, which are done or have failed with *errors*, and wake their waiting readers."""
         with self._lock:
             landed = {each: self._under_way.pop(each) for each in members if each in self._under_way}
         for each, flight in landed.items():
@@ -108,7 +113,7 @@ def flights_of(client: AnyRedis) -> Flights:
 
 
 async def nap(client: AnyRedis, seconds: float) -> None:
-    """Do nothing for that many seconds."""
+    """Sleep for this many seconds."""
     if isinstance(client, ASYNCHRONOUS):
         await asyncio.sleep(seconds)
     else:

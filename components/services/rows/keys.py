@@ -6,7 +6,7 @@ from components.kit.keyspace import stem
 
 
 class RowKeys:
-    """The keys of the bucket *tag*, by the names that the scripts have for them."""
+    """The keys of the bucket *tag*, named as in the scripts."""
 
     def __init__(self, tag: str) -> None:
         self._stem = stem("rows", tag)
@@ -17,14 +17,14 @@ class RowKeys:
         STRING per row (prefix of it: ends in ":" and the member): JSON, a list of the microsecond of the claim that
         loaded it, the microsecond until which it is good, its shape, and its values or null.
 
-        Goes when the row is invalidated. Expires some time after it was good.
+        Goes when the row is invalidated. Expires some time after it has become stale.
         """
         return f"{self._stem}row"
 
     @property
     def claim(self) -> str:
         """
-        STRING per row (prefix of it: ends in ":" and the member): the record of who loads it, _claim.lua.
+        STRING per row (prefix of it: ends in ":" and the member): the record of its load, see _claim.lua.
 
         Goes when the row is loaded or invalidated. Expires some time after the lease.
         """
@@ -41,7 +41,7 @@ class RowKeys:
     @property
     def counts(self) -> str:
         """
-        HASH name of a cache -> how many of its rows are on the schedule; name:failing -> how many of these fail.
+        HASH name of a cache -> number of its rows on the schedule; name:failing -> number of these that fail.
 
         A field goes with the last of them.
         """
@@ -60,7 +60,7 @@ class RowKeys:
     @property
     def failures(self) -> str:
         """
-        HASH member -> how often in a row it could not be loaded, when and why: _failure.lua.
+        HASH member -> number of failed loads since the last successful one, with time and error, see _failure.lua.
 
         A field goes when the row is loaded, and with the member.
         """
@@ -68,7 +68,7 @@ class RowKeys:
 
 
 class DaemonKeys(RowKeys):
-    """The keys of a bucket, and of what one daemon claimed there."""
+    """The keys of a bucket, and of the claims of one daemon in it."""
 
     def __init__(self, tag: str, daemon: str) -> None:
         super().__init__(tag)
@@ -76,5 +76,5 @@ class DaemonKeys(RowKeys):
 
     @property
     def call(self) -> str:
-        """LIST the token of the daemon's last call, and what it answered. Expires after a minute."""
+        """LIST token of the daemon's last call, and the answer to it. Expires after a minute."""
         return f"{self._stem}call:{self._daemon}"

@@ -1,10 +1,11 @@
 """
 Loader: claims rows that are due, and stores the loaded ones.
 
-A claim has a token. A row is stored only if its claim still has that token: so a loader that was stopped, or whose
-query took longer than its lease, is refused once somebody else has claimed the row, or invalidated it. A loader that
-dies leaves claims whose leases end, and then the rows are due again. Each stored load began after the one before was
-stored. No load that began before an invalidation is stored after it. All instants are microseconds of the server.
+A claim has a token. A row is stored only if its claim still has that token. A loader that was stopped, or whose query
+took longer than its lease, is therefore refused once another loader has claimed the row or a write has invalidated
+it. A loader that dies leaves claims whose leases end, and then the rows are due again. Each stored load began after
+the previous one was stored, and no load that began before an invalidation is stored after it. All instants are
+microseconds of the server's clock.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ FAIL = Script("rows/fail")
 RELEASE = Script("rows/release")
 STORE = Script("rows/store")
 
-#: Rows that a daemon loads at once, as a rule. Fewer are slower; of more, the first wait for the last.
+#: Rows that a daemon loads at once by default. Fewer are slower; with more, the first rows wait for the last.
 AT_A_TIME = 500
 _FIRST_RETRY, _LONGEST_RETRY = 1.0, 300.0  # seconds after a failure, which double each time
-_LONGEST_ERROR = 300  # characters that are kept of an error
+_LONGEST_ERROR = 300  # characters of an error that are stored
 _MOST = 2_000  # rows of one bucket in a claim, below what Lua can unpack
 
 
@@ -55,9 +56,9 @@ class Claims:
     """The claims that a daemon has made at once."""
 
     claims: tuple[Claim, ...]
-    #: Seconds until another row is due; 0 if one is, None if there is none on the schedule.
+    #: Seconds until another row is due; 0 if one is due now, None if the schedule is empty.
     pause: float | None
-    #: The reason why rows of some nodes of a cluster could not be claimed, if there is one.
+    #: The error of cluster nodes whose rows could not be claimed; None if there was none.
     error: RedisUnavailable | None = None
 
     def __len__(self) -> int:
@@ -72,7 +73,7 @@ class Stored(NamedTuple):
 
 
 class Loader:
-    """Loads rows of all caches, and has *lease* seconds for each. Every method raises RedisUnavailable."""
+    """Claims and stores rows of all caches, with a lease of *lease* seconds. Every method raises RedisUnavailable."""
 
     def __init__(self, *, lease: float = LEASE) -> None:
         self.id = secrets.token_hex(8)
@@ -83,7 +84,8 @@ class Loader:
         """
         Claim about *limit* rows that are due, from all buckets alike, in one round trip to each node.
 
-        Raises RedisUnavailable if no node answers. Why some nodes could not be asked is in the *error* of the claims.
+        Raises RedisUnavailable if no node answers. If some nodes do not answer, their error is in *error* of the
+        claims.
         """
         self._number += 1
         token = f"{self.id}-{self._number}"
@@ -105,16 +107,16 @@ class Loader:
 
     def store(self, claims: Iterable[Claim], rows: Mapping[str, Stored]) -> set[str]:
         """
-        Store *rows*, by their members, in one round trip to each node. Return the members that were not stored,
-        because somebody else has claimed them since, or their node does not answer.
+        Store *rows*, given by member, in one round trip to each node. Return the members that were not stored,
+        because another loader has claimed them since, or because their node does not answer.
         """
         return at_once(store(get_client(), claims, rows, lease=self.lease))
 
     def fail(self, claims: Iterable[Claim], errors: Mapping[str, str]) -> None:
         """
-        Note why these rows, by their members, could not be loaded.
+        Record the *errors*, given by member, of rows that could not be loaded.
 
-        A row is due again a second later, and after each further failure in twice that time, up to 300 seconds.
+        A row is due again after a second. Each further failure doubles this time, up to 300 seconds.
         """
         times = {"first": micro(_FIRST_RETRY), "longest": micro(_LONGEST_RETRY)}
         calls = []
@@ -127,7 +129,7 @@ class Loader:
         at_once(_settled(get_client(), FAIL, calls))
 
     def release(self, claims: Iterable[Claim], members: Collection[str], *, pause: float = 0) -> None:
-        """Give these rows back although nothing is wrong with them. They are due in *pause* seconds."""
+        """Give these rows back without recording a failure. They are due in *pause* seconds."""
         at_once(release(get_client(), claims, members, pause))
 
 
@@ -154,8 +156,8 @@ async def begin(
 
 
 def claims_of(members: Sequence[str], token: str) -> list[Claim]:
-    """Return the claims that begin() may have made under that token, for a caller that has not received its
-    answer.
+    """
+    Return the claims that begin() may have made under that token, for a caller that has not received its answer.
     """
     return [Claim(tag, token, 0, tuple(group)) for tag, group in by_bucket(members).items()]
 
@@ -168,7 +170,11 @@ async def store(
     lease: float,
     good: float | None = None,
 ) -> set[str]:
-    """Do what Loader.store() does; with *good*, also store rows that are on no schedule, for so many seconds."""
+    """
+    Store rows, as Loader.store() does.
+
+    With *good*, also store rows that are not on the schedule, for *good* seconds.
+    """
     times = {"grace": micro(lease), "good": "" if good is None else micro(good)}
     calls: list[Call] = []
     sent: list[list[str]] = []
@@ -192,7 +198,7 @@ async def store(
 async def release(
     client: AnyRedis, claims: Iterable[Claim], members: Collection[str], pause: float = 0
 ) -> None:
-    """Do what Loader.release() does, with either client."""
+    """Give rows back, as Loader.release() does, with either kind of client."""
     wanted = set(members)
     calls = [
         RELEASE.call(RowKeys(claim.tag), token=claim.token, pause=micro(pause), members=mine)
@@ -206,9 +212,9 @@ async def _settled(
     client: AnyRedis, script: Script, calls: Sequence[Call]
 ) -> tuple[list[Any], RedisUnavailable | None]:
     """
-    Return the answers to *calls*, with None in place of those of nodes that are away, and why these did not answer.
+    Return the answers to *calls*, with None for those of unavailable nodes, and the error of these nodes.
 
-    Raises what send() raises if no node answers, or if one answers with an error of another kind.
+    Raises the error of send() if no node answers, or if one answers with an error of another kind.
     """
     if len(calls) <= 1:
         return await send(client, script, calls), None

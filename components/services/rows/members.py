@@ -23,11 +23,11 @@ from components.kit.values import LONGEST, check_name, check_seconds
 
 _T = TypeVar("_T")
 
-#: Seconds that a load may take, as a rule. Then somebody else may load the row, and has twice as long.
+#: Seconds that a load may take by default. After that, another loader may load the row, with twice the time.
 LEASE = 5.0
 MAX_CACHE_NAME = 200  # characters; together with a key as long as any name
 MAX_KEY = 290
-SHORTEST_DELAY = 0.01  # seconds: below that a cache is no help
+SHORTEST_DELAY = 0.01  # seconds: with a shorter delay, a cache does not help
 AT_ONCE = 500  # members in a call: a millisecond or two of the server
 
 
@@ -53,7 +53,7 @@ def check_key(key: Hashable) -> str:
 
 
 def check_delay(delay: object) -> float:
-    """Return *delay* if rows can be loaded so often; 0 for never, if it is 0 or less. Raises InvalidDuration."""
+    """Return *delay* if it is a valid delay; 0, which means never, if it is 0 or less. Raises InvalidDuration."""
     is_number = isinstance(delay, int | float) and not isinstance(delay, bool)
     if is_number and delay <= 0:  # type: ignore[operator]
         return 0.0
@@ -66,7 +66,7 @@ def check_delay(delay: object) -> float:
 
 
 def micro(seconds: float) -> int:
-    """Return so many seconds in microseconds."""
+    """Return *seconds* in microseconds."""
     return round(seconds * 1_000_000)
 
 
@@ -112,7 +112,7 @@ def parts(things: Iterable[_T], size: int = AT_ONCE) -> Iterator[list[_T]]:
 
 
 def by_call(members: Iterable[str]) -> list[tuple[str, list[str]]]:
-    """Return the bucket and the members of each call that it takes for all of them."""
+    """Return the calls that are needed for all *members*: the bucket and the members of each."""
     return [(tag, some) for tag, group in by_bucket(members).items() for some in parts(group)]
 
 

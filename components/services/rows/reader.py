@@ -1,13 +1,13 @@
 """
-RowReader: the rows on the schedule, by page, for the control room; and the state of single rows.
+RowReader: the list of scheduled rows, in pages, and the state of single rows, for the control room.
 
-The scripts that change the schedule count how many rows there are of each name, and how many of these fail, bucket by
-bucket: to scan the schedules instead would cost half a second with 100,000 rows, at each refresh of a page.
+The scripts that change the schedule count the rows of each name, and the failing ones, bucket by bucket. Scanning the
+schedules instead would take half a second with 100,000 rows, at each refresh of a page.
 
 The rows that are due first are merged from the heads of the buckets, which grow evenly, so little more is read than
-is shown. Rows of a name, and rows that fail, are found by scanning all buckets side by side; such a search ends after
-a number of commands, and then says that its list is cut. Reading changes nothing, and only
-the beginning of the JSON is read.
+is shown. Rows of a name, and failing rows, are found by scanning all buckets in parallel. Such a search ends after a
+limited number of commands, and then marks its list as incomplete. Reading changes nothing, and only the beginning of
+the JSON is read.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from components.services.rows.members import check_cache_name, check_key, member
 from components.services.rows.shape import instant
 
 REACH = 10_000  # rows that lists show: 60 ms
-_FEW = 2_000  # rows of a name that are looked for among all, and failing ones that are listed
-_AT_ONCE = 500  # rows of a bucket that one command looks at, below a tenth of a millisecond
-_ROUNDS = 12  # of such commands to all buckets: some 200,000 rows, 0.2 s
-_LATEST = 100  # rows of each bucket among which the latest of each name is looked for
+_FEW = 2_000  # rows of a name, or failing rows, that a search lists
+_AT_ONCE = 500  # rows of a bucket that one command reads, in less than a tenth of a millisecond
+_ROUNDS = 12  # such commands to each bucket: some 200,000 rows, 0.2 s
+_LATEST = 100  # rows of each bucket that are searched for the most overdue row of each name
 _HEAD = re.compile(rb'\[(\d+),(\d+),"[^"]*",(null\])?')
-_HEAD_SIZE = 99  # bytes that it has at most, and more
-_SIX = 6  # commands for each row
+_HEAD_SIZE = 99  # bytes, more than the beginning of a row ever has
+_SIX = 6  # number of commands for each row
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class CacheInfo:
     failing: int
     #: Seconds for which the most overdue row has been due; 0 if none is due.
     late: float
-    #: Whether *late* is only an upper bound, since too many rows of other names have been due for longer.
+    #: Whether *late* is only an upper bound, because too many rows of other names have been due for longer.
     is_at_most: bool
 
 
@@ -89,19 +89,19 @@ class Listed:
     """Members in the order of a list."""
 
     members: list[str]
-    #: There are others, which were not looked for.
+    #: Whether the list is incomplete.
     is_cut: bool
 
 
 class RowReader:
-    """What is on the schedule. Every method raises RedisUnavailable."""
+    """The rows on the schedule. Every method raises RedisUnavailable."""
 
     def count(self) -> int:
-        """Return how many rows there are."""
+        """Return how many rows are on the schedule."""
         return sum(_ask(get_client(), lambda pipe, keys: pipe.zcard(keys.schedule)))
 
     def failing(self) -> int:
-        """Return how many rows could not be loaded when that was last tried."""
+        """Return how many rows failed at their last load."""
         return sum(_ask(get_client(), lambda pipe, keys: pipe.hlen(keys.failures)))
 
     def lateness(self) -> float:
@@ -112,8 +112,8 @@ class RowReader:
         return max((_late(now, head[0][1]) for head in heads if head), default=0.0)
 
     def names(self) -> list[CacheInfo]:
-        """Return the state of the rows of each name, in alphabetical order. This takes two round trips to each
-        node.
+        """
+        Return the state of the rows of each name, in alphabetical order. This takes two round trips to each node.
         """
         client = get_client()
         answers = _ask(client, _add_names)
@@ -141,8 +141,9 @@ class RowReader:
         ]
 
     def page(self, *, offset: int = 0, limit: int = 50) -> list[RowInfo]:
-        """Return some of the REACH rows that are due first, in that order. This takes about three round trips to
-        each node.
+        """
+        Return some of the REACH rows that are due first, in that order. This takes about three round trips to each
+        node.
         """
         return self.look(_due_first(get_client(), offset + limit)[offset:])
 
@@ -150,7 +151,8 @@ class RowReader:
         """
         Return the members of *name* on the schedule, the earliest due first; for look().
 
-        If there are many, only those among the REACH rows that are due first of all names. Raises InvalidName.
+        If there are many, the list has only those among the REACH rows of any name that are due first. Raises
+        InvalidName.
         """
         client, checked = get_client(), check_cache_name(name)
         count = sum(map(number_of, _ask(client, lambda pipe, keys: pipe.hget(keys.counts, checked))))
@@ -166,7 +168,7 @@ class RowReader:
 
     def failures(self, name: str = "") -> Listed:
         """
-        Return the members that could not be loaded when that was last tried, of *name* or of all; for look().
+        Return the members that failed at their last load, of *name* or of all names; for look().
 
         The one that was tried last comes first. Raises InvalidName.
         """
@@ -180,7 +182,8 @@ class RowReader:
         return Listed([text_of(each) for each, _failure in latest_first], is_cut)
 
     def look(self, members: Sequence[str]) -> list[RowInfo]:
-        """Return the state of these, in two round trips to each node. Those that are gone by now are on no
+        """
+        Return the state of these members, in two round trips to each node. Members removed meanwhile have no
         schedule.
         """
         if not members:
@@ -252,7 +255,7 @@ def _tried_at(stored: bytes) -> int:
 
 
 def _late(now: int, due: float) -> float:
-    """Return the seconds for which it has been due: at most since 1970, whatever is stored."""
+    """Return for how many seconds the row has been due, at most since 1970, whatever is stored."""
     return max(0.0, min(now, now - due)) / 1e6
 
 

@@ -1,13 +1,13 @@
 """
-Shape: the values of a row, their kinds, and how they are written as JSON; and Row, which reads them back.
+Shape: the columns of a row, their kinds, and their form as JSON; and Row, which reads them back.
 
-JSON knows text, numbers, true, false and null. All else is written as text or as a number, and the kind says what it
-was: microseconds stay, a Decimal does not become a float, bytes come back as bytes. A value that would come back as
-another one is refused where it is written.
+JSON has text, numbers, true, false and null. All other values are written as text or numbers, and the kind records
+the original type: microseconds are preserved, a Decimal does not become a float, and bytes come back as bytes. A
+value that would change is refused when it is written.
 
 The fingerprint of a shape is stored with each row. A reader whose model has other columns by now, or columns of
-another kind, treats the row as if it were not there, and never takes one column for another. So a migration needs no
-flushing, and two releases can run beside each other, though each loads anew what the other has stored.
+another kind, treats the row as missing, and never mistakes one column for another. Therefore a migration needs no
+flush, and two releases can run at the same time, although each reloads the rows that the other has stored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from uuid import UUID
 from components.exceptions import InvalidShape, RowNotSerializable, RowTooLarge
 from components.kit.stored import instant_of, is_too_deep, too_deep
 
-#: Bytes of a row as JSON. Every reader of a row transfers that much from Redis: larger things belong elsewhere.
+#: The most bytes of a row as JSON. Every reader transfers them from Redis, so larger data belong elsewhere.
 MAX_ROW = 1_000_000
 _MOST = 2_000  # columns, which is above what any database has
 _FORMAT = 1  # of what is stored; part of each fingerprint
@@ -36,7 +36,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class Kind:
-    """A way to write and read values. Neither function is ever given None. *name* is part of a row's shape."""
+    """A way to write and read values. Neither function ever gets None. *name* is part of a row's shape."""
 
     name: str
     encode: Callable[[Any], Any]
@@ -50,7 +50,7 @@ def as_is(value: Any) -> Any:
 
 
 def _finite(value: float) -> float | str:
-    """Return what JSON has for a float: NaN and infinity become text."""
+    """Return the JSON value for a float: NaN and infinity become text."""
     return float(value) if math.isfinite(value) else repr(float(value))
 
 
@@ -72,10 +72,10 @@ def _of_type(*types: type) -> Callable[[Any], Any]:
     return check
 
 
-#: Of an aware time only the offset is kept, as in ISO 8601: it is all that tells instants apart.
+#: Aware times keep only their offset, as in ISO 8601, which is enough to distinguish instants.
 _KINDS = (
     Kind("text", _of_type(str), as_is, str),
-    Kind("integer", _of_type(int), as_is, int),  # of any size: Python's JSON rounds none
+    Kind("integer", _of_type(int), as_is, int),  # of any size, because Python's JSON does not round integers
     Kind("boolean", _of_type(bool, int), bool, bool),
     Kind("float", _finite, float),
     Kind("decimal", _decimal, Decimal),
@@ -88,12 +88,14 @@ _KINDS = (
     Kind("json", as_is, as_is),
 )
 KINDS = {kind.name: kind for kind in _KINDS}
-#: Kinds whose values may be nested: JSON as it is, or as a field's own encoder makes it.
+#: Kinds whose values may be nested: plain JSON, or the output of a field's own encoder.
 _DOCUMENTS = frozenset({"json", "json text"})
 
 
 def list_of(kind: Kind) -> Kind:
-    """Return the kind of lists of such values, or None among them. list_of(list_of(…)) is that of lists of lists."""
+    """
+    Return the kind of lists of such values, in which None is allowed. list_of(list_of(…)) is for lists of lists.
+    """
     return Kind(
         f"list of {kind.name}",
         lambda values: [None if each is None else kind.encode(each) for each in values],
@@ -109,7 +111,7 @@ class Shape:
     """
     The *columns* of a row: the name and the kind of each, which is a Kind or the name of one in KINDS.
 
-    *note* tells apart shapes that have the same kinds, such as those of two tables. Raises InvalidShape.
+    *note* distinguishes shapes that have the same kinds, such as those of two tables. Raises InvalidShape.
     """
 
     def __init__(self, columns: Sequence[tuple[str, str | Kind]], *, note: str = "") -> None:
@@ -121,7 +123,7 @@ class Shape:
                 f"The columns are {list(self.names)[:20]}; a row has 1 to {_MOST:,} of them, "
                 "each with a name of its own."
             )
-        #: The functions that give back the value of each column, unless it is None.
+        #: The functions that restore the value of each column, unless it is None.
         self.decoders = tuple(kind.decode for kind in self.kinds)
         numbered = list(enumerate(zip(self.names, self.kinds, strict=True)))
         self._documents = [(at, name) for at, (name, kind) in numbered if kind.name in _DOCUMENTS]
@@ -167,12 +169,14 @@ class Shape:
         try:
             body = f'"{self.fingerprint}",{_dumps(written)}'
             size = len(body) if body.isascii() else len(body.encode())
-        except Exception as error:  # half a surrogate pair, too deep nesting, what a value's own class raises
+        except (
+            Exception
+        ) as error:  # half a surrogate pair, too deep nesting, or an error of the value's class
             raise RowNotSerializable(f"The row {key} cannot be written as JSON: {error}.") from error
         if size > MAX_ROW:
             raise RowTooLarge(
-                f"The row {key} has {size:,} bytes as JSON, above {MAX_ROW:,}: leave its large columns out of "
-                "what is cached."
+                f"The row {key} has {size:,} bytes as JSON, above {MAX_ROW:,}. Leave its large columns out of "
+                "the cached fields."
             )
         return body
 
@@ -190,7 +194,7 @@ class Row(Mapping[str, Any]):
     """
     A row as it was when it was loaded: its typed values by the names of its columns. It cannot be changed.
 
-    A row that was deleted has no values. A value is converted when it is asked for, since most are not.
+    A deleted row has no values. A value is converted when it is read, because most values never are.
     """
 
     __slots__ = ("_now", "_shape", "_stored", "key")
@@ -236,8 +240,8 @@ class Row(Mapping[str, Any]):
 
     @property
     def age(self) -> float:
-        """Return the seconds from the beginning of its load until it was read from Redis, both by the server's
-        clock.
+        """
+        Return the seconds from the beginning of its load until it was read from Redis, both by the server's clock.
         """
         return max(0, self._now - self.since) / 1e6
 
@@ -251,5 +255,5 @@ class Row(Mapping[str, Any]):
 
 
 def instant(microseconds: float) -> datetime:
-    """Return the instant, or the last one of the calendar if it has no such instant."""
+    """Return the instant this many *microseconds* after 1970, or the last one that datetime can represent."""
     return instant_of(microseconds / 1000)

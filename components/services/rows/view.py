@@ -1,13 +1,13 @@
 """
-rows_view(): an address where cached rows of one model are read as JSON, for pages that show what changes.
+rows_view(): a view that serves cached rows of a model as JSON, for pages that show changing values.
 
     path("stock", rows_view(Item.cached, fields=["stock"], readable=everybody))  # ?pk=1&pk=2
     path("stock/<str:pk>", rows_view(Item.cached, fields=["stock"], readable=everybody))
 
-Only models with an address made by the project are served, only the fields named there, and only rows that *readable*
-allows. A hit is one round trip to Redis, and no query where everybody may read. The ETag depends on the values, not
-on when they were loaded: a client that asks every second gets 304 until a value changes. There is no Last-Modified,
-since nobody knows when a value changed.
+Only models for which the project makes a URL are served, only the fields named there, and only rows that *readable*
+allows. A hit is one round trip to Redis, with no query if everybody may read. The ETag depends on the values, not on
+when they were loaded: a client that asks every second gets 304 until a value changes. There is no Last-Modified,
+because it is not known when a value changed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ async def _nobody(request: HttpRequest) -> str:
 
 
 class _Served:
-    """The rows and fields that one address serves."""
+    """The rows and fields that one view serves."""
 
     def __init__(self, rows: CachedRows, fields: Sequence[str], readable: Readable | None, most: int) -> None:
         self._rows, self._readable = rows, readable or self._by_permission
@@ -76,8 +76,8 @@ class _Served:
         self._columns = [(name, rows.shape.kinds[places[name]].encode) for name in fields]
 
     async def get(self, request: HttpRequest, user: str, pk: str | None = None) -> Answer:
-        """Answer GET ?pk=1&pk=2 with {"rows": {"1": …}}, with the rows that there are. Answer a GET of one row with
-        its values.
+        """
+        Answer GET ?pk=1&pk=2 with the existing rows, as {"rows": {"1": …}}. Answer a GET of one row with its values.
         """
         if pk is None:
             pks = list(dict.fromkeys(query(request, [self._keys])[self._keys]))
@@ -86,11 +86,11 @@ class _Served:
         query(request, ())
         found = await self._find(request, user, [pk])
         if pk not in found:
-            raise Problem("row-not-found", "There is no row of this key that you may read.")
+            raise Problem("row-not-found", "There is no row with this key that you may read.")
         return self._answer(self._told(found[pk]), [pk], found)
 
     async def _find(self, request: HttpRequest, user: str, pks: Sequence[str]) -> Mapping[str, FrozenRow]:
-        """Return the rows that there are and that *user* may read. Raises Problem, RowNotLoaded, RedisUnavailable."""
+        """Return the existing rows that *user* may read. Raises Problem, RowNotLoaded, RedisUnavailable."""
         if not self._is_public:
             _throttle.check(user)
         for each in pks:
@@ -99,7 +99,7 @@ class _Served:
         wanted = [each for each in pks if each in allowed]
         if isinstance(request, ASGIRequest):
             return await self._rows.aget_many(wanted)
-        # The loop of a request under WSGI would open a connection of its own.
+        # Under WSGI, the event loop of a request would open its own connection.
         return await sync_to_async(self._rows.get_many)(wanted)
 
     def _check(self, pk: str) -> None:
@@ -115,12 +115,13 @@ class _Served:
         return keys if may_view(user, self._rows.model) else ()
 
     def _told(self, row: FrozenRow) -> dict[str, Any]:
-        """Return the values as they are stored."""
+        """Return the stored values of the served fields."""
         values = [(name, encode, row.cached[name]) for name, encode in self._columns]
         return {name: None if value is None else encode(value) for name, encode, value in values}
 
     def _answer(self, told: dict[str, Any], pks: Sequence[str], found: Mapping[str, FrozenRow]) -> Answer:
-        """Return the answer. Clients may keep it while all rows are younger than their delay, but not if a row is
+        """
+        Return the answer. Clients may cache it while all rows are younger than their delay, but not if a row is
         missing.
         """
         left = min((self._rows.delay - row.cached.age for row in found.values()), default=0.0)

@@ -2,8 +2,8 @@
 RowWorker: loads cached rows that are due, in batches: one claim, one query for each model, one write (chapter 2.4).
 
 Any number of workers may run. A row that fails is due again later and stops no other row. If a database does not
-answer, its rows are given back for a while, the longer the more often that happens. While Redis is away the loop logs
-that once, and goes on when it is back. Then it loads again the rows that it could not store. A worker that dies
+answer, its rows are given back for a while, which grows with each repetition. While Redis is unavailable, the loop
+logs this once, and continues when Redis is back. Then it reloads the rows that it could not store. A worker that dies
 leaves claims, which end after their lease.
 """
 
@@ -23,13 +23,15 @@ from components.services.rows import AT_A_TIME, LEASE, Claims, Loader, Shape, St
 
 logger = logging.getLogger(__name__)
 
-_LONGEST_NAP = 0.1  # seconds between two looks: rows scheduled or invalidated meanwhile wait that long
+_LONGEST_NAP = (
+    0.1  # most seconds between two checks, and so the longest wait of newly scheduled or invalidated rows
+)
 #: Seconds for which rows are given back if their database does not answer.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
 
 
 class Loaded(Protocol):
-    """The outcome for the rows that were asked for. Rows in neither field are deleted."""
+    """The result of loading rows. Rows in neither field are deleted."""
 
     values: dict[str, Sequence[Any]]
     errors: dict[str, str]
@@ -47,7 +49,7 @@ class Source(Protocol):
 
 @dataclass
 class _Batch:
-    """The rows to store, of those that were claimed, and the failures, by member."""
+    """The rows to store and the failures of a claim, by member."""
 
     rows: dict[str, Stored] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
@@ -92,7 +94,7 @@ class RowWorker(Loop):
         yield f"{self._done} rows loaded so far."
 
     def tick(self) -> float:
-        """Load the rows that are due. Return the seconds until the next look."""
+        """Load the rows that are due. Return the seconds until the next check."""
         self.partly_away = None
         if not self.may_claim:
             return _LONGEST_NAP
@@ -103,7 +105,7 @@ class RowWorker(Loop):
         return _LONGEST_NAP if claims.pause is None else min(_LONGEST_NAP, claims.pause)
 
     def handle(self, claims: Claims) -> None:
-        """Load the claimed rows, with one query for each name. Store them, or note their errors."""
+        """Load the claimed rows, with one query for each name. Store them, or record their errors."""
         batch, began_at = _Batch(), time.monotonic()
         for name, keys in _by_name(claims).items():
             self._load(name, keys, claims, batch)

@@ -1,8 +1,8 @@
 """
-Semaphores (chapter 6.3 of the book): at most so many holders at a time.
+Semaphores (chapter 6.3 of the book): a limited number of holders at a time.
 
 Semaphore takes permits and gives them back, and limit_concurrency does so around a call. SemaphoreControls and
-SemaphoreReader look at semaphores and change them by name. See docs/semaphores.md.
+SemaphoreReader show semaphores and change them by name. See docs/semaphores.md.
 """
 
 from components.services.semaphores.facts import HolderInfo, SemaphoreInfo, WaiterInfo

@@ -15,20 +15,20 @@ class SemaphoreInfo:
     name: str
     #: The limit that the code declared when it last asked for a permit; None if it never did.
     declared: int | None
-    #: The limit that was set by hand, and wins; None if none was.
+    #: The limit that was set by hand, which overrides the declared one; None if there is none.
     override: int | None
-    #: The weight of all permits that are held now.
+    #: The total weight of the permits that are held now.
     used: int
-    #: The number of holders, and of those who wait for a permit.
+    #: The number of holders, and of waiters.
     holders: int
     waiting: int
-    #: The number of permits granted, and how many of these had to be waited for.
+    #: The number of permits granted, and how many of these were granted after a wait.
     granted: int
     waits: int
-    #: The time that these waited together, and the longest wait.
+    #: The total time of these waits, and the longest wait.
     total_waited: float
     longest_wait: float
-    #: The number of waits in vain, and of permits that were not given back in time.
+    #: The number of waits that timed out, and of permits that were not given back in time.
     given_up: int
     expired: int
 
@@ -46,15 +46,15 @@ class HolderInfo:
     weight: int
     holder: Holder
     since: datetime
-    #: Until its lease ends.
+    #: Seconds until its lease ends.
     remaining: float
 
 
 @dataclass(frozen=True)
 class WaiterInfo:
-    """Somebody who waits for a permit."""
+    """A waiter for a permit."""
 
     weight: int
     holder: Holder
-    #: Seconds so far.
+    #: Seconds waited so far.
     waited: float

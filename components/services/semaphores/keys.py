@@ -9,7 +9,7 @@ from components.kit.keyspace import bucket, stem
 
 
 class SemaphoreKeys:
-    """The keys of the semaphore *name*, by the names that the scripts have for them."""
+    """The keys of the semaphore *name*, named as in the scripts."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -17,7 +17,7 @@ class SemaphoreKeys:
 
     @staticmethod
     def of(name: str) -> SemaphoreKeys:
-        """Return the keys of a semaphore, as they were made before."""
+        """Return the keys of a semaphore, from a cache."""
         return _made(conf().prefix, name)
 
     @cached_property
@@ -38,16 +38,16 @@ class SemaphoreKeys:
     @cached_property
     def queue(self) -> str:
         """
-        ZSET waiter by the microsecond of its arrival. Goes when it holds, leaves or dies. Expires six seconds after
-        the last heartbeat of all.
+        ZSET waiter by the microsecond of its arrival. A waiter goes when it gets a permit, leaves or dies. Expires
+        six seconds after the last heartbeat of any waiter.
         """
         return f"{self._bucket}queue:{self._name}"
 
     @cached_property
     def beats(self) -> str:
         """
-        ZSET waiter by the microsecond until which it counts as alive. Goes with its place. Expires six seconds after
-        the last heartbeat of all.
+        ZSET waiter by the microsecond until which it counts as alive. A waiter goes with its place in the queue.
+        Expires six seconds after the last heartbeat of any waiter.
         """
         return f"{self._bucket}beats:{self._name}"
 
@@ -59,29 +59,29 @@ class SemaphoreKeys:
     @cached_property
     def wake(self) -> str:
         """
-        LIST per waiter (prefix of it: ends in ":" and the waiter's permit), of at most one token, which says "look".
-        Expires after seconds.
+        LIST with at most one token, which wakes a waiter; one per waiter (prefix of it: ends in ":" and the waiter's
+        permit). Expires after seconds.
         """
         return f"{self._bucket}wake"
 
     @cached_property
     def ended(self) -> str:
         """
-        STRING per permit (prefix of it: ends in ":" and the permit), the call that ended it, for a call that is sent
-        again. Expires after half a minute.
+        STRING call that ended a permit, so that a repeated call is recognised; one per permit (prefix of it: ends in
+        ":" and the permit). Expires after half a minute.
         """
         return f"{self._bucket}ended"
 
     @cached_property
     def limits(self) -> str:
-        """HASH name -> limit that was set by hand, of the bucket. An entry goes when it is reset."""
+        """HASH name -> limit that was set by hand, for a bucket. An entry goes when the limit is reset."""
         return f"{self._bucket}limits"
 
     @cached_property
     def names(self) -> str:
         """
-        ZSET name by the day of its last use, of the bucket. An entry goes a month after, unless its limit was set by
-        hand; so do all, a month after the last use in this bucket.
+        ZSET name by the day of its last use, for a bucket. An entry goes a month later, unless its limit was set by
+        hand. The key goes a month after the last use in the bucket.
         """
         return f"{self._bucket}names"
 
@@ -92,5 +92,9 @@ def _made(prefix: str, name: str) -> SemaphoreKeys:
 
 
 def index(tag: str) -> str:
-    """ZSET name by the day of its last use, of a bucket. An entry goes a month after, and the key with the last."""
+    """
+    ZSET name by the day of its last use, for a bucket.
+
+    An entry goes a month later, and the key with the last one.
+    """
     return f"{stem('semaphores', tag)}names"

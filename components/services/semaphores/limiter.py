@@ -1,12 +1,13 @@
 """
-limit_concurrency: a semaphore around a call, such as one to an API that allows only so many at a time.
+limit_concurrency: a semaphore around calls, such as calls of an API that allows only a few at a time.
 
     @limit_concurrency("shipping-api", limit=5, wait=2)
     def ship(parcel): ...                               # or async def
 
     with limit_concurrency("shipping-api", limit=5): ...     # or async with
 
-The permit is renewed while the call lasts, so *lease* only says how long the places of a dead process stay taken.
+The permit is renewed while the call lasts, so *lease* only determines how long the places of a dead process stay
+taken.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ _T = TypeVar("_T")
 
 class limit_concurrency:  # noqa: N801  (used as a function is)
     """
-    At most *limit* calls at a time under this name, in all processes, in the order in which they came.
+    At most *limit* calls at a time under this name, in all processes, in order of arrival.
 
-    If no place becomes free within *wait* seconds (None: for ever), SemaphoreFull is raised and the call is not made.
-    PermitLost is raised after a call whose place was lost meanwhile. Many threads and coroutines may use one object.
-    Raises InvalidName, InvalidLimit, InvalidDuration, RedisUnavailable.
+    If no place becomes free within *wait* seconds (None: wait without limit), SemaphoreFull is raised and the call is
+    not made. If the place is lost during the call, PermitLost is raised after it. Many threads and coroutines may use
+    one object. Raises InvalidName, InvalidLimit, InvalidDuration, RedisUnavailable.
     """
 
     def __init__(
@@ -42,15 +43,15 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
         self._semaphore = Semaphore(name, limit=limit, lease=lease)
         self._semaphore.check(wait=wait, weight=weight)
         self._wait, self._weight = wait, weight
-        #: The blocks that were entered with this object and not left, the latest last.
+        #: The blocks that were entered with this object and not left yet, the latest last.
         self._entered: list[_Entered] = []
         self._guard = threading.Lock()
 
     def __call__(self, function: Callable[_P, _T]) -> Callable[_P, _T]:
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError(
-                f"{function.__qualname__} is a generator: it runs after its call has returned, so a limit of calls "
-                "means nothing to it. Use limit_concurrency in a with block inside it."
+                f"{function.__qualname__} is a generator: it runs after its call has returned, so a limit on calls "
+                "has no effect. Use limit_concurrency in a with block inside it."
             )
         if inspect.iscoroutinefunction(function):
             return cast("Callable[_P, _T]", self._around_coroutine(function))
@@ -93,11 +94,11 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
 
     def _latest(self, *, is_awaited: bool) -> Permit:
         """
-        Return the permit of the block that is being left.
+        Return the permit of the block that ends now.
 
-        It is the latest block that this task or thread entered. If there is none, as when another task closes an exit
-        stack, it is the latest of those whose tasks and threads have ended, or else the latest of this thread, or of
-        all. Raises RuntimeError if no block was entered.
+        This is the latest block that the current task or thread entered. If it entered none, for example because
+        another task closes an exit stack, it is the latest block whose task or thread has ended, else the latest of
+        this thread, else the latest of all. Raises RuntimeError if no block was entered.
         """
         with self._guard:
             rest = [each for each in self._entered if isinstance(each.permit, AwaitedPermit) == is_awaited]

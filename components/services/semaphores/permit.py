@@ -1,12 +1,13 @@
 """
 Permit: a place in a semaphore, which belongs to its holder until they give it back or its lease runs out.
 
-The holder's own monotonic clock measures how long it is surely held, from before the request was sent, so that is
-never longer than the server counts. Redis has the last word: release() and refresh() ask it, and raise if it is lost.
+The holder's own monotonic clock measures how long the permit is surely held. It starts before the request is sent, so
+it never runs longer than the lease on the server. Redis has the last word: release() and refresh() ask it, and raise
+if the permit is lost.
 
 The id of a permit is <digest of the semaphore's name>/<weight>/<token of the holder>, which kit/leases.py describes.
-The process that asks makes the id before it asks. So a request that is sent again is recognised, nothing else has to
-be stored about who holds or waits, and the permit of another semaphore is recognised without asking Redis.
+The client makes the id before it asks for the permit. Therefore a repeated request is recognised, nothing else has to
+be stored about holders and waiters, and a permit of another semaphore is recognised without asking Redis.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_MOST = 2**31 - 1  # of a limit or a weight: sums of them are exact
-_DIGITS = 12  # of the digest: enough to tell the names of one project apart
+_MOST = 2**31 - 1  # greatest limit or weight: sums of them are exact
+_DIGITS = 12  # length of the digest: enough to make the names of one project differ
 _ID = re.compile(rf"[0-9a-f]{{{_DIGITS}}}/[1-9][0-9]*/.+")
 
 
@@ -56,13 +57,13 @@ class Permit:
         self._semaphore = semaphore
         self.id = permit_id
         self.weight = weight
-        #: Seconds, from when it is granted or refreshed.
+        #: Seconds from when the permit is granted or refreshed.
         self.lease = lease
-        #: Until then it is surely held, by components.kit.leases.clock().
+        #: The instant until which it is surely held, by components.kit.leases.clock().
         self.valid_until = valid_until
         #: True if its holder gave it back.
         self.is_released = False
-        #: Names the release, so that a release that is sent again is recognised.
+        #: The id of the release, by which a repeated release is recognised.
         self.call = f"release {new_call()}"
         self._is_renewed = False
         self._lost: Any = None
@@ -74,7 +75,7 @@ class Permit:
 
     @property
     def remaining(self) -> float:
-        """Return the seconds for which it is surely still held."""
+        """Return the seconds for which the permit is surely still held."""
         return max(0.0, self.valid_until - leases.clock())
 
     @property
@@ -89,38 +90,42 @@ class Permit:
         return self._lost
 
     def ensure_held(self) -> None:
-        """Raise PermitLost or PermitReleased unless it is surely held. Redis is not asked."""
+        """Raise PermitLost or PermitReleased unless the permit is surely held. Redis is not asked."""
         if self.is_released:
             raise PermitReleased(f"The permit {self.id} of the semaphore {self.name!r} was released.")
         if not self.remaining:
             raise PermitLost(
-                f"The permit {self.id} of the semaphore {self.name!r} is not surely held any more: its lease ran "
+                f"The permit {self.id} of the semaphore {self.name!r} is lost, or may be: its lease ran "
                 "out, or it was evicted."
             )
 
     def refresh(self) -> None:
-        """Restart its lease. Raises PermitLost, PermitReleased."""
+        """Restart the lease. Raises PermitLost, PermitReleased."""
         self._semaphore.refresh(self)
 
     async def arefresh(self) -> None:
-        """Restart its lease, as refresh() does."""
+        """Restart the lease, as refresh() does."""
         await self._semaphore.arefresh(self)
 
     def release(self) -> None:
-        """Give it back. Raises PermitLost if its lease ran out before, PermitReleased if it was given back before."""
+        """
+        Give the permit back.
+
+        Raises PermitLost if its lease ran out, PermitReleased if it was given back before.
+        """
         self._semaphore.release(self)
 
     async def arelease(self) -> None:
-        """Give it back, as release() does."""
+        """Give the permit back, as release() does."""
         await self._semaphore.arelease(self)
 
     @property
     def server(self) -> Hashable:
-        """Return the object that stands for the server that has it; see leases.Lease."""
+        """Return the object that represents the server that has the permit; see leases.Lease."""
         return self._semaphore.server
 
     def renew(self) -> bool:
-        """Refresh it for leases.keep(), and return False if it is lost."""
+        """Refresh the permit for leases.keep(). Return False if it is lost."""
         try:
             self.refresh()
         except (PermitLost, PermitReleased):
@@ -128,7 +133,7 @@ class Permit:
         return True
 
     async def arenew(self) -> bool:
-        """Refresh it, as renew() does."""
+        """Refresh the permit, as renew() does."""
         try:
             await self.arefresh()
         except (PermitLost, PermitReleased):
@@ -136,25 +141,25 @@ class Permit:
         return True
 
     def lose(self) -> None:
-        """Note that it is not held any more, as Redis or the clock says."""
+        """Record that the permit is not held any more, according to Redis or the clock."""
         self.valid_until = min(self.valid_until, leases.clock())
         if self._lost is not None:
             self._lost.set()
 
     def end(self, *, is_released: bool) -> None:
-        """Note that it was given back or, when it was to be given back, found to be lost."""
+        """Record that the permit was given back, or that the attempt to give it back found it lost."""
         self.is_released = is_released
         self.valid_until = min(self.valid_until, leases.clock())
         if not is_released:
             self.lose()
 
     def keep(self) -> None:
-        """Start to renew it."""
+        """Start renewing the permit."""
         self._is_renewed = True
         leases.keep(self)
 
     def drop(self) -> None:
-        """Stop renewing and watching it."""
+        """Stop renewing and watching the permit."""
         leases.drop(self)
 
     def _new_event(self) -> Any:
@@ -185,10 +190,12 @@ class Permit:
             self._exit(reason, error)
 
     def _exit(self, reason: Exception, error: BaseException | None) -> None:
-        """Raise *reason*, or log it if the block itself raised an *error*, which must not be hidden."""
+        """
+        Raise *reason*; if the block itself raised an *error*, log *reason* instead, so as not to hide the error.
+        """
         if error is None:
             raise reason
-        logger.warning("After %r in its block: %s", error, reason)
+        logger.warning("The block of a permit raised %r. In addition: %s", error, reason)
 
 
 class AwaitedPermit(Permit):
@@ -211,8 +218,8 @@ class AwaitedPermit(Permit):
 
 class Acquisition:
     """
-    The result of Semaphore.aacquire(), before anything is asked; *start* asks for the permit. It can be awaited, and
-    gives the Permit. Or it can be used in an async with block, which gives the permit back at its end.
+    The result of Semaphore.aacquire(). Nothing is sent before it is awaited, which gives the Permit, or used in an
+    async with block, which gives the permit back at its end. *start* asks for the permit.
     """
 
     def __init__(self, start: Callable[[], Coroutine[Any, Any, Permit]]) -> None:
@@ -235,7 +242,7 @@ class Acquisition:
 
 
 def new_id(name: str, weight: int, owner: str | None, *, is_coroutine: bool = False) -> str:
-    """Return the id of a permit that nobody else has."""
+    """Return a new, unique id of a permit."""
     return f"{_digest(name)}/{weight}/{new_token(owner, is_coroutine=is_coroutine).decode()}"
 
 
@@ -244,7 +251,7 @@ def check_id(name: str, permit: object) -> str:
     if not isinstance(permit, str) or not _ID.fullmatch(permit):
         raise ForeignPermit(f"{permit!r} is not the id of a permit, as Permit.id gives it.")
     if not permit.startswith(f"{_digest(name)}/"):
-        raise ForeignPermit(f"The permit {permit} is of another semaphore, not of {name!r}.")
+        raise ForeignPermit(f"The permit {permit} belongs to another semaphore, not to {name!r}.")
     return permit
 
 
@@ -254,7 +261,7 @@ def weight_of(permit: str) -> int:
 
 
 def holder_of(permit: str) -> Holder:
-    """Return who asked for the permit with this id, as far as the id says."""
+    """Return the holder of the permit with this id, with the facts that the id contains."""
     return Holder.of(permit.split("/", 2)[-1])
 
 

@@ -1,9 +1,9 @@
 """
-SemaphoreReader: all semaphores, by page, for the control room.
+SemaphoreReader: the list of all semaphores, in pages, for the control room.
 
-The names lie in an index for each bucket. A page asks all buckets for their sizes, the buckets that it shows for
-their names, and these semaphores for their figures: four round trips, whatever the number of semaphores. Reading
-changes nothing.
+Each bucket has an index of names. A page takes four round trips, however many semaphores there are: for the sizes of
+all buckets, for the names in the buckets that it shows, and for the figures of these semaphores. Reading changes
+nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from components.kit.stored import number_of, text_of
 from components.services.semaphores.facts import SemaphoreInfo
 from components.services.semaphores.keys import SemaphoreKeys, index
 
-#: Fields of the HASH of figures.
+#: The fields of the HASH of figures.
 FIGURES = ("declared", "granted", "waits", "waited", "longest", "given_up", "expired")
 
 
@@ -33,14 +33,14 @@ class SemaphoreReader:
     """
 
     def count(self) -> int:
-        """Return how many there are."""
+        """Return how many semaphores there are."""
         return sum(_sizes(get_client()))
 
     def page(self, *, offset: int = 0, limit: int = 50) -> list[SemaphoreInfo]:
         """
-        Return some of them, from the *offset*-th on, by name.
+        Return a page of the semaphores, ordered by name within each bucket, from the *offset*-th on.
 
-        Use moves a semaphore to another page, once a day at most.
+        Using a semaphore may move it to another page, at most once a day.
         """
         client = get_client()
         wanted = []
@@ -53,13 +53,13 @@ class SemaphoreReader:
         return look(client, sorted(text_of(name) for names in listed for name in names))
 
     def find(self, name: str) -> SemaphoreInfo | None:
-        """Return the semaphore of this name; None if it was never used, or not for a month."""
+        """Return the semaphore with this name; None if it was never used, or not within a month."""
         [info] = look(get_client(), [name])
         return info if info.limit is not None else None
 
 
 def look(client: Redis, names: Sequence[str]) -> list[SemaphoreInfo]:
-    """Return how these semaphores stand now, in two round trips."""
+    """Return the state of these semaphores, in two round trips."""
     if not names:
         return []
     now = server_clock(client)
@@ -67,7 +67,7 @@ def look(client: Redis, names: Sequence[str]) -> list[SemaphoreInfo]:
     def add(pipe: Any, name: str) -> None:
         keys = SemaphoreKeys(name)
         pipe.zcount(keys.holders, f"({now}", "+inf")
-        pipe.zrangebyscore(keys.holders, "-inf", now)  # leases that have ended, and were not cleared away yet
+        pipe.zrangebyscore(keys.holders, "-inf", now)  # leases that have ended, but are still stored
         pipe.zrange(keys.heavy, 0, -1, withscores=True)
         pipe.zcount(keys.beats, f"({now}", "+inf")
         pipe.hget(keys.limits, name)
@@ -109,7 +109,7 @@ def _sizes(client: Redis) -> list[int]:
 
 
 def _ask(client: Redis, things: Sequence[Any], add: Callable[[Any, Any], object]) -> list[Any]:
-    """Return the answers to the commands that *add* puts into a pipeline for each of *things*."""
+    """Return the answers to the commands that *add* adds to a pipeline for each of *things*."""
     with redis_errors(), client.pipeline(transaction=False) as pipe:
         for thing in things:
             add(pipe, thing)

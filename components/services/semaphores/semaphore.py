@@ -1,13 +1,13 @@
 """
 Semaphore: a counting semaphore that is fair, and whose permits are leased (chapter 6.3 of the book).
 
-Permits are in one sorted set by the end of their lease, waiters in another by arrival. The free permits are the limit
-less the weights of the leases that have not ended; each script counts them again, by the server's clock. So the
-permits of holders that died come back when their leases end. Only the head of the queue may be granted a permit:
-nobody passes the queue, and a heavy permit is not starved by light ones.
+Permits are in one sorted set by the end of their lease, waiters in another by arrival. The number of free permits is
+the limit minus the weights of the leases that have not ended. Each script counts it anew, by the server's clock, so
+the permits of dead holders come back when their leases end. Only the head of the queue may be granted a permit:
+nobody jumps the queue, and light permits do not starve a heavy one.
 
-A waiter blocks on a list of its own. It asks again when it is woken, at its heartbeat, and when a lease or another
-waiter's life ends: so a wake-up that got lost, or a waiter that was killed, delays the others by 0.8 seconds at most.
+A waiter blocks on a list of its own. It asks again when it is woken, at its heartbeat, and when a lease ends or
+another waiter counts as dead. A lost wake-up or a killed waiter therefore delays the others by at most 0.8 seconds.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ from components.services.semaphores.permit import (
 from components.services.semaphores.reader import look
 
 BEAT = 0.4  # seconds between two heartbeats of a waiter
-ALIVE = 0.8  # seconds after a heartbeat in which a waiter keeps its place: two beats
-MAX_LEASE = 7 * 86_400  # seconds: a holder who needs a permit for longer should refresh it now and then
+ALIVE = 0.8  # seconds for which a waiter keeps its place after a heartbeat: two beats
+MAX_LEASE = 7 * 86_400  # seconds: a holder that needs a permit for longer can refresh it
 
 ACQUIRE = Script("semaphores/acquire")
 HOLDERS = Script("semaphores/holders")
@@ -71,11 +71,11 @@ RELEASE = Script("semaphores/release")
 
 @dataclass(frozen=True)
 class Wish:
-    """A permit that is asked for."""
+    """A request for a permit."""
 
     id: str
     weight: int
-    #: Seconds; None for ever.
+    #: Seconds; None to wait without limit.
     wait: float | None
     is_renewed: bool
 
@@ -84,8 +84,8 @@ class SemaphoreControls:
     """
     Queries and changes that need only the *name* of a semaphore. Raises InvalidName.
 
-    A limit that was set by hand overrides what code declares, for everyone, until it is reset. A holder whose permit
-    was taken away learns of it when they refresh the permit or give it back; with auto_renewal within a third of its
+    A limit that was set by hand overrides the limit that code declares, for everyone, until it is reset. A holder who
+    was evicted learns of it when they refresh the permit or give it back; with auto_renewal, within a third of the
     lease. Every method raises RedisUnavailable.
     """
 
@@ -93,17 +93,17 @@ class SemaphoreControls:
         self.name = check_name("semaphore", name)
 
     def info(self) -> SemaphoreInfo:
-        """Return how it stands now."""
+        """Return the current state."""
         [info] = look(get_client(), [self.name])
         return info
 
     def holders(self, *, offset: int = 0, limit: int = 50) -> list[HolderInfo]:
-        """Return a page of those who hold a permit, the earliest grant first."""
+        """Return a page of the holders, the earliest grant first."""
         found = at_once(HOLDERS.run(get_client(), self._keys, offset=offset, limit=limit))
         return [_holder(*row) for row in found if row[2] > 0]
 
     def holder(self, permit: str) -> HolderInfo | None:
-        """Return who holds the permit of this id; None if nobody does. Raises ForeignPermit."""
+        """Return the holder of the permit with this id; None if nobody holds it. Raises ForeignPermit."""
         client = get_client()
         check_id(self.name, permit)
         now = server_clock(client)
@@ -116,7 +116,7 @@ class SemaphoreControls:
         return _holder(permit.encode(), since, ends_at - now)
 
     def waiters(self, *, limit: int = 50) -> list[WaiterInfo]:
-        """Return the first who wait for a permit, in order."""
+        """Return the first waiters, in order."""
         client = get_client()
         now = server_clock(client)
         with redis_errors(), client.pipeline(transaction=False) as pipe:
@@ -133,20 +133,20 @@ class SemaphoreControls:
 
     def set_limit(self, limit: int) -> None:
         """
-        Put *limit* in force, whatever the code declares. Raises InvalidLimit.
+        Set the limit, overriding the one that the code declares. Raises InvalidLimit.
 
-        Holders keep their permits: under a smaller limit nobody gets one until enough have left.
+        Holders keep their permits: under a lower limit, nobody gets one until enough have been given back.
         """
         check_count("limit", limit)
         at_once(LIMIT.run(get_client(), self._keys, name=self.name, limit=limit))
 
     def reset_limit(self) -> None:
-        """Put the limit in force that the code declares."""
+        """Reset the limit to the one that the code declares."""
         at_once(LIMIT.run(get_client(), self._keys, name=self.name, limit=""))
 
     @property
     def _keys(self) -> SemaphoreKeys:
-        return SemaphoreKeys.of(self.name)  # the prefix is a setting, which is read when it is used
+        return SemaphoreKeys.of(self.name)  # at each use, because the key prefix is a setting
 
 
 class Semaphore(SemaphoreControls):
@@ -174,10 +174,11 @@ class Semaphore(SemaphoreControls):
         auto_renewal: bool = False,
     ) -> Permit:
         """
-        Return a permit that counts as *weight*, within *wait* seconds (None: however long it takes).
+        Return a permit that counts as *weight*. Wait for it for up to *wait* seconds (None: without limit).
 
-        With *auto_renewal* it is refreshed until it is given back or nobody refers to it. *owner* is for people to
-        read. Raises SemaphoreFull if no permit became free in time, InvalidLimit if *weight* is above the limit.
+        With *auto_renewal*, it is refreshed until it is given back or no longer referenced. *owner* is a text for
+        people to read. Raises SemaphoreFull if no permit became free in time, InvalidLimit if *weight* is above the
+        limit.
         """
         wish = self._wish(wait, weight, owner, auto_renewal)
         permit = self._take(wish)
@@ -188,7 +189,7 @@ class Semaphore(SemaphoreControls):
     def try_acquire(
         self, *, weight: int = 1, owner: str | None = None, auto_renewal: bool = False
     ) -> Permit | None:
-        """Return a permit if one is free that nobody waits for, else None."""
+        """Return a permit if one is free and nobody waits for it, else None."""
         return self._take(self._wish(0, weight, owner, auto_renewal))
 
     def aacquire(
@@ -199,8 +200,9 @@ class Semaphore(SemaphoreControls):
         owner: str | None = None,
         auto_renewal: bool = False,
     ) -> Acquisition:
-        """Acquire a permit, as acquire() does: await this, or use it in an async with block. The permit belongs to
-        the running loop.
+        """
+        Acquire a permit, as acquire() does: await this, or use it in an async with block. The permit belongs to the
+        running loop.
         """
 
         async def start() -> Permit:
@@ -220,17 +222,17 @@ class Semaphore(SemaphoreControls):
 
     def release(self, permit: Permit | str) -> None:
         """
-        Give back a permit, or the permit of this id.
+        Give back a permit, given as such or by its id.
 
-        Raises PermitReleased if that was done before, PermitLost if its lease ran out or it was evicted,
-        ForeignPermit if it is of another semaphore.
+        Raises PermitReleased if it was given back before, PermitLost if its lease ran out or it was evicted,
+        ForeignPermit if it belongs to another semaphore.
         """
         at_once(self._release(get_client(), permit))
 
     async def arelease(self, permit: Permit | str) -> None:
         """
-        Give back a permit, as release() does. If it is cancelled, however often, the permit is still given back
-        before CancelledError is raised.
+        Give back a permit, as release() does. If the caller is cancelled, even repeatedly, the permit is still given
+        back before CancelledError is raised.
         """
         client = get_async_client()
         try:
@@ -270,7 +272,7 @@ class Semaphore(SemaphoreControls):
     refresh, arefresh = twins(_refresh)
 
     def info(self) -> SemaphoreInfo:
-        """Return how it stands now."""
+        """Return the current state."""
         info = super().info()
         return replace(info, declared=self.limit) if info.declared is None else info
 
@@ -283,7 +285,7 @@ class Semaphore(SemaphoreControls):
 
     @property
     def server(self) -> Hashable:
-        """Return the object that stands for the server that has its permits; see leases.Lease."""
+        """Return the object that represents the server that has its permits; see leases.Lease."""
         return server_of(get_client(), self._keys.holders)
 
     def _wish(
@@ -302,8 +304,8 @@ class Semaphore(SemaphoreControls):
         client = get_client()
         try:
             return self._made(Permit, wish, at_once(self._wait(client, wish)))
-        except BaseException:  # Ctrl-C among them
-            with suppress(RedisUnavailable):  # then its place, or what was granted, ends by itself
+        except BaseException:  # including KeyboardInterrupt
+            with suppress(RedisUnavailable):  # the place or the permit then expires by itself
                 at_once(self._leave(client, wish))
             raise
 
@@ -313,7 +315,7 @@ class Semaphore(SemaphoreControls):
             return self._made(AwaitedPermit, wish, await self._wait(client, wish))
         except GeneratorExit:  # the loop is gone: nothing can be awaited
             raise
-        except BaseException:  # a cancellation among them
+        except BaseException:  # including a cancellation
             with suppress(RedisUnavailable):
                 await to_its_end(lambda: self._leave(client, wish))
             raise
@@ -327,7 +329,8 @@ class Semaphore(SemaphoreControls):
         return permit
 
     async def _wait(self, client: AnyRedis, wish: Wish) -> float | None:
-        """Return the instant until which the permit is held, by clock(); None if none is free and the wish is not
+        """
+        Return the instant until which the permit is held, by clock(); None if no permit is free and the wish is not
         to wait.
         """
         until = math.inf if wish.wait is None else clock() + wish.wait
@@ -351,7 +354,7 @@ class Semaphore(SemaphoreControls):
             await self._sleep(client, f"{self._keys.wake}:{wish.id}", min(left, BEAT, number / 1000))
 
     async def _ask(self, client: AnyRedis, wish: Wish) -> tuple[bytes, Any]:
-        """Return the answer of acquire.lua now."""
+        """Run acquire.lua. Return its answer."""
         said, number = await ACQUIRE.run(
             client,
             self._keys,
@@ -367,7 +370,10 @@ class Semaphore(SemaphoreControls):
     async def _sleep(self, client: AnyRedis, wake: str, seconds: float) -> None:
         """Wait until there is a reason to ask again, or *seconds* have passed."""
         timeout = max(SHORTEST_BLOCK, min(seconds, longest_block(client)))
-        with suppress(RedisUnavailable), redis_errors():  # it keeps its place if Redis answers the next time
+        with (
+            suppress(RedisUnavailable),
+            redis_errors(),
+        ):  # the waiter keeps its place if Redis answers the next time
             await answer(client.blpop([wake], timeout=timeout))
 
     async def _leave(self, client: AnyRedis, wish: Wish) -> None:
@@ -375,7 +381,7 @@ class Semaphore(SemaphoreControls):
         await RELEASE.run(client, self._keys, permit=wish.id, call=f"leave {new_call()}")
 
     def _own(self, permit: Permit | str) -> tuple[str, Permit | None]:
-        """Return the id of a permit, and the permit itself if it was given. Raises ForeignPermit."""
+        """Return the id of a permit, and the Permit if one was passed. Raises ForeignPermit."""
         held = permit if isinstance(permit, Permit) else None
         return check_id(self.name, held.id if held else permit), held
 

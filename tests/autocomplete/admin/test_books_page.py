@@ -242,7 +242,7 @@ def test_the_books_of_all_shelves_are_rebuilt_together_or_one_by_one(operator, f
     assert rows_of(operator, ROOT) == ["shelf:{} db.box one for each shelf Rebuild…"]
     assert "State One for each shelf Fed by db.box Rebuild…" in page(operator, "book/", book="shelf:{}")
     asked = words(operator.get(url("rebuild", book="shelf:{}")))
-    assert "A worker loads a book for each shelf, one after the other, from the table of db.box," in asked
+    assert "A worker loads one book for each shelf, one after the other, from the table of db.box," in asked
 
     [said] = done(operator, url("rebuild", book="shelf:{}"))
     assert said.startswith("The next free worker rebuilds the address books shelf:{}: the task ")
@@ -262,8 +262,8 @@ def test_a_load_that_runs_is_named_before_another_ends_it(operator, fed):
 
     rebuilt, removed = (words(operator.get(url(name, book="db.shelf"))) for name in ("rebuild", "remove"))
 
-    assert f"A load of it is running, or has died; it has {loaded} entries." in rebuilt
-    assert f"The load that runs, with {loaded} entries so far, ends" in removed
+    assert f"A load of {loaded} entries so far is running, or has died." in rebuilt
+    assert f"The running load, with {loaded} entries so far, ends" in removed
 
 
 def test_a_book_that_no_model_feeds_cannot_be_rebuilt(operator):
@@ -271,7 +271,9 @@ def test_a_book_that_no_model_feeds_cannot_be_rebuilt(operator):
     address = url("rebuild", book="guild:7")
 
     assert address not in operator.get(url("book", book="guild:7")).text.replace("&amp;", "&")
-    assert "no model feeds the address book guild:7. Load it again" in words(operator.get(address))
+    assert "no model feeds the address book guild:7. Run the code that loaded it" in words(
+        operator.get(address)
+    )
     assert done(operator, address)[0].startswith("There is nothing to rebuild it from")
     assert (TaskQueue().stats("default").ready, logged()) == (0, [])
 
@@ -300,7 +302,7 @@ def test_a_rebuild_that_failed_in_the_request_is_not_called_done(operator, fed, 
 
     assert done(operator, url("rebuild", book="db.shelf")) == [
         "The rebuild of the address book db.shelf failed with builtins.OSError. "
-        "The old entries are searched as before."
+        "Searches still find the old entries."
     ]
     assert logged() == []
 
@@ -331,8 +333,8 @@ def test_removing_asks_first_and_says_what_will_happen(operator, fed):
 
     text = words(operator.get(url("remove", book="guild:7")))
 
-    assert re.search(r"It has 3 entries, [\d.]+\s(KB|bytes)\. Nothing is found in it any more\.", text)
-    assert "The selections of 1 entry are forgotten." in text
+    assert re.search(r"It has 3 entries, [\d.]+\s(KB|bytes)\. Searches find nothing in it afterwards\.", text)
+    assert "Past selections of 1 entry are deleted." in text
     assert "An entry that is added from now on creates it again." in text
     assert "Rows of db.shelf that are saved from now on" in words(
         operator.get(url("remove", book="db.shelf"))

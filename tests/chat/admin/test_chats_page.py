@@ -433,7 +433,7 @@ def test_a_history_is_trimmed_and_it_is_logged_how_much_went(remover):
 
     assert f"It has 4 messages and events, 3 members; the numbers 1 to {last}." in asked
     assert re.fullmatch(
-        rf"Trimmed the chat {re.escape(NAME)}: \d+ from before number {last} are gone\.", trimmed[0]
+        rf"Trimmed the chat {re.escape(NAME)}: removed \d+ from before number {last}\.", trimmed[0]
     )
     assert trimmed == logged()
     assert again == ["There was nothing to do."]
@@ -507,7 +507,7 @@ def test_a_chat_is_deleted_and_the_list_is_shown(remover):
     response = remover.post(of("delete"), follow=True)
     again = remover.post(of("delete"))
 
-    assert "All messages in it are gone, for all its members." in asked
+    assert "All messages in it are removed, for all its members." in asked
     assert response.request["PATH_INFO"] == ROOT
     assert logged() == [f"Deleted the chat {NAME}. {SIZE}"]
     assert ChatReader().find("guild:7") is None

@@ -384,7 +384,7 @@ def test_the_page_says_so_when_somebody_creates_or_adds_too_much(people, chat):
 
     assert [answer.status_code for answer in [*made, added, other]] == [302, 422, 429, 422]
     assertContains(made[1], "That was too fast.", status_code=422)
-    assertContains(other, "as many chats as is allowed", status_code=422)
+    assertContains(other, "the limit of chats to create", status_code=422)
     assert len(Inbox(people["jill"]).chats()) == 2
 
 

@@ -101,7 +101,7 @@ def test_no_counter_is_no_error(redis: Redis) -> None:
         (["hits", "--since", "yesterday"], "'yesterday' is not an instant"),
         (["hits", "--since", "2026-13-01T00:00Z"], "is not an instant"),
         (["hits", "--since", "2026-01-01T00:00"], "too long ago"),
-        (["hits", "--since", "2026-01-02T00:00Z", "--until", "2026-01-01T00:00Z"], "turned round"),
+        (["hits", "--since", "2026-01-02T00:00Z", "--until", "2026-01-01T00:00Z"], "is reversed"),
     ],
 )
 def test_a_wrong_argument_is_said(begun: int, arguments: list[str], say: str) -> None:

@@ -258,8 +258,8 @@ def test_releasing_asks_first_and_says_what_will_happen(operator):
     assert "Release the lock item:42 by force" in text
     assert f"It is held by jill (process {os.getpid()} on {socket.gethostname()}, MainThread), since" in text
     assert f"with the fence {held.fence}" in text
-    assert re.search(r"its time ends in (59 min \d+ s|1 h) if it is not renewed\.", text)
-    assert "2 wait for it: one of them gets it at once." in text
+    assert re.search(r"it expires in (59 min \d+ s|1 h) if it is not renewed\.", text)
+    assert "Waiting for it: 2. One of them gets it at once." in text
     assert "The holder is not stopped." in text
     assert held.owned()
 
@@ -298,7 +298,7 @@ def test_another_holder_than_the_one_who_was_seen_keeps_the_lock(operator):
     asked = words(operator.get(address))
     said = done(operator, address)
 
-    nothing = "Nothing to release: that holder does not hold the lock item:42 any more."
+    nothing = "Nothing to release: that holder no longer holds the lock item:42."
     assert nothing in asked
     assert said == [nothing]
     assert later.owned()

@@ -233,12 +233,12 @@ def test_an_aggregation_leaves_and_what_is_lost_is_said_before(operator, redis):
     address = url("leave", **OF_PLACES)
     asked = words(operator.get(address))
     assert "5 chunks that it has not counted are lost to it: waiting 1, held by workers 2, dead 2." in asked
-    assert "At work for it: 1. End them first" in asked
+    assert "Its workers: 1. Stop them first" in asked
     assert "Chunks that it has counted before are counted twice." in asked
 
     said = done(operator, address)
 
-    assert said == logged() == ["The aggregation places has left the job default."]
+    assert said == logged() == ["Removed the aggregation places from the job default."]
     assert look_at("default").aggregations == []
     assert done(operator, address) == ["No aggregation places takes part in the job default."]
     assert len(logged()) == 1
@@ -273,7 +273,7 @@ def test_a_job_of_any_name_can_be_listed_changed_and_looked_up(operator, redis, 
     shown = shortened(legible(name))
     assert row.startswith(f"{shown} Traffic")
     assert "Aggregation places" in detail
-    assert said == [f"The aggregation places has left the job {shown}."]
+    assert said == [f"Removed the aggregation places from the job {shown}."]
     assert f"Job {shown}" in words(logged_page)
     assert operator.get(url("traffic", job=name)).status_code == 200
 

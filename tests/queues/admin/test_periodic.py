@@ -93,7 +93,7 @@ def test_running_one_now_is_asked_done_and_logged(operator):
     [task_id] = places()["ready"]
     info = TaskQueue().get(task_id)
     said = f"Put tests.queues.admin.periodic.sweep into the queue default, as the task {task_id}."
-    assert "Its schedule goes on as if there had been none." in question
+    assert "Its schedule does not change." in question
     assert (info.name, info.args, info.queue) == (
         "tests.queues.admin.periodic.sweep",
         ["<b>month</b>"],
@@ -120,7 +120,7 @@ def test_a_unique_one_that_is_unfinished_is_not_run_twice(operator):
 
     response = run(operator, UNIQUE)
 
-    assert f"is unique, and {task_id} is unfinished: there is no second." in words(response)
+    assert f"is unique, and {task_id} is unfinished, so no second one was added." in words(response)
     assert places() == {"ready": [task_id]}
     assert LogEntry.objects.count() == 1
 

@@ -129,7 +129,7 @@ def test_a_verb_that_is_nothing_for_a_state_is_not_there(client, verb, state):
 
     for response in (client.get(url(verb, state, task_id)), client.post(url(verb, state, task_id))):
         assert response.status_code == 404
-        assert f"is nothing for {state} tasks." in words(response)
+        assert f"does not apply to {state} tasks." in words(response)
     assert places("mail")[state] == [task_id]
 
 
@@ -175,7 +175,7 @@ def test_done_twice_it_happens_and_is_logged_once(client, verb, state):
     first, second = done(client, verb, state, task_id), done(client, verb, state, task_id)
 
     assert len(first) == 1
-    assert "any more" in second[0]
+    assert "no longer" in second[0]
     assert len(logged()) == 1
 
 
@@ -199,7 +199,7 @@ def test_an_id_twice_counts_once(client):
 def test_an_id_of_another_queue_is_left_alone(client):
     task_id = scene.dead("news")
 
-    assert done(client, "delete", "dead", task_id) == [f"The task {task_id} is not dead any more."]
+    assert done(client, "delete", "dead", task_id) == [f"The task {task_id} is no longer dead."]
     assert places("news") == {"dead": [task_id]}
 
 
@@ -222,8 +222,8 @@ def test_all_of_a_search_means_what_it_finds(client):
     question = asked(client, "delete", "ready", scope="all", q="bob")
     said = done(client, "delete", "ready", scope="all", q="bob")
 
-    assert "Delete all 3 ready tasks of the queue mail that hold “bob”." in question
-    assert said == ["Deleted 3 tasks of the queue mail that hold “bob”."]
+    assert "Delete all 3 ready tasks of the queue mail that contain “bob”." in question
+    assert said == ["Deleted 3 tasks of the queue mail that contain “bob”."]
     assert places("mail") == {"ready": kept}
 
 
@@ -233,10 +233,16 @@ def test_one_request_takes_so_many_and_says_what_is_left(client, bound):
     question = asked(client, "delete", "ready", scope="all")
     said = [done(client, "delete", "ready", scope="all") for _ in range(3)]
 
-    assert "One request takes 2 of them; 3 will be left, and you can repeat it." in question
+    assert "One request handles 2 of them; 3 will be left, and you can repeat it." in question
     assert said == [
-        ["Deleted 2 tasks of the queue mail.", "3 ready tasks are left: one request takes 2. Repeat it."],
-        ["Deleted 2 tasks of the queue mail.", "1 ready task is left: one request takes 2. Repeat it."],
+        [
+            "Deleted 2 tasks of the queue mail.",
+            "3 ready tasks are left, because one request handles 2. Repeat it.",
+        ],
+        [
+            "Deleted 2 tasks of the queue mail.",
+            "1 ready task is left, because one request handles 2. Repeat it.",
+        ],
         ["Deleted 1 task of the queue mail."],
     ]
     assert places("mail") == {}
@@ -299,7 +305,9 @@ def test_the_confirmation_warns_of_what_cannot_be_undone(client):
 def test_cancelling_says_how_many_the_dead_set_keeps(client):
     scene.ready()
 
-    assert "keeps the latest 10,000 of this queue" in asked(client, "cancel", "ready", scope="all")
+    assert "The latest 10,000 dead tasks of this queue are kept." in asked(
+        client, "cancel", "ready", scope="all"
+    )
 
 
 def test_an_entry_that_cannot_be_read_can_be_deleted_and_not_sent(client, redis):
@@ -308,7 +316,7 @@ def test_an_entry_that_cannot_be_read_can_be_deleted_and_not_sent(client, redis)
 
     sent, deleted = done(client, "resend", "dead", task_id), done(client, "delete", "dead", task_id)
 
-    assert sent == ["1 task could not be sent: not dead any more, or not readable."]
+    assert sent == ["1 task could not be sent: no longer dead, or not readable."]
     assert deleted == ["Deleted 1 task of the queue mail."]
     assert places("mail") == {}
 

@@ -63,7 +63,7 @@ def test_a_worker_is_asked_and_the_page_says_so_until_it_has_heard(operator):
 
 @pytest.mark.parametrize(
     ("order", "effect"),
-    [("quiet", "A quiet worker takes no more tasks"), ("stop", "the time they have after a SIGTERM")],
+    [("quiet", "A quiet worker takes no more tasks"), ("stop", "the same time as after a SIGTERM")],
 )
 def test_it_is_asked_first_what_will_happen(operator, order, effect):
     worker = scene.worker("mail")
@@ -109,7 +109,7 @@ def test_a_worker_asked_to_stop_is_not_asked_to_be_quiet(operator):
 
     for order in ("quiet", "stop"):
         response = operator.post(url(order, worker), follow=True)
-        assert f"There is nobody to ask: the worker {worker.id} is gone, or was asked already." in words(
+        assert f"There is no worker to ask: the worker {worker.id} is gone, or was asked already." in words(
             response
         )
 
@@ -147,7 +147,7 @@ def test_a_worker_that_is_gone_is_a_404_in_words(operator):
 
 
 def test_without_workers_there_is_nobody_to_ask(operator):
-    assert "There is nobody to ask" in words(operator.get(url("stop")))
+    assert "There is no worker to ask" in words(operator.get(url("stop")))
     assert "Stop all workers" not in words(operator.get(ROOT))
 
 

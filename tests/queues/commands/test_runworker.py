@@ -389,7 +389,7 @@ def test_a_quiet_worker_stays_quiet_when_code_changes(
     with Command(server.url, *arguments, PYTHONPATH=str(module.parent.parent), APPS="changing") as worker:
         assert returns(queue, queue.push("changing.tasks.version")) == 1
         worker.signal(signal.SIGTSTP)
-        assert worker.says("Quiet: taking no more tasks until stopped.")
+        assert worker.says("Quiet: this worker takes no more tasks.")
         assert eventually(lambda: module.write_text(CODE.format(2)) and "restarting" in worker.output)
         waiting = queue.push("changing.tasks.version")
 

@@ -215,7 +215,7 @@ def test_a_server_filled_to_the_brim_is_drained_by_workers_old_and_new(
         assert eventually(lambda: counts() == {"successful": min(1_000, number + 1)}, within=60)
     assert backend.queue.get(running).starts == 1
     assert not is_taken()
-    assert caplog.text.count("did not tick, and is tried again every 60 s") <= 3
+    assert caplog.text.count("could not be pushed, and is tried again every 60 s") <= 3
     assert "Waiting for Redis" not in caplog.text
 
 

@@ -498,7 +498,7 @@ def test_an_entry_that_cannot_be_pushed_is_reported_once_and_stops_no_other(
 
     assert [info.args for info in stored()] == [["y"], ["y"]]
     [record] = caplog.records
-    assert "did not tick" in record.getMessage()
+    assert "could not be pushed" in record.getMessage()
 
 
 def test_an_entry_that_could_not_be_pushed_is_tried_again() -> None:
@@ -524,7 +524,7 @@ def test_a_queue_that_the_settings_do_not_know_is_reported(caplog: pytest.LogCap
         hand.tick(DAY)
 
     [record] = caplog.records
-    assert "did not tick" in record.getMessage()
+    assert "could not be pushed" in record.getMessage()
 
 
 def test_while_redis_is_away_the_ticker_says_so_and_its_tick_is_not_lost() -> None:

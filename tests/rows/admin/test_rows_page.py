@@ -193,7 +193,7 @@ def test_a_row_is_refreshed_once_it_is_asked(operator):
     address = url("refresh", row="items:2")
     asked = words(operator.get(address))
     assert "It is loaded every 1 min." in asked
-    assert "Until then readers have what they have now." in asked
+    assert "Until then, readers get the stored values." in asked
     assert claimed(Loader().claim()) == []
 
     said = done(operator, address)

@@ -183,7 +183,7 @@ def test_a_row_of_five_megabytes_is_told_and_stops_no_other(redis: Redis) -> Non
     info = RowReader().find("db.ware", large.pk)
     assert info is not None
     assert info.failure is not None
-    assert "above 1,000,000: leave its large columns out" in info.failure.error
+    assert "above 1,000,000. Leave its large columns out" in info.failure.error
     with pytest.raises(RowTooLarge):
         Ware.cached.get(large.pk)
     assert redis.keys("*:claim:*") == []

@@ -257,7 +257,7 @@ def test_evicting_asks_first_and_says_what_will_happen(operator):
         f"The permit is held by jill (process {os.getpid()} on {socket.gethostname()}, MainThread)." in text
     )
     assert "It counts as 1, and its lease ends in" in text
-    assert "The permit is free at once. 1 wait" in text
+    assert "The permit becomes free at once. 1 wait" in text
     assert "The holder is not stopped." in text
     permit.refresh()
 

@@ -1,1 +1,1 @@
-"""The pages of address books in the control room, and fields of the admin that complete."""
+"""The pages of address books in the control room, and admin fields with completion."""

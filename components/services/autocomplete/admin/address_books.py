@@ -1,10 +1,10 @@
 """
 The pages of address books: the size of each book, how often and how fast it is searched, and the names that are
-chosen most.
+chosen most often.
 
 A page of the list costs five round trips, however many books there are. People who may view it see the names in all
-books. Nobody sees what others typed, because it is not stored. A worker can rebuild a book that a model feeds, since
-a table of a million rows takes longer than a request should.
+books. Nobody sees what others typed, because it is not stored. Books that a model feeds are rebuilt by a worker,
+because loading a million rows takes too long for a request.
 """
 
 from __future__ import annotations
@@ -28,17 +28,18 @@ from components.services.autocomplete import AddressBook, AddressBookReader, Boo
 from components.services.autocomplete.models import ModelBooks, feeding, model_books
 from components.templatetags.control_room import grouped, legible
 
-TOP = 20  # entries that a page shows, and completions
-SLOWEST = 10  # minutes of the hour
+TOP = 20  # entries, and completions, on a page
+SLOWEST = 10  # number of slowest searches on a page: one for each minute
 
 
 @dataclass(frozen=True)
 class Row:
-    """An address book, as the pages show it."""
+    """An address book as the pages show it."""
 
     #: Its name.
     id: str
-    #: None for a book that a model feeds and that is not there, and for many books, "guild:{}".
+    #: None for a family of books, such as "guild:{}", and for a book that does not exist yet although a model feeds
+    #: it.
     info: BookInfo | None
     usage: BookUsage | None = None
 
@@ -54,9 +55,7 @@ class Row:
 
     @property
     def parts(self) -> str:
-        """Return the field that tells its books apart, such as "guild", if a model feeds many; "" for a single
-        book.
-        """
+        """Return the field that the books of a model are split by, such as "guild"; "" for a single book."""
         fed = feeding(self.id)
         return fed.by.replace("__", " ") if isinstance(fed, ModelBooks) else ""
 
@@ -66,7 +65,7 @@ class Row:
 
     @property
     def slowest(self) -> float | None:
-        """Return the seconds that the slowest search of the hour took; None if there was none."""
+        """Return how many seconds the slowest search of the hour took; None if there was no search."""
         return self.usage.slowest[0].seconds if self.usage and self.usage.slowest else None
 
 
@@ -77,7 +76,7 @@ class Trial:
     prefix: str
     found: Completions | None = None
     seconds: float | None = None
-    #: The reason why it cannot be searched for.
+    #: Why this prefix cannot be searched for.
     problem: str = ""
 
 
@@ -137,8 +136,8 @@ class AddressBookAdmin(ControlRoomAdmin):
             title=f"Rebuild the {row.what}",
             effects=_effects_of_rebuild(row),
             run=(lambda: _rebuild(row)) if row.model else None,
-            idle=f"There is nothing to rebuild it from: no model feeds the address book {row.name}. Load it again "
-            "where it was loaded, with replace=True.",
+            idle=f"There is nothing to rebuild it from: no model feeds the address book {row.name}. "
+            "Run the code that loaded it again, with replace=True.",
         )
 
     def remove(self, request: HttpRequest) -> Action:
@@ -178,7 +177,7 @@ def _find(request: HttpRequest) -> Row:
 
 
 def _sources(reader: AddressBookReader) -> Sequence[Row]:
-    """Return what models feed and the list does not show: many books of one name, and books that are not there."""
+    """Return what the list of books lacks: families such as "guild:{}", and books of models that do not exist yet."""
     names = list(model_books())
     return [Row(name, None) for name, info in zip(names, reader.look(names), strict=True) if info is None]
 
@@ -189,14 +188,14 @@ def _try(name: str, prefix: str) -> Trial:
         found = AddressBook(name).complete(prefix, limit=TOP)
     except InvalidPrefix as error:
         return Trial(prefix, problem=str(error))
-    except BookNotFound as error:  # it was removed since the page began
+    except BookNotFound as error:  # the book was removed after the page was started
         raise Http404(str(error)) from None
     return Trial(prefix, found, perf_counter() - began)
 
 
 def _rebuild(row: Row) -> Done:
     try:
-        # The import fails if TASKS does not have what the settings name; the other pages must work all the same.
+        # The import fails if TASKS lacks the alias that the settings name. The other pages must still work.
         from components.services.autocomplete.tasks import rebuilding
 
         result = rebuilding().enqueue(row.id)
@@ -208,15 +207,13 @@ def _rebuild(row: Row) -> Done:
 
 
 def _told(row: Row, result: TaskResult[..., int | None]) -> Done:
-    """Report what happened. Backends that run tasks at once, in the request, have finished it."""
+    """Report what happened. Backends that run tasks in the request have finished the task by now."""
     if result.status is TaskResultStatus.SUCCESSFUL:
         return Done(f"Rebuilt the {row.what}.")
     if result.status is TaskResultStatus.FAILED:
         kinds = ", ".join(error.exception_class_path for error in result.errors)
         return Done(
-            but=[
-                f"The rebuild of the {row.what} failed with {kinds}. The old entries are searched as before."
-            ]
+            but=[f"The rebuild of the {row.what} failed with {kinds}. Searches still find the old entries."]
         )
     return Done(f"The next free worker rebuilds the {row.what}: the task {result.id}.")
 
@@ -226,19 +223,19 @@ def _effects_of_rebuild(row: Row) -> list[str]:
     effects = [f"A worker loads it from the table of {row.model}. Until then, nothing is found in it."]
     if row.parts:
         effects = [
-            f"A worker loads a book for each {row.parts}, one after the other, from the table of {row.model}, and "
+            f"A worker loads one book for each {row.parts}, one after the other, from the table of {row.model}, and "
             "removes the books without rows.",
-            "Each book is searched as it was until the new one is whole. Past selections still count.",
+            "Searches use each old book until the new one is complete. Past selections still count.",
         ]
     if info:
         effects = [
             f"A worker loads it again from the table of {row.model}. It has {_entries(info.count)} now.",
-            "The old book is searched until the new one is whole. Changes made meanwhile are in both. "
+            "Searches use the old book until the new one is complete. Changes made meanwhile are in both. "
             "Past selections still count.",
         ]
     if info and info.loading is not None:
         effects.append(
-            f"A load of it is running, or has died; it has {_entries(info.loading)}. The rebuild ends it."
+            f"A load of {_entries(info.loading)} so far is running, or has died. The rebuild replaces it."
         )
     return [
         *effects,
@@ -248,14 +245,14 @@ def _effects_of_rebuild(row: Row) -> list[str]:
 
 def _effects_of_removal(row: Row, info: BookInfo) -> list[str]:
     effects = [
-        f"It has {_entries(info.count)}, {filesizeformat(info.bytes)}. Nothing is found in it any more.",
-        f"The selections of {_entries(info.selected)} are forgotten.",
-        f"Rows of {row.model} that are saved from now on join it again; a rebuild brings all others."
+        f"It has {_entries(info.count)}, {filesizeformat(info.bytes)}. Searches find nothing in it afterwards.",
+        f"Past selections of {_entries(info.selected)} are deleted.",
+        f"Rows of {row.model} that are saved from now on create it again. A rebuild loads all rows."
         if row.model
         else "An entry that is added from now on creates it again.",
     ]
     if info.loading is not None:
-        effects.append(f"The load that runs, with {_entries(info.loading)} so far, ends with an error.")
+        effects.append(f"The running load, with {_entries(info.loading)} so far, ends with an error.")
     return [*effects, "This cannot be undone."]
 
 

@@ -1,8 +1,9 @@
 """
-BookFieldsMixin: foreign keys of a ModelAdmin that are chosen by name from an address book.
+BookFieldsMixin: choose the foreign keys of a ModelAdmin by name from an address book.
 
-It replaces autocomplete_fields: a search asks the book, not the database, and finds names by their words. What
-COMPONENTS["BOOKS"] names decides who may search the book; by default, people who may view the model that feeds it.
+It replaces autocomplete_fields: a search asks the book, not the database, and finds names by their words. The class
+that COMPONENTS["BOOKS"] names decides who may search the book. By default, people may search it if they may view the
+model that feeds it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from components.services.autocomplete.widgets import CompleteInput
 class BookFieldsMixin:
     """For a ModelAdmin or an inline. Put it first among the bases."""
 
-    #: The name of the book of each foreign key: {"seller": "market.player"}.
+    #: The book of each foreign key, such as {"seller": "market.player"}.
     book_fields: Mapping[str, str] = {}
 
     def formfield_for_foreignkey(
@@ -39,7 +40,7 @@ class BookFieldsMixin:
         self, db_field: Field[Any, Any], request: HttpRequest | None, **kwargs: Any
     ) -> FormField | None:
         found: FormField | None = super().formfield_for_dbfield(db_field, request, **kwargs)  # type: ignore[misc]
-        # The links of the wrapper put a primary key where a name belongs.
+        # The links that Django's wrapper adds would set a primary key instead of a name.
         if (
             found
             and db_field.name in self.book_fields

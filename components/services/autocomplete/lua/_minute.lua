@@ -1,3 +1,3 @@
 -- RECORD  minute: minute searches spent slowest length
--- The searches of a minute: which minute it is, how many there were, their microseconds, those of the slowest, and
--- how many characters its prefix had.
+-- The searches of a minute: the minute, their number, their total microseconds, and of the slowest the microseconds
+-- and the length of its prefix in characters.

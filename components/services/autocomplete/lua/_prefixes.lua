@@ -1,11 +1,11 @@
--- Where more than MANY of the selected match a prefix of up to DEEP bytes, the best of them are kept in the HASH of
--- tops: the field is the prefix, the value has their members as items, the best first, each with its score.
-local MANY, DEEP = 64, 24 -- a long label has hundreds of prefixes
+-- If more than MANY selected entries match a prefix of up to DEEP bytes, the HASH *tops* stores the best of them: the
+-- field is the prefix, and the value has their members as items, best first, each with its score.
+local MANY, DEEP = 64, 24 -- DEEP, because a long label has hundreds of prefixes
 
--- Return the first and the last member of an index that a prefix begins: no UTF-8 has the last byte.
+-- Return the bounds of the members of an index that begin with a prefix. The last byte never occurs in UTF-8.
 local function range_of(prefix) return "[" .. prefix, "[" .. prefix .. "\255" end
 
--- Step through the places past each character of the search key of a member.
+-- Iterate over the end positions of the characters in the search key of a member.
 local function ends_of(member)
   return string.gmatch(string.match(member, "^[^\1]*"), "[%z\1-\127\194-\244][\128-\191]*()")
 end

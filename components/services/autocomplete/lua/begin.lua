@@ -1,4 +1,4 @@
--- Begin a load beside the book, and end one that runs. A repeated call changes nothing.
+-- Begin a load that will replace the book, and end a running one. A repeated call changes nothing.
 -- KEYS    loading next_entries next_rows next_selected changed calls
 -- ARGV    call
 -- USES    answer

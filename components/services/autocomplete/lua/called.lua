@@ -4,7 +4,7 @@
 -- USES    rows
 -- RETURNS for each, by id: \2, id, \1, label, all as one text; or nil if there is no such book
 limit = tonumber(limit)
-local AT_ONCE, MOST = 250, 1000 -- members that are looked at: a name that only ends with these words has one too
+local AT_ONCE, MOST = 250, 1000 -- members to examine: names that merely end with these words have one, too
 
 if redis.call("EXISTS", book) == 0 then return nil end
 local first, last = "[" .. wanted .. "\1", "[" .. wanted .. "\1\255"

@@ -1,16 +1,15 @@
--- Find the entries that a prefix begins, or a word of which it begins. Only reads.
+-- Find the entries whose name, or a word of it, begins with a prefix. Only reads.
 -- KEYS    book entries rows selected ranks tops
 -- ARGV    prefix limit others...
 -- USES    rows prefixes
 -- RETURNS the version, 1 if more match, and for each, best first: \2, id, \1, label, all as one text, which is much
 --         less work than many; or nothing if there is no such book
---
--- Each of the others is another way in which the prefix may be meant: beginnings of different words of a name, the
--- longest first, with \1 between. They are looked for where too few are found.
+-- Each of *others* is another reading of the prefix: prefixes of different words of a name, longest first, with \1
+-- between. They are tried if the prefix itself finds too few entries.
 limit = tonumber(limit)
 local find, sub = string.find, string.sub
-local AT_ONCE = 500 -- of the selected, looked at where the best of them are not kept
-local MOST = 1000 -- names with the rarest of the words that were typed
+local AT_ONCE = 500 -- selected entries to examine if the best of them are not stored for the prefix
+local MOST = 1000 -- names to examine, of those with the rarest typed word
 
 local chosen, place = {}, {} -- ids, the best first; the place of each
 local function choose(id)
@@ -37,7 +36,7 @@ local function sort_by_rank()
   end)
 end
 
--- Choose those that were selected, the best first. Return how many members were looked at for that.
+-- Choose entries that were selected, best first. Return how many members were examined.
 local function choose_selected()
   local many = redis.call("ZLEXCOUNT", selected, range_of(prefix))
   local top = many > MANY and redis.call("HGET", tops, prefix)
@@ -54,7 +53,7 @@ local function choose_selected()
   return #found
 end
 
--- Choose others by the alphabet: none of them was ever selected.
+-- Choose entries that were never selected, in alphabetical order.
 local function choose_further(count)
   local offset = 0
   while #chosen <= limit and offset do
@@ -64,7 +63,8 @@ local function choose_further(count)
   end
 end
 
--- Return for each start of a name what is found by its beginning: the key, and that as one word if there is such.
+-- Return, for each start of a name, the texts whose prefixes find it: the key, and the key as one word if it has
+-- joints.
 local function beginnings_of(row)
   local _, key, starts, variants = parts_of(row)
   local found = { { key } }
@@ -77,7 +77,7 @@ local function begins(texts, word)
   return sub(texts[1], 1, #word) == word or texts[2] and sub(texts[2], 1, #word) == word
 end
 
--- Tell whether each word begins another start.
+-- Return whether each word is a prefix of a different start.
 local function fits(words, starts)
   local taken = {}
   for _, word in ipairs(words) do
@@ -94,7 +94,8 @@ local function fits(words, starts)
   return true
 end
 
--- Add to *fitting* those that fit the words, of members that *word* begins and that were neither seen nor chosen.
+-- Among the members that begin with *word* and were neither seen nor chosen, add those that fit all words to
+-- *fitting*.
 local function look(index, word, offset, words, seen, fitting)
   local ids = {}
   for _, member in ipairs(matching(index, word, offset, AT_ONCE)) do
@@ -110,8 +111,8 @@ local function look(index, word, offset, words, seen, fitting)
   end
 end
 
--- Return the names that fit one of the other ways, and whether there may be more of them. Such a name has all of the
--- words, so it is among those that have the rarest.
+-- Return the names that fit one of the other readings, and whether there may be more. Such a name has all of the
+-- words, so it is among the names that have the rarest word.
 local function find_otherwise(way)
   local words, rarest, fewest = {}, nil, math.huge
   for word in string.gmatch(way, "[^\1]+") do
@@ -128,7 +129,7 @@ local function find_otherwise(way)
   return fitting, fewest > MOST
 end
 
--- Choose names that are meant otherwise. Return whether there may be more of them.
+-- Choose names that fit another reading of the prefix. Return whether there may be more.
 local function choose_otherwise()
   local found, known, is_more = {}, {}, false
   for _, way in ipairs(others) do
@@ -159,7 +160,7 @@ end
 
 local version = redis.call("HGET", book, "version")
 if not version then return {} end
--- One more than asked for tells whether more match.
+-- One more entry than asked for shows whether more match.
 choose_further(limit + 1 + choose_selected())
 local is_more = #chosen <= limit and choose_otherwise()
 return { version, (is_more or #chosen > limit) and 1 or 0, shown() }

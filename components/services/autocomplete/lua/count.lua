@@ -1,4 +1,4 @@
--- Add to what is counted of the searches in a book, by the minute. A repeated call returns the same.
+-- Add to the counts of searches in a book, by the minute. A repeated call returns the same.
 -- KEYS    book usage calls
 -- ARGV    searches spent slowest length call
 -- USES    time answer minute

@@ -1,4 +1,4 @@
--- Forget a contact, or all if none is named. A repeated call returns the same and changes nothing.
+-- Remove a contact, or all contacts if none is named. A repeated call returns the same and changes nothing.
 -- KEYS    contacts labels calls
 -- ARGV    contact call
 -- USES    answer

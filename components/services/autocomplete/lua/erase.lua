@@ -1,4 +1,4 @@
--- Remove a book and all that is known of it, always or only if it is vacant: all have left it, and no load runs. A
+-- Remove a book and everything stored about it, either always or only if it is empty and no load is running. A
 -- repeated call changes nothing.
 -- KEYS    book entries rows selected ranks tops loading next_entries next_rows next_selected changed usage
 -- ARGV    which

@@ -1,4 +1,4 @@
--- End a load: what it brought becomes the book, in one step. A repeated call returns the same.
+-- End a load: replace the book by the loaded entries, in one step. A repeated call returns the same.
 -- KEYS    book entries rows selected tops loading next_entries next_rows next_selected changed calls
 -- ARGV    token folding call
 -- USES    time answer version

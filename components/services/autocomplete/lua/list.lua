@@ -1,4 +1,4 @@
--- Note that a book is in the list of all, if there is one. A repeated call changes nothing.
+-- Put a book into the list of all books if the book exists. A repeated call changes nothing.
 -- KEYS    book
 -- RETURNS 1 if there is such a book, else 0
 local is_there = redis.call("EXISTS", book)

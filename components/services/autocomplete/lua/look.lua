@@ -1,4 +1,4 @@
--- Read entries of a book by their ids, or the best if a number of these is given. Only reads.
+-- Read entries of a book by their ids, or a given number of the best entries. Only reads.
 -- KEYS    rows ranks
 -- ARGV    best ids...
 -- USES    rows weight

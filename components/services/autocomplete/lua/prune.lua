@@ -1,4 +1,4 @@
--- Forget the ranks of ids that are in neither the book nor the load that runs. A repeated call changes nothing.
+-- Delete the ranks of ids that are in neither the book nor the running load. A repeated call changes nothing.
 -- KEYS    rows ranks next_rows
 -- ARGV    ids...
 -- USES    rows

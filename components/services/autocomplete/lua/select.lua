@@ -1,14 +1,14 @@
--- Note that an entry was selected, or only put it where its rank belongs. A repeated call returns the same.
+-- Record that an entry was selected, or only move it to where its rank belongs. A repeated call returns the same.
 -- KEYS    book rows selected ranks tops next_rows next_selected calls
 -- ARGV    id times call
 -- USES    answer rows members prefixes version weight
 -- RETURNS 1; 0 if it is not in the book; or -1 if there is no such book
-times = tonumber(times) -- 0: it was not selected
+times = tonumber(times) -- 0 only moves the entry
 local HOUR = 3600000 -- milliseconds
-local BEST = 128 -- members that are kept for a prefix
-local AT_ONCE = 1000 -- members that are looked at where none are kept yet
+local BEST = 128 -- members that are stored for a prefix
+local AT_ONCE = 1000 -- members to examine if none are stored for the prefix yet
 
--- Return the score with this selection; nil if it was never selected.
+-- Return the score including this selection; nil if the entry was never selected.
 local function new_score()
   local score = tonumber(redis.call("ZSCORE", ranks, id) or "")
   if times == 0 then return score end
@@ -26,7 +26,7 @@ local function join(hash, index)
   return members
 end
 
--- Return the best of what a prefix matches, as items.
+-- Return the best members that match a prefix, as items.
 local function best_of(prefix)
   local first, last = range_of(prefix)
   local found, ids, ranked = redis.call("ZRANGE", selected, first, last, "BYLEX", "LIMIT", 0, AT_ONCE), {}, {}
@@ -45,7 +45,7 @@ end
 
 local function count_of(items) return select(2, string.gsub(items, "\2", "")) end
 
--- Put a member where its score belongs among the best.
+-- Insert a member among the best, at the position of its score.
 local function insert(top, member, score)
   local place = #top + 1
   for at, other in string.gmatch(top, "()\2[^\1]*\1[^\1]*\1([^\2]*)") do
@@ -59,13 +59,13 @@ local function insert(top, member, score)
   return count_of(top) > BEST and string.match(top, "^(.*)\2") or top
 end
 
--- Keep a member among the best of a prefix. Return false if the prefix matches too few for that.
+-- Store a member among the best of a prefix. Return false if too few members match the prefix.
 local function keep(member, prefix, score)
   local many = redis.call("ZLEXCOUNT", selected, range_of(prefix))
   if many <= MANY then return false end
   local top = redis.call("HGET", tops, prefix) or ""
   local count = count_of(top)
-  -- What is left of the best of more than can be looked at is better than the best of some.
+  -- Too many members match to examine them all: the stored best are better than the best of a sample.
   if count == 0 or count < BEST / 2 and many <= AT_ONCE then top = best_of(prefix) end
   redis.call("HSET", tops, prefix, insert(without(top, member), member, score))
   return true

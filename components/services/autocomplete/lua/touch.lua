@@ -9,7 +9,7 @@ if label == "" then label = known or "" end
 local is_named = label ~= "" and 1 or 0
 if before == call then return is_named end
 
--- A clock that was set back, or two touches in one microsecond, do not change which touch was last.
+-- The last touch stays last, even if the clock is set back or two touches share a microsecond.
 local last = tonumber(redis.call("ZREVRANGE", contacts, 0, 0, "WITHSCORES")[2] or 0)
 redis.call("ZADD", contacts, text(math.max(last + 1, MICROSECONDS)), contact)
 redis.call("HSET", labels, contact, call .. "\1" .. label)

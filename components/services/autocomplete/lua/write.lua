@@ -1,17 +1,16 @@
--- Let entries join, change or leave a book, or the load beside it. A repeated call returns the same.
+-- Add, change or remove entries of a book, or of the running load. A repeated call returns the same.
 -- KEYS    book entries rows selected ranks tops loading next_entries next_rows next_selected changed calls
 -- ARGV    token mode folding call given...
 -- USES    answer rows members prefixes version
--- RETURNS with blanks between: how many were not there, how many were, 1 if the book is in the list of all or not
+-- RETURNS with blanks between: how many were new, how many existed, 1 if the book is in the list of all or not
 --         there at all; or, for a load that no longer runs, "superseded"
---
--- The token is that of the load that this is a part of, or empty. The mode is "put", or "rename" for what is there
--- only. At most 250 are given: a row puts its entry there, an id alone lets it leave.
+-- *token* is that of the load that the entries belong to, or empty. *mode* is "put", or "rename" to change only
+-- existing entries. At most 250 entries are given: a row adds or changes its entry, an id alone removes it.
 local HOUR = 3600000 -- milliseconds
 local ids, shelf_at, is_ranked = {}, {}, {}
 
--- Remove a member from those that were selected, and from the best of each prefix. Where no longer many match, these
--- are not kept.
+-- Remove a member from the selected ones, and from the best of each prefix. If few members still match a prefix, its
+-- best are no longer stored.
 local function unselect(member, index)
   if redis.call("ZREM", index, member) == 0 or index ~= selected then return end
   for past in ends_of(member) do
@@ -32,8 +31,8 @@ local function read_ids()
   for at, rank in ipairs(redis.call("ZMSCORE", ranks, unpack(ids))) do is_ranked[ids[at]] = rank end
 end
 
--- Return one side, the book or the load: what it has on the shelves of these ids, read at once, and what is to be
--- written at once.
+-- Return one side, the book or the load: the shelves of these ids, read in one call, and the changes to be written in
+-- one call.
 local function open(index, hash, picked)
   local side = { index = index, hash = hash, picked = picked, shelves = {}, is_new = {}, grown = 0 }
   side.joining = { [index] = {}, [picked] = {} }
@@ -61,7 +60,7 @@ local function close(side)
   if #written > 0 then redis.call("HSET", side.hash, unpack(written)) end
 end
 
--- Let an entry join, change or leave one side. Return whether it was there.
+-- Add, change or remove an entry on one side. Return whether it existed.
 local function put(side, at, may_join)
   local id, row, shelf = ids[at], given[at], side.shelves[shelf_at[at]]
   local old, stays = row_of(shelf, id), row ~= id
@@ -88,7 +87,7 @@ local function put(side, at, may_join)
   return old ~= nil
 end
 
--- Put an entry into the book, and into the load that runs beside it. Return whether it was there.
+-- Put an entry into the book, and into the running load. Return whether it existed.
 local function change(now, coming, at)
   local was_there = put(now, at, mode == "put")
   if given[at] == ids[at] then
@@ -102,7 +101,7 @@ local function change(now, coming, at)
   return was_there
 end
 
--- Put the entries of a load that have not changed since it began. Return how many of all were there.
+-- Put the entries of a load that have not changed since it began. Return how many of all entries existed.
 local function load_part(coming)
   local there = 0
   for at, has_changed in ipairs(redis.call("SMISMEMBER", changed, unpack(ids))) do

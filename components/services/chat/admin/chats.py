@@ -1,8 +1,8 @@
 """
-The Chats page: all chats, and of one its members, how far each has read, and its messages.
+The Chats pages: a list of all chats; and for each chat its members, how far each has read, and its messages.
 
-Users who may view chats see who talks with whom, and how much. The messages are shown only to users who may read
-messages, which is a permission of its own. What can be done is in moderation.py.
+Users who may view chats see who talks with whom, and how much. Only users with the separate permission to read
+messages see the messages. The actions are in moderation.py.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from components.services.chat.admin.targets import Row, Seat, find_row
 from components.services.chat.admin.transcripts import transcript
 from components.templatetags.control_room import duration, grouped
 
-MESSAGES = 50  # that a page shows
-BLOCKED = 50  # the latest of them
-SECONDS = frozenset({"max_age", "drop_read_after", "rate_period", "slow_mode"})  # of the settings
+MESSAGES = 50  # messages on a page
+BLOCKED = 50  # most recently blocked people on a page
+SECONDS = frozenset({"max_age", "drop_read_after", "rate_period", "slow_mode"})  # settings that are durations
 
 
 class ChatAdmin(ControlRoomAdmin):
@@ -44,7 +44,7 @@ class ChatAdmin(ControlRoomAdmin):
     def page(
         self, route: str, name: str, view: View, *, needs: str = "view", posts: bool = False
     ) -> URLPattern:
-        """Answer 404 with a page that says so if the chat goes while the page is made."""
+        """Render the page. Answer 404 with a page that says so if the chat is deleted meanwhile."""
 
         @wraps(view)
         def found(request: HttpRequest, **kwargs: Any) -> HttpResponse:

@@ -1,8 +1,9 @@
 """
-What can be done to a chat, to a person in it, to a message of it.
+The actions on a chat, on a person in it, and on a message of it.
 
-Each is one call of the service, as the system: the members see that it was done, Django's log says who did it. What
-removes messages needs the permission to delete, all else the one to change. No text of a message is shown.
+Each is one call of the service as the system: the members see what was done, and Django's admin log says who did it.
+Actions that remove messages need the permission to delete, all others the permission to change. No message text is
+shown.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ NO_WAY_BACK = "This cannot be undone."
 
 
 class MuteForm(forms.Form):
-    """For how long a member is muted."""
+    """How long a member is muted."""
 
-    seconds = forms.ChoiceField(label="For how long", choices=MUTES, initial=MUTES[0][0])
+    seconds = forms.ChoiceField(label="How long", choices=MUTES, initial=MUTES[0][0])
 
 
 class TrimForm(forms.Form):
-    """Where the history will begin."""
+    """The seq at which the history will begin."""
 
     before = forms.IntegerField(
-        label="First number to stay",
+        label="First message to keep",
         min_value=1,
         help_text="Messages have numbers; the Messages page shows them.",
         widget=forms.NumberInput(attrs={"autocomplete": "off"}),
@@ -62,9 +63,9 @@ def _verb(
     deletes: bool = False,
 ) -> Verb:
     """
-    Return a verb. Its texts have places for the chat, the person and the number of the message.
+    Return a verb. Its texts have placeholders for the chat, the person and the number of the message.
 
-    *found* returns what there is to do it to, in a sentence; None if there is nothing.
+    *found* returns a sentence about the object of the action; None if there is nothing to do.
     """
 
     def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
@@ -74,7 +75,7 @@ def _verb(
         def act() -> Done:
             try:
                 run(target)
-            except (ChatNotFound, NotAMember, MessageNotFound):  # somebody else was faster
+            except (ChatNotFound, NotAMember, MessageNotFound):  # somebody else did it first
                 return Done()
             return Done(f"{target.written(said)} {what}")
 
@@ -126,7 +127,7 @@ def _trim(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
     def run() -> Done:
         before = form.cleaned_data["before"]
         gone = target.chat.trim(before=before)
-        said = f"Trimmed the chat {row.name}: {grouped(gone)} from before number {grouped(before)} are gone."
+        said = f"Trimmed the chat {row.name}: removed {grouped(gone)} from before number {grouped(before)}."
         return Done(said if gone else "")
 
     return Action(
@@ -135,7 +136,7 @@ def _trim(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
         title=f"Trim the chat {row.title}",
         effects=[
             f"It has {row.size}; the numbers {grouped(row.info.first_seq)} to {grouped(row.info.last_seq)}.",
-            "All before the number that you give will be gone, read or not. Members who have not read it are told "
+            "Everything before the number that you give is removed, read or not. Members who have not read it see "
             "how much they have missed.",
             NO_WAY_BACK,
         ],
@@ -188,7 +189,7 @@ CLOSE = _verb(
     "close",
     "Close",
     title="Close the chat {chat}",
-    effects=["It stays, and its members can read it. Nobody can send to it until it is opened again."],
+    effects=["Its members can still read it. Nobody can send to it until it is opened again."],
     idle="Nothing to close: the chat {chat} is closed.",
     found=_of_an_open_chat,
     run=lambda target: target.chat.close(),
@@ -212,8 +213,8 @@ KICK = _verb(
     effects=[
         "The messages of {who} stay.",
         "Members who may add others can add {who} again, and an open chat can be joined again. To prevent it, block.",
-        "If the last owner goes, the moderator or else the member who is in it longest becomes owner; if nobody is "
-        "left, the chat goes.",
+        "If the last owner leaves, the longest-standing moderator, or else member, becomes owner; if nobody is "
+        "left, the chat is deleted.",
     ],
     idle="Nobody to kick: {who} is not in the chat {chat}.",
     found=_of_a_member,
@@ -226,7 +227,7 @@ BLOCK = _verb(
     deletes=True,
     title="Block {who} in the chat {chat}",
     effects=[
-        "{who} is not in it any more, and can neither join nor be added until unblocked.",
+        "{who} is removed from it, and can neither join nor be added until unblocked.",
         "The messages of {who} stay.",
     ],
     idle="Nobody to block: {who} is blocked in the chat {chat}.",
@@ -238,7 +239,7 @@ UNBLOCK = _verb(
     "unblock",
     "Unblock",
     title="Unblock {who} in the chat {chat}",
-    effects=["{who} can be added and join again. This alone does not make them a member."],
+    effects=["{who} can be added, and can join again. Unblocking alone does not make them a member."],
     idle="Nobody to unblock: {who} is not blocked in the chat {chat}.",
     found=_of_a_blocked_person,
     run=lambda target: target.chat.unblock(target.user),
@@ -261,7 +262,7 @@ DELETE_MESSAGE = _verb(
     deletes=True,
     title="Delete message {seq} of the chat {chat}",
     effects=[
-        "Its text and its data are gone, and all members see that it was deleted.",
+        "Its text and its data are removed, and all members see that it was deleted.",
         "Members may have read it already.",
         NO_WAY_BACK,
     ],
@@ -277,8 +278,8 @@ DELETE = _verb(
     deletes=True,
     title="Delete the chat {chat}",
     effects=[
-        "All messages in it are gone, for all its members.",
-        "A chat that is created under the same id goes on counting where this one ended.",
+        "All messages in it are removed, for all its members.",
+        "A new chat with the same id continues the message numbers of this one.",
         NO_WAY_BACK,
     ],
     idle="Nothing to delete.",

@@ -1,4 +1,4 @@
-"""What the query of a request names: a chat, a person in it, a message of it. Raises Http404 for other chats."""
+"""The objects that the query of a request names: a chat, a person in it, a message of it."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Row:
 
     @property
     def title(self) -> str:
-        """Return the title. Several chats can have the same."""
+        """Return the title, which several chats can share."""
         return shortened(legible(self.info.title or self.info.id))
 
     @property
     def name(self) -> str:
-        """Return the title with the id, which no other chat has."""
+        """Return the title with the id, which is unique."""
         return f"{self.title} ({self.info.id})" if self.info.title else self.info.id
 
     @property
     def size(self) -> str:
-        """Return how large the chat is, as a part of a sentence."""
+        """Return the size of the chat, as a part of a sentence."""
         return f"{grouped(self.info.messages)} messages and events, {grouped(self.info.members)} members"
 
 
@@ -53,7 +53,7 @@ class Seat:
 
 @dataclass(frozen=True)
 class Target:
-    """A chat, and of it the person or the message that the query names."""
+    """A chat, and the person or the message in it that the query names."""
 
     row: Row
     user: str = ""
@@ -65,10 +65,10 @@ class Target:
         try:
             user = (
                 user and Inbox(user).user
-            )  # asks nothing of Redis; raises InvalidName if nobody can be called so
+            )  # makes no call to Redis; raises InvalidName for an impossible name
         except InvalidName as error:
             raise Http404(str(error)) from None
-        # Redis counts to 2^63; no message has a number of more digits.
+        # Redis counts to 2^63, so no message number has more digits.
         return cls(find_row(request), user, int(seq) if seq.isdecimal() and len(seq) < 19 else 0)
 
     @property

@@ -1,4 +1,4 @@
-"""The history of a chat, as a page shows it: messages as they are, events in a sentence."""
+"""The history of a chat as a page shows it: messages unchanged, events as sentences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from components.people.person import Person, persons
 from components.services.chat import ChatMessage, Event, EventKind
 from components.templatetags.control_room import legible
 
-#: What an event says, with places for who did it, to whom, and what else there is to say.
+#: The sentence for each kind of event, with placeholders for the actor, the person concerned, and the detail.
 TOLD: Mapping[EventKind, str] = {
     EventKind.CREATED: "{by} made the chat",
     EventKind.JOINED: "{by} added {user}",
@@ -38,12 +38,12 @@ class Line:
     #: The sender; None for an event.
     person: Person | None
     mentions: str
-    #: What happened, of an event.
+    #: The sentence of an event.
     told: str
 
 
 def transcript(messages: Sequence[ChatMessage]) -> list[Line]:
-    """Return the lines that show *messages*, with all names from one query."""
+    """Return the lines for *messages*. One query fetches all names."""
     known = persons(id for message in messages for id in message.people)
     return [
         Line(

@@ -32,7 +32,7 @@ _ID = "[A-Za-z0-9][A-Za-z0-9._:-]{0,63}"
 CHAT_ID = Text("chat_id", also={"pattern": f"^{_ID}$"})
 LIMIT = Integer("limit", 100, least=1, most=200)
 AFTER = Text(
-    "after", also={"pattern": f"^[0-9]{{1,16}}-{_ID}$"}, about="The value of next in the answer before."
+    "after", also={"pattern": f"^[0-9]{{1,16}}-{_ID}$"}, about="The value of next in the previous answer."
 )
 MEMBERS = Ids("members")
 
@@ -54,7 +54,7 @@ class Pause(Number):
 
 
 TITLE = Title("title", "", longest=200, about="Printable characters.")
-#: What an owner may change about a chat; all other settings are for those who run the site.
+#: The settings that an owner may change; only the people who run the site change the others.
 SETTINGS = (
     Integer("history", most=10**9, is_nullable=True),
     Pause("slow_mode", most=86_400, about="Seconds; 0 for none, else at least a millisecond."),
@@ -78,7 +78,7 @@ async def list_chats(request: HttpRequest, user: str, values: Values) -> Answer:
             raise ValueError
         found = await Inbox(user).apage(limit=values[LIMIT], after=after or "")
     except ValueError:
-        raise invalid("after", "It must be the value of next in the answer before.") from None
+        raise invalid("after", "It must be the value of next in the previous answer.") from None
     told: Chats = {
         "chats": [shapes.chat(each) for each in found.chats],
         "next": found.next or None,
@@ -90,7 +90,7 @@ async def list_chats(request: HttpRequest, user: str, values: Values) -> Answer:
 
 @operation(
     "chats",
-    {201: Reply("Created, now or before with the same key.", shapes.WholeChat, "Location")},
+    {201: Reply("Created, now or by an earlier request with the same key.", shapes.WholeChat, "Location")},
     headers=[IDEMPOTENCY_KEY],
     body=[TITLE, MEMBERS, TEXT, DATA, *SETTINGS],
     problems=["chat-exists", "too-many-chats", "invalid-message", "too-many-members", "too-fast"],
@@ -103,7 +103,7 @@ async def create_chat(request: HttpRequest, user: str, values: Values) -> Answer
         user,
         members=members,
         title=values[TITLE],
-        # Callers cannot choose an id: they could take one that the project has plans for.
+        # Callers cannot choose an id, because they could take one that the project wants to use.
         id=key and _id_for(user, key),
         client_id=key,
         settings=ChatSettings(**_settings(values)),
@@ -132,10 +132,10 @@ async def change_chat(request: HttpRequest, user: str, values: Values, chat_id: 
     """
     Change the title or the settings.
 
-    The owner and moderators change the title, the owner the settings.
+    The owner and moderators can change the title. Only the owner can change the settings.
     """
     chat, settings = Chat(chat_id), _settings(values)
-    # A stranger sets nothing in motion, not even the trimming that comes with settings.
+    # Checked first, so that a stranger triggers nothing, not even the trimming that new settings cause.
     await chat.anews(user)
     if TITLE in values:
         await chat.arename(values[TITLE], by=user)
@@ -168,10 +168,10 @@ async def join_chat(request: HttpRequest, user: str, values: Values, chat_id: st
     """
     Join an open chat.
 
-    Whoever knows the id of an open chat may join it.
+    Anyone who knows the id of an open chat may join it.
     """
     chat = Chat(chat_id)
-    if (await chat.ainfo()).settings.is_open:  # any other refuses by itself
+    if (await chat.ainfo()).settings.is_open:  # a chat that is not open refuses the join itself
         members = [each.user for each in await chat.amembers()]
         if user not in members:
             await check_newcomer(user, members)
@@ -191,5 +191,5 @@ def _settings(values: Values) -> dict[str, Any]:
 
 
 def _id_for(user: str, key: str) -> str:
-    """Return an id that is the same for a repeated request, and for no other."""
+    """Return an id that a repeated request gets again, and no other request gets."""
     return sha256(f"{user}\0{key}".encode()).hexdigest()[:32]

@@ -22,7 +22,7 @@ PREFIX = Text(
     "q",
     longest=MAX_NAME,
     also={"minLength": 1, "maxLength": MAX_PREFIX},
-    about="Only members with a word in their name that begins with this. "
+    about="List only members with a word in their name that begins with this. "
     "Capitals, accents and the width of letters do not count.",
 )
 LIMIT = Integer("limit", least=1, most=MOST_PEOPLE)
@@ -82,7 +82,7 @@ async def list_members(request: HttpRequest, user: str, values: Values, chat_id:
 async def add_members(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
     """Add members."""
     chat, users = Chat(chat_id), values[USERS]
-    await chat.anews(user)  # a stranger learns nothing, not even whether an id is somebody's
+    await chat.anews(user)  # raises for a stranger, who must not learn whether an id belongs to somebody
     await check_members("users", user, users)
     added = await chat.aadd(users, by=user)
     await anote_contacts(user, added, anew=True)
@@ -136,7 +136,7 @@ async def remove_member(request: HttpRequest, user: str, values: Values, chat_id
 async def unblock_member(
     request: HttpRequest, user: str, values: Values, chat_id: str, member: str
 ) -> Answer:
-    """Let a blocked person come back."""
+    """Unblock a person, so that they can come back."""
     await Chat(chat_id).aunblock(member, by=user)
     return Answer()
 
@@ -148,6 +148,10 @@ async def _members(user: str, chat_id: str) -> list[shapes.Member]:
 
 
 def _rank(name: str, wanted: Spelling) -> tuple[bool, str] | None:
-    """Return the sort key of a member whose name matches, those first whose name begins so; None for others."""
+    """
+    Return the sort key of a matching name; None if it does not match.
+
+    Names that begin with *wanted* come first.
+    """
     own = spell(name)
     return (not own.key.startswith(wanted.key), own.key) if is_found(own, wanted) else None

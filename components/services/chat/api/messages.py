@@ -1,4 +1,4 @@
-"""Messages of a chat: reading its history, sending, deleting, and how far a member has read."""
+"""Messages of a chat: reading the history, sending, deleting, and marking as read."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from components.people import anames_of, anote_contacts
 from components.services.chat import Chat
 from components.services.chat.api import shapes
 
-BEFORE = Integer("before", about="Only messages before this seq. Not together with after.")
-AFTER = Integer("after", about="Only messages after this seq.")
+BEFORE = Integer("before", about="List only messages before this seq. Cannot be combined with after.")
+AFTER = Integer("after", about="List only messages after this seq.")
 LIMIT = Integer("limit", 50, least=1, most=200)
 MENTIONS = Ids("mentions")
 SEQ = Integer("seq", is_required=True)
@@ -23,7 +23,7 @@ SEQ = Integer("seq", is_required=True)
 
 class Messages(TypedDict):
     messages: list[shapes.Message]
-    has_more: Annotated[bool, "There is more in the direction that was asked for."]
+    has_more: Annotated[bool, "There are more messages in the requested direction."]
     oldest: int
     people: People
 
@@ -52,7 +52,7 @@ async def list_messages(request: HttpRequest, user: str, values: Values, chat_id
     """
     List a page of the history, oldest first.
 
-    Without before and after: the newest messages.
+    Without before and after, list the newest messages.
     """
     before, after = values.get(BEFORE), values.get(AFTER)
     if before is not None and after is not None:
@@ -71,7 +71,7 @@ async def list_messages(request: HttpRequest, user: str, values: Values, chat_id
     "messages",
     {
         201: Reply("Sent.", Sent, "Location"),
-        200: Reply("Sent before, with the same key.", Sent, "Location"),
+        200: Reply("Sent by an earlier request with the same key.", Sent, "Location"),
     },
     headers=[IDEMPOTENCY_KEY],
     body=[TEXT, DATA, MENTIONS],

@@ -1,4 +1,4 @@
-"""The chats of the HTTP API as its answers show them."""
+"""The JSON shapes of chats in the answers of the HTTP API."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ LONGEST_LAST = 200  # characters of a last message
 
 Unavailable = Annotated[
     list[str],
-    "The ids of chats about which nothing can be said at the moment. They are not gone: ask again later.",
+    "The ids of chats whose state is unavailable at the moment. They still exist: ask again later.",
 ]
 
 
 class Event(TypedDict):
     kind: EventKind
     by: Annotated[str, "The id of the person who did it; empty for the system."]
-    user: Annotated[str, "The id of the person to whom it was done; empty for nobody."]
+    user: Annotated[str, "The id of the person concerned; empty if there is none."]
     detail: Annotated[str, "role: the new role. renamed: the new title. muted: until when. deleted: the seq."]
 
 
 class Message(TypedDict):
-    seq: Annotated[int, "Its place in the chat. The chat's id and the seq identify the message forever."]
+    seq: Annotated[int, "Its position in the chat. The chat's id and the seq identify the message forever."]
     sender: Annotated[str, "Empty for an event."]
     text: str
     data: Annotated[Any, "Any JSON, or null."]
@@ -47,7 +47,7 @@ class Chat(TypedDict):
     unread: int
     mentions: Annotated[int, "How many unread messages mention the person."]
     member_count: int
-    oldest: Annotated[int, "The first seq that the person may see and that is still there."]
+    oldest: Annotated[int, "The first seq that still exists and that the person may see."]
     last_message: Annotated[
         Message | None, "Shortened: at most 200 characters of its text, without data and mentions."
     ]
@@ -70,8 +70,10 @@ class WholeChat(Chat):
 
 class ChangedChat(Chat):
     messages: list[Message]
-    has_more: Annotated[bool, "There are more messages; ask again with the new cursor."]
-    missed: Annotated[int, "How many messages before these were removed by the chat's limits, unseen."]
+    has_more: Annotated[bool, "There are more messages. Ask again with the new cursor."]
+    missed: Annotated[
+        int, "How many messages before these the chat's limits removed before the person saw them."
+    ]
 
 
 class Member(TypedDict):
@@ -101,7 +103,7 @@ def message(found: ChatMessage) -> Message:
 
 
 def shortened(found: ChatMessage) -> ChatMessage:
-    """Return what a list shows of a chat's last message: the beginning of its text, no data and no mentions."""
+    """Return the last message of a chat as lists show it: the beginning of its text, without data and mentions."""
     return replace(found, text=found.text[:LONGEST_LAST], data=None, mentions=())
 
 
@@ -124,7 +126,7 @@ def chat(news: ChatNews) -> Chat:
 
 
 def changed_chat(news: ChatNews) -> ChangedChat:
-    """Return a chat with its messages after the position of the client."""
+    """Return a chat with its messages after the client's position."""
     return {
         **chat(news),
         "messages": [message(each) for each in news.messages],
@@ -134,7 +136,7 @@ def changed_chat(news: ChatNews) -> ChangedChat:
 
 
 def settings(found: ChatSettings) -> Settings:
-    """Return what an owner may change, and what a client should know before it sends."""
+    """Return the settings that an owner may change, and those that a client needs before it sends."""
     return {
         "history": found.history,
         "slow_mode": found.slow_mode,
@@ -156,7 +158,7 @@ def member(found: ChatMember, name: str | None) -> Member:
 
 
 def people_of(chats: Iterable[ChatNews]) -> Iterator[str]:
-    """Yield the ids of all people in these chats as they are shown, including those of whom only *reads* tells."""
+    """Yield the ids of all people whom the answer names, including those who occur only in *reads*."""
     for each in chats:
         yield from each.reads
         for found in each.messages:

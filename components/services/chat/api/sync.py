@@ -1,9 +1,9 @@
 """
-sync: what is new in all chats of a person, in one request that waits for it.
+sync: one request that waits for news in all chats of a person.
 
-The client sends back the cursor of the answer before, which holds how far it has come in each chat. The cursor is
-signed for this person, so nobody can make one up. The server keeps nothing about it: a client may stay away for as
-long as it likes, or use an old cursor again when an answer was lost.
+The client sends the cursor of the previous answer, which holds its position in each chat. The cursor is signed for
+this person, so nobody can forge one. The server stores nothing about it: a client may stay away for as long as it
+likes, or use an old cursor again when an answer was lost.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from components.services.chat import Inbox, Position
 from components.services.chat.api import shapes
 
 _LARGEST = 1 << 18  # bytes of a body: the cursor of some ten thousand chats
-_MOST_CHATS = 100  # in one answer
-_AFTER = ""  # no chat has this id: in a cursor, it names the chat after which the list goes on
+_MOST_CHATS = 100  # chats in one answer
+_AFTER = ""  # the key in a cursor, which no chat has as its id, of the chat after which the list continues
 _CURSOR = re.compile(r"[A-Za-z0-9_:.-]+")
 
 CURSOR = Text(
     "cursor",
     "",
     longest=_LARGEST,
-    about="From the answer before. Without one: all chats with their last messages, at once.",
+    about="The cursor of the previous answer. Without one, all chats with their last messages come at once.",
 )
 _FIELDS = (CURSOR, TIMEOUT)
 
 
 class Sync(TypedDict):
     user: Annotated[str, "The id of the caller."]
-    cursor: Annotated[str, "The cursor to ask with next."]
+    cursor: Annotated[str, "The cursor for the next request."]
     chats: list[shapes.ChangedChat]
-    gone: Annotated[list[str], "The ids of chats in which the person no longer is."]
-    has_more_chats: Annotated[bool, "There are more chats; ask again at once with the new cursor."]
+    gone: Annotated[list[str], "The ids of chats that the person is no longer in."]
+    has_more_chats: Annotated[bool, "There are more chats. Ask again at once with the new cursor."]
     unavailable: shapes.Unavailable
     people: People
 
 
-_REPLIES = {200: Reply("What is new; nothing if the time was over.", Sync, "Retry-After")}
+_REPLIES = {200: Reply("The news; empty if there was none within the timeout.", Sync, "Retry-After")}
 
 
 @operation("sync", _REPLIES, query=_FIELDS, problems=["invalid-cursor"])
@@ -56,8 +56,8 @@ async def sync(request: HttpRequest, user: str, values: Values) -> Answer:
     """
     Get what is new in all chats.
 
-    Waits for up to timeout seconds until there is something. An answer with the header Retry-After did not wait: too
-    many requests do, or the site runs under WSGI.
+    Wait for up to timeout seconds until there is news. An answer with the header Retry-After did not wait, because
+    too many requests are waiting, or because the site runs under WSGI.
     """
     cursor = values[CURSOR]
     since = read_cursor(user, cursor) if cursor else {}
@@ -85,13 +85,13 @@ async def sync_by_body(request: HttpRequest, user: str, values: Values) -> Answe
     """
     Get what is new in all chats, with the cursor in the body.
 
-    For a cursor that is too long for an address. The body may have 262,144 bytes.
+    Use this if the cursor is too long for a URL. The body may have 262,144 bytes.
     """
     return await sync.handler(request, user, values)
 
 
 async def _listing(user: str, since: Mapping[str, Position], after: str) -> Sync:
-    """Tell a client that begins its chats with their last messages, page by page. All before that is history."""
+    """Return, page by page, the chats of a client without a cursor, each with its last message."""
     page = await Inbox(user).apage(limit=_MOST_CHATS, after=after)
     found = [each for each in page.chats if each.chat_id not in since]
     positions = {each.chat_id: Position(each.last_seq, each.revision) for each in found}
@@ -107,7 +107,7 @@ async def _listing(user: str, since: Mapping[str, Position], after: str) -> Sync
 
 
 def make_cursor(user: str, positions: Mapping[str, Position], after: str = "") -> str:
-    """Return the cursor that says how far a client has come, and after which chat its list goes on, if it does."""
+    """Return a cursor with a client's positions and, if its list continues, the chat after which it does."""
     content: dict[str, Any] = {chat_id: [each.seq, each.revision] for chat_id, each in positions.items()}
     if after:
         content[_AFTER] = after
@@ -115,12 +115,12 @@ def make_cursor(user: str, positions: Mapping[str, Position], after: str = "") -
 
 
 def read_cursor(user: str, cursor: str) -> dict[str, Position]:
-    """Return the positions that make_cursor() was given. Raises Problem."""
+    """Return the positions that were passed to make_cursor(). Raises Problem."""
     return {id: Position(*numbers) for id, numbers in _content(user, cursor).items() if id != _AFTER}
 
 
 def _content(user: str, cursor: str) -> dict[str, Any]:
-    """Return what is in a cursor. Raises Problem."""
+    """Return the content of a cursor. Raises Problem."""
     try:
         if not _CURSOR.fullmatch(cursor):
             raise signing.BadSignature
@@ -133,5 +133,5 @@ def _content(user: str, cursor: str) -> dict[str, Any]:
 
 
 def _salt(user: str) -> str:
-    """The number is that of the format."""
+    """Return the salt of a person's signature. The number in it is the version of the format."""
     return f"components.api.cursor.1:{user}"

@@ -1,4 +1,4 @@
-"""The addresses of chats in the HTTP API."""
+"""The URLs of chats in the HTTP API."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 -- USES    halves
--- Return the last seq after *cut* that was sent at *before* or earlier, and its ordinal; *cut* and *base* if none
--- was.
+-- Return the last seq after *cut* that was sent no later than *before*, and its ordinal; if there is none, *cut* and
+-- *base*.
 local function aged(stream, cut, base, last, before)
   local function is_too_old(fields)
     if (tonumber(fields[AT]) or 0) > before then return false end

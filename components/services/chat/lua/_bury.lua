@@ -1,10 +1,10 @@
 -- USES    entry packed digest tombstone
--- Delete a message, and return how many bytes that were. A tombstone is left, so that it is not sent again.
+-- Delete a message, and return its size in bytes. A tombstone stays, so that the message cannot be sent again.
 local function bury(entry)
   local seq, fields = seq_of(entry), entry[2]
   local sender, client_id, named = fields[SENDER], fields[CLIENT_ID], fields[MENTIONS]
   local tombstone = { seq = seq, digest = digest_of(sender, client_id), sent_at = fields[AT] }
-  -- Free memory first: so a full server accepts all of it.
+  -- Free memory first, so that a server that is out of memory runs the whole script.
   redis.call("XDEL", messages, entry[1])
   redis.call("ZREM", own .. "/" .. sender, seq)
   redis.call("ZADD", deleted, seq, write_tombstone(tombstone))

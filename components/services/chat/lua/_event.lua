@@ -1,5 +1,5 @@
 -- USES    time append
--- Return the millisecond of what happens now, which is never before what happened last.
+-- Return the millisecond for a new entry, which is never before that of the last entry.
 local function moment(head) return math.max(NOW, head.at) end
 
 -- Append the events of a call, given as their bodies, and wake waiters. Return the seq of the last.
@@ -7,7 +7,7 @@ local function moment(head) return math.max(NOW, head.at) end
 local function append_events(head, call, channel, bodies)
   local seq, at, bytes = head.seq, moment(head), head.bytes
   if redis.call("EXISTS", messages) == 0 then
-    -- A stream that was too old as a whole has expired.
+    -- The stream has an expiry if all of it was too old.
     redis.call("HSET", chat, "cut", seq, "base", head.n)
     bytes = 0
   end

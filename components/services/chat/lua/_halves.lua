@@ -1,6 +1,6 @@
 -- USES    entry
--- Return the last seq between *low* and *high*, both exclusive, whose fields fit; *low* if none does. Found by
--- halves: what fits comes before what does not.
+-- Return the last seq between *low* and *high*, both exclusive, whose fields fit; *low* if none does. This is a
+-- binary search, because all entries that fit come before those that do not.
 local function last_fitting(stream, low, high, fits)
   while high - low > 1 do
     local middle = math.floor((low + high) / 2)

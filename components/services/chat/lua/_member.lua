@@ -1,6 +1,6 @@
--- A member: the letter of their role; how many had come in before, and they; when they came in; the seq up to which
--- they may not see; how many messages there are up to their reading position; the millisecond until when they are
--- muted, 0 if they are not, -1 for no end; the call that let them in.
+-- A member: the letter of their role; their number in the order of joining; when they joined; the last seq that they
+-- may not see; how many messages there are up to their reading position; the millisecond at which their mute ends, 0
+-- for no mute, -1 for no end; the call that added them.
 -- RECORD  member: role number joined_at hidden read_n muted_until call
 local RANK = { o = 3, m = 2, u = 1 }
 
@@ -9,7 +9,7 @@ local function member_of(person)
   return found and read_member(found)
 end
 
--- Return the rank of the acting person: 4 for the system, which is ""; nothing for people who are not in the chat.
+-- Return the rank of the acting person: 4 for the system, which is ""; nil for people who are not in the chat.
 local function rank_of(by)
   if by == "" then return 4 end
   local actor = member_of(by)

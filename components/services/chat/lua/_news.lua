@@ -1,2 +1,2 @@
--- How a chat stands for one of its members.
+-- The state of a chat for one of its members.
 -- RECORD  news: role is_closed last_seq read_seq unread mentions members revision missed oldest muted_until has_more

@@ -1,7 +1,7 @@
 -- USES    sent
 local YEAR = 366 * 86400000 -- milliseconds
 
--- Remove the chat, except for how far its sequence has come. *head* has seq, n and level.
+-- Remove the chat, except for the position of its sequence. *head* has seq, n and level.
 local function end_chat(id, head, at)
   for _, part in ipairs(all_parts(head.level)) do redis.call("UNLINK", part) end
   redis.call("UNLINK", chat, messages, members, reads, blocked, deleted, muted)

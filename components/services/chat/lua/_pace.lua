@@ -1,2 +1,2 @@
--- The millisecond until when the messages of a person are paid for, and that of the last of them.
+-- The millisecond at which the messages of a person are paid for, and the millisecond of their last message.
 -- RECORD  pace: paid spoke

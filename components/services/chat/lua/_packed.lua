@@ -1,4 +1,4 @@
--- Texts that are stored together have their length before each: the parts of an event, and those whom it mentions.
+-- Texts that are stored together, each preceded by its length: the parts of an event, and the mentions of a message.
 local function packed(part) return #part .. ":" .. part end
 
 local function unpacked(text)

@@ -1,4 +1,4 @@
--- The result of one call of a longer work: how many entries are gone, and where to continue; 0 at the end.
+-- The result of one call of many: how many entries were removed, and the seq at which to continue; 0 at the end.
 -- USES    answered
 -- RECORD  portion: gone on
 local function answered_portion(call)

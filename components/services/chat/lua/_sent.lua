@@ -1,4 +1,5 @@
--- Digests are remembered in parts, so that each stays small: one of level 0, four of level 1, sixteen of level 2, ...
+-- Digests are stored in parts, so that each part stays small: one at level 0, four at level 1, sixteen at level 2,
+-- ...
 local function part_of(level, digest)
   return sent .. "/" .. level .. ":" .. tonumber(string.sub(digest, 1, 8), 16) % 4 ^ level
 end

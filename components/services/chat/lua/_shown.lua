@@ -1,13 +1,13 @@
 -- USES    entry
--- Return an entry as Python reads it. A damaged one may lack fields.
+-- Return an entry in the form that Python reads. A damaged entry may lack fields.
 local function plain(entry)
   local fields, found = entry[2], { entry[1] }
   for at = SENDER, BODY, 2 do table.insert(found, fields[at] or "") end
   return found
 end
 
--- Return entries as Python reads them, oldest first, and 1 if there are more of them than *most*, or than so many
--- bytes of bodies. The first is always returned.
+-- Return entries in the form that Python reads, oldest first, and 1 if *most* or the limit on the bytes of bodies cut
+-- some off. The first entry is always returned.
 local function shown(entries, is_newest_first, most, most_bytes)
   local kept, bytes = {}, 0
   for at, entry in ipairs(entries) do

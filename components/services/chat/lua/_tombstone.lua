@@ -1,2 +1,2 @@
--- The part of a deleted message that is kept.
+-- The remains of a deleted message.
 -- RECORD  tombstone: seq digest sent_at

@@ -1,17 +1,17 @@
--- Change facts of a chat: its title, its settings, whether it is closed. *facts* are name, what it must be now, "*"
--- for anything, and what it shall be, by turns. *least* is the letter of the least role that may do
+-- Change fields of a chat: its title, its settings, whether it is closed. *facts* repeats three words: the name, the
+-- value that it must have now ("*" for any), and the new value. *least* is the letter of the lowest role that may do
 -- it.
 -- KEYS    chat messages members calls sent reads mentions own
 -- ARGV    least by call event channel facts...
 -- USES    head member answered sent event
--- RETURNS "done"; "nothing"; "unknown"; "denied"; "other", if one is not what it must be
+-- RETURNS "done"; "nothing"; "unknown"; "denied"; "other", if a field does not have the value that it must have
 local said = answered(call)
 if said then return said end
 local head, rank = head_of(chat, "seq", "n", "at", "bytes", "gone", "level"), rank_of(by)
 if not is_there(head) or not rank then return "unknown" end
 if rank < RANK[least] then return "denied" end
 
--- Everything that counts or recognises a message must live as long as the message.
+-- The keys that count or recognise messages must live as long as the messages.
 local function expire_all(age)
   local keys = all_parts(head.level)
   table.insert(keys, messages)

@@ -1,15 +1,15 @@
--- Charge a person for a chat that they create, and for people whom they put into one; or say that it is too much.
--- *id* is "" if no chat is created. A limit is 0 for any number; periods are in milliseconds.
+-- Charge a person for a chat that they create and for people whom they add to one, or refuse.
+-- *id* is "" if no chat is created. A limit of 0 is no limit. Periods are in milliseconds.
 -- KEYS    created rate
 -- ARGV    id call people create_limit create_period add_limit add_period most_created
 -- USES    time
--- RETURNS "ok"; "fast" and the milliseconds until there is room; "full", and the millisecond of now
+-- RETURNS "ok"; "fast" and the milliseconds until there is room; "full" and the current millisecond
 local YEAR = 366 * 86400000 -- milliseconds
 
--- Return by when all is paid for after this, and the milliseconds until there is room for it.
+-- Return the millisecond at which everything including this is paid for, and the milliseconds until there is room.
 local function price(key, cost, limit, period)
   limit, period = tonumber(limit), tonumber(period)
-  cost = math.min(cost, limit) -- what is more than all is let through when nothing else is
+  cost = math.min(cost, limit) -- a cost above the limit is accepted when nothing else is unpaid
   if cost == 0 then return { key = key, wait = 0 } end
   local paid = math.max(NOW, math.min(tonumber(redis.call("GET", key) or 0), NOW + period)) + cost * period / limit
   return { key = key, paid = paid, wait = math.ceil(paid - period - NOW) }

@@ -1,10 +1,10 @@
--- Create a chat with its first members and its first message. After an earlier chat of its id the sequence goes on.
--- *more* are so many people, the owner first, then the settings: field and value by turns. The client id is that of
--- the first message, if there is one, and names the call. *inboxes* is what the channels of inboxes begin with.
+-- Create a chat with its first members and its first message. It continues the sequence of an earlier chat with the
+-- same id. *more* has the people, the owner first, then field and value of each setting. The client id is that of the
+-- first message, if there is one, and identifies the call. *inboxes* is the prefix of the channels of inboxes.
 -- KEYS    chat messages members reads sent names
 -- ARGV    id client_id title event message inboxes people more...
 -- USES    time head append member digest
--- RETURNS "created", also if this call has done that before, or "exists"
+-- RETURNS "created", also for a repeated call; or "exists"
 local owner, old = more[1], head_of(chat, "seq", "n", "at", "gone", "created_by", "call")
 if is_there(old) then
   return (old.created_by == owner and old.call == client_id) and "created" or "exists"
@@ -19,7 +19,7 @@ if message ~= "" then
   redis.call("HSET", sent .. "/0:0", digest_of(owner, client_id), seq)
 end
 redis.call("DEL", chat)
--- A small HASH is searched from its beginning, so what each message needs comes first.
+-- Redis searches a small HASH from its beginning, so the fields that each message needs come first.
 redis.call("HSET", chat, "seq", seq, "n", n, "at", now, "bytes", bytes, "cut", before, "level", 0)
 redis.call("HSET", chat, "due_at", 0, "closed", 0, unpack(more, people + 1))
 redis.call("HSET", chat, "base", counted, "revision", 0, "owners", 1, "joined", people, "out", text(MICROSECONDS))

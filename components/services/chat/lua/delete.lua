@@ -1,4 +1,4 @@
--- Delete a chat, except for how far its sequence has come. *inboxes* is the beginning of the channels of inboxes.
+-- Delete a chat, except for the position of its sequence. *inboxes* is the prefix of the channels of inboxes.
 -- KEYS    chat messages members reads mentions own blocked sent deleted names muted
 -- ARGV    id channel inboxes
 -- USES    head over

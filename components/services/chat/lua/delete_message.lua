@@ -1,4 +1,4 @@
--- Delete a message; an event tells clients that have it.
+-- Delete a message. An event informs clients that have it.
 -- KEYS    chat messages members mentions own deleted calls
 -- ARGV    seq by call event channel
 -- USES    head member answered bury event

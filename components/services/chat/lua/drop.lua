@@ -1,6 +1,6 @@
--- Take chats out of an inbox, unless they were noted anew since they were read. Idempotent by nature. Of each chat
--- *chats* has the id; the score among the hints and the one in the past that were read, "" for none; and how many
--- milliseconds a hint is young: then somebody may be about to enter, and it stays.
+-- Remove chats from an inbox, unless their entries have changed since they were read. Idempotent by nature. For each
+-- chat, *chats* has the id; the scores that were read from *hints* and *past*, "" for none; and for how many
+-- milliseconds a hint is young. A young hint stays, because the person may be about to enter the chat.
 -- KEYS    hints past
 -- ARGV    chats...
 -- USES    time

@@ -1,11 +1,11 @@
--- Let persons into a chat, or see whether that may be done; members stay as they are. For each person, *persons* has
--- the body of the event after the name. *known* is when somebody was let out last, as it was told before the hints
--- were written; "" if that is to be told. *inboxes* is what the channels of inboxes begin with.
+-- Add people to a chat, or check whether they may be added. Nothing changes for members. *persons* has the name of
+-- each person, followed by the body of their event. *known* is when somebody was last removed, as returned by the
+-- check before the hints were written; "" for the check. *inboxes* is the prefix of the channels of inboxes.
 -- KEYS    chat messages members reads blocked calls muted
 -- ARGV    by call is_done known channel inboxes persons...
 -- USES    head member answered halves event
--- RETURNS "added", when somebody was let out last, and who was new; "again", if that was since *known*; "unknown";
---         "closed"; "denied"; "blocked" and who; "full" and the limit
+-- RETURNS "added", when somebody was last removed, and the new members; "again", if that was after *known*;
+--         "unknown"; "closed"; "denied"; "blocked" and who; "full" and the limit
 local head = head_of(
   chat, "seq", "n", "at", "bytes", "joined", "closed", "gone", "out", "history", "max_members", "is_open"
 )
@@ -21,7 +21,7 @@ local function hidden()
   return last_fitting(messages, 0, head.seq + 1, function(fields) return tonumber(fields[ORDINAL]) <= last end)
 end
 
--- Return and forget the end of the mute of a person who left while muted.
+-- Remove and return the end of the mute of a person who left while muted.
 local function take_mute(person)
   local till = redis.call("ZSCORE", muted, person) or "0"
   redis.call("ZREM", muted, person)
@@ -56,7 +56,7 @@ for place = 1, #persons, 2 do
   end
 end
 if answered(call) then return again end
--- People who were let out since then may have been erased, and their hints as well.
+-- People who were removed since then may have been erased, together with their hints.
 if is_done == "1" and known ~= "" and known ~= out then return { "again" } end
 if by ~= "" and not actor and not (is_joining and head.is_open == "1") then return { "unknown" } end
 if actor and #new > 0 and head.is_open == "0" and actor.role == "u" then return { "denied" } end

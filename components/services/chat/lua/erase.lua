@@ -1,12 +1,13 @@
--- Erase what a person has sent to a chat, among *most* entries from a seq on. An event tells those who have it.
+-- Erase the messages of a person from *most* entries of a chat, from a seq on. An event informs clients that have
+-- them.
 -- KEYS    chat messages mentions own deleted calls
 -- ARGV    person first most call channel
 -- USES    head portion packed bury event
--- RETURNS how many messages are gone, and the seq at which to go on; 0 at the end
+-- RETURNS how many messages were erased, and the seq at which to continue; 0 at the end
 local done = answered_portion(call)
 if done then return done end
 
--- Tell it. The event of the first part is for all that was sent before it; later parts change counts.
+-- Announce it. The event of the first part covers all earlier messages; later parts change only counts.
 local function tell(last, bytes)
   local noted = calls .. "/erased/" .. redis.sha1hex(person)
   if last > tonumber(redis.call("GET", noted) or 0) then
@@ -18,7 +19,7 @@ local function tell(last, bytes)
     redis.call("SET", noted, told, "PX", 60000)
   else
     redis.call("HINCRBY", chat, "revision", 1)
-    redis.call("HINCRBY", chat, "bytes", 0 - bytes) -- what is written as "-0" is refused
+    redis.call("HINCRBY", chat, "bytes", 0 - bytes) -- not -bytes, because Redis refuses "-0"
     redis.call("PUBLISH", channel, "erased")
   end
 end
@@ -31,6 +32,6 @@ for _, entry in ipairs(entries) do
   end
 end
 local on = #entries == tonumber(most) and seq_of(entries[#entries]) + 1 or 0
-if gone == 0 then return { 0, on } end -- asked again, the same is found
+if gone == 0 then return { 0, on } end -- no answer is stored, because a repeated call finds the same
 tell(last, bytes)
 return answer_portion(call, gone, on)

@@ -1,9 +1,9 @@
--- Tell in which chats of a bucket something may be left that was sent before an instant. Reads only. The keys are
--- what those of the chats begin with; *asked* is the id of a chat and the millisecond, by turns.
+-- Return which chats of a bucket may still have messages sent before an instant. Only reads. The keys are the
+-- prefixes of the keys of the chats. *asked* has the id and the millisecond for each chat.
 -- KEYS    chat messages
 -- ARGV    asked...
 -- USES    entry
--- RETURNS per chat: 1 if something may be left, 0 if nothing is
+-- RETURNS for each chat: 1 if such messages may be left, else 0
 local found = {}
 for at = 1, #asked, 2 do
   local id, before = asked[at], tonumber(asked[at + 1])

@@ -1,12 +1,12 @@
--- Tell how several chats of a bucket stand for a person, with what they have not got yet. Reads only. The keys are
--- what those of the chats begin with, an id comes after it. Of each chat *questions* has id; the seq that the person
--- has, "read" for their reading position, "last" for the newest messages; and the revision that they have, "" for
--- any.
+-- Return the state of several chats of a bucket for a person, with the entries that they do not have yet. Only reads.
+-- The keys are prefixes that, followed by an id, are the keys of a chat. For each chat, *questions* has the id; the
+-- seq that the person has, "read" for their reading position, or "last" for the newest messages; and the revision
+-- that they have, "" for any.
 -- KEYS    chat messages members reads mentions own deleted
 -- ARGV    person most most_bytes most_told questions...
 -- USES    time head member aged shown news
--- RETURNS the millisecond, and per chat: 0 if not a member; 1 if nothing is new; 2 if what is stored of the chat
---         cannot be read; else title, news, reads, the last entry, entries after their seq
+-- RETURNS the millisecond, and for each chat: 0 if not a member; 1 if nothing is new; 2 if the stored chat
+--         cannot be read; else title, news, reads, the last entry, and the entries after the seq
 most, most_bytes, most_told = tonumber(most), tonumber(most_bytes), tonumber(most_told)
 
 -- Return entries from a seq on, the first or the newest of them, and 1 if there are more.
@@ -52,7 +52,7 @@ end
 
 local found = { NOW }
 for at = 1, #questions, 3 do
-  -- One that is damaged fails none of the others.
+  -- A damaged chat must not make the others fail.
   local is_read, answer = pcall(look, questions[at], questions[at + 1], questions[at + 2])
   table.insert(found, is_read and answer or 2)
 end

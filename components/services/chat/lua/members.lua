@@ -1,4 +1,5 @@
--- Return the members of a chat and their reading positions, for a member or for "", who may see all. Reads only.
+-- Return the members of a chat and their reading positions, for a member, or for "", who may see everything. Only
+-- reads.
 -- KEYS    chat members reads mentions own deleted messages
 -- ARGV    person
 -- USES    time head member aged

@@ -1,5 +1,5 @@
--- Mute a member for so many milliseconds, or with -1 until it is lifted; 0 lifts it, also if the person has left.
--- *event* lacks its last part: until when.
+-- Mute a member for a number of milliseconds. -1 mutes without end; 0 lifts the mute, even of a person who has left.
+-- *event* lacks its last part, the end of the mute.
 -- KEYS    chat messages members calls muted
 -- ARGV    person milliseconds by call event channel
 -- USES    head member answered packed event

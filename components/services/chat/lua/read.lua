@@ -1,8 +1,8 @@
--- Move the reading position of a member, which only ever goes forward.
+-- Move the reading position of a member forward. It never moves back.
 -- KEYS    chat messages members reads mentions own deleted
 -- ARGV    person wanted channel most_told
 -- USES    time head entry member
--- RETURNS the position after it, -1 for who is no member, and 1 if trimming is due
+-- RETURNS the new position, or -1 for a stranger; and 1 if trimming is due
 local member = member_of(person)
 if not member then return { -1, 0 } end
 local head = head_of(chat, "seq", "n", "cut", "base", "due_at", "drop_read_after")
@@ -13,12 +13,12 @@ local is_due = head.drop_read_after ~= "0" and NOW >= tonumber(head.due_at or 0)
 if seq <= before then return { before, is_due } end
 
 if seq < last then
-  -- What was deleted has an ordinal as well, and no entry that tells it.
+  -- A deleted message has an ordinal, too, but no entry that contains it.
   local entry = redis.call("XREVRANGE", messages, seq, cut + 1, "COUNT", 1)[1]
   local from = entry and seq_of(entry) or math.min(cut, seq)
   n = (entry and tonumber(entry[2][ORDINAL]) or tonumber(head.base)) + redis.call("ZCOUNT", deleted, "(" .. from, seq)
 end
--- Free memory first: so a full server accepts all of it.
+-- Free memory first, so that a server that is out of memory runs the whole script.
 for _, key in ipairs({ mentions, own }) do redis.call("ZREMRANGEBYSCORE", key .. "/" .. person, "-inf", seq) end
 member.read_n = math.max(n, tonumber(member.read_n))
 redis.call("HSET", members, person, write_member(member))

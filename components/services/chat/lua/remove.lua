@@ -1,12 +1,14 @@
--- Let a person out of a chat, at their own wish or another's. With the last one the chat goes. A mute stays.
--- *kind* is "left", at their own wish; "kicked"; "blocked", if they may not come back; "erased", if whoever is about
--- to let them in has to write the hint in their inbox once more.
+-- Remove a person from a chat. The chat is deleted with its last member. A mute stays. *kind* is "left", if they
+-- wanted to; "kicked"; "blocked", if they may not come back; or "erased", which makes a process that is about to add
+-- them write the hint in their inbox again.
 -- KEYS    chat messages members reads mentions own blocked calls sent deleted names muted
 -- ARGV    id person by call event kind channel inbox
 -- USES    time head member answered packed event over
--- RETURNS "removed"; "blocked", of who was not in it; "nothing"; "unknown"; "denied"; "absent"; "crowded", if so many
---         are blocked already
-local MOST_MUTED, MOST_BLOCKED = 10000, 10000 -- who left while they were muted, and are remembered; who are blocked
+-- RETURNS "removed"; "blocked", for a person who was no member; "nothing"; "unknown"; "denied"; "absent"; "crowded",
+--         if the limit of blocked people is reached
+
+-- The most remembered people who left while muted, and the most blocked people.
+local MOST_MUTED, MOST_BLOCKED = 10000, 10000
 
 local said = answered(call)
 if said then return said end
@@ -42,7 +44,8 @@ local function hand_over()
 end
 
 if not member and kind == "erased" then
-  redis.call("HDEL", members, person) -- changes nothing, but a server that is full takes what begins with it
+  -- This changes nothing, but a server that is out of memory runs a script whose first write needs no memory.
+  redis.call("HDEL", members, person)
   redis.call("HSET", chat, "out", out)
 end
 if not member and kind ~= "blocked" then return "absent" end
@@ -50,7 +53,7 @@ local is_new = kind == "blocked" and redis.call("HEXISTS", blocked, person) == 0
 if is_new and redis.call("HLEN", blocked) >= MOST_BLOCKED then return "crowded" end
 if not member and not is_new then return "nothing" end
 
--- Free memory first: so a full server accepts all of it.
+-- Free memory first, so that a server that is out of memory runs the whole script.
 redis.call("HDEL", members, person)
 if is_new then redis.call("HSET", blocked, person, now) end
 redis.call("ZREM", reads, person)

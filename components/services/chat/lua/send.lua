@@ -2,7 +2,7 @@
 -- KEYS    chat messages members reads sent names mentions own rate deleted
 -- ARGV    id sender client_id body characters data_bytes channel mentioned...
 -- USES    time entry append member packed digest sent tombstone pace
--- RETURNS "sent" or "duplicate", the seq, the millisecond, 1 if trimming is due, and to whom it speaks anew: whom it
+-- RETURNS "sent" or "duplicate", the seq, the millisecond, 1 if trimming is due, and the members addressed: those it
 --         mentions, and the other one of two; or "unknown"; "closed"; "muted" and until when; "long" and the limits
 --         of text and data; "fast" and the milliseconds until there is room
 local PART = 72 -- messages for each part of *sent*
@@ -34,7 +34,7 @@ local function pay(limit, period, slow)
   if limit == 0 and slow == 0 then return 0 end
   local key = rate .. "/" .. sender
   local pace = read_pace(redis.call("GET", key) or "0 0")
-  -- What lies further ahead than it can was written by a clock that had jumped, and counts as nothing.
+  -- A value further ahead than possible was written by a clock that had jumped, and is ignored.
   local paid = tonumber(pace.paid) > NOW + period and NOW or math.max(NOW, pace.paid)
   local spoke = tonumber(pace.spoke) > NOW + slow and 0 or pace.spoke
   local wait = limit > 0 and paid - period * (limit - 1) / limit - NOW or 0
@@ -54,7 +54,8 @@ local function note(key, seq)
   expire(key)
 end
 
--- Note the message for those whom it mentions. Return whom it speaks to, and what is stored of the mentions.
+-- Record the message for the members whom it mentions. Return the members addressed, and the stored form of the
+-- mentions.
 local function address(seq)
   local told, named, spoken_to = { [sender] = true }, "", {}
   for _, person in ipairs(mentioned) do
@@ -71,7 +72,7 @@ local function address(seq)
   return spoken_to, named
 end
 
--- Remember the digest in a part of the level that fits so many messages. Return the level.
+-- Store the digest in a part of the level that suits the number of messages. Return the level.
 local function remember(seq, live)
   local level = 0
   while PART * 4 ^ level < live do level = level + 1 end
@@ -98,7 +99,7 @@ local seq, n, sent_at = seq + 1, n + 1, math.max(NOW, tonumber(at))
 local spoken_to, named = address(seq)
 append(seq, sender, client_id, sent_at, n, named, body)
 local live = redis.call("XLEN", messages)
--- A stream that was too old as a whole has expired.
+-- The stream has an expiry if all of it was too old.
 if live == 1 then redis.call("HSET", chat, "cut", seq - 1, "base", n - 1) end
 local size = (live == 1 and 0 or bytes) + #sender + #client_id + #named + #body
 redis.call("HSET", chat, "seq", seq, "n", n, "at", sent_at, "bytes", size)

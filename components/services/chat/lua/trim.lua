@@ -1,9 +1,9 @@
--- Remove the oldest entries of a chat, by its limits or up to a seq, some of them at a time.
--- *before* is that seq, or 0; *most* is how many go at most.
+-- Remove the oldest entries of a chat, by its limits or up to the seq *before* (0 for the limits alone). One call
+-- removes at most *most* entries.
 -- KEYS    chat messages reads sent deleted calls
 -- ARGV    before call most channel
 -- USES    time head entry digest sent tombstone portion
--- RETURNS how many went, and 1 if there are more
+-- RETURNS how many were removed, and 1 if there are more
 local done = answered_portion(call)
 if done then return done end
 local head = head_of(
@@ -18,7 +18,7 @@ local live, dead = redis.call("XLEN", messages), redis.call("ZCARD", deleted)
 local bytes, cut, base, gone, more = tonumber(head.bytes), head.cut, head.base, 0, 1
 local slowest = tonumber(redis.call("ZRANGE", reads, 0, 0, "WITHSCORES")[2] or 0)
 
--- Forget by what a message is recognised when it is sent again.
+-- Remove the digest by which a message is recognised when it is sent again.
 local function forget(seq, digest)
   for level = tonumber(head.level), 0, -1 do
     local part = part_of(level, digest)
@@ -26,7 +26,7 @@ local function forget(seq, digest)
   end
 end
 
--- Tombstones are kept, too: with what is there, at most twice as many as the chat keeps messages.
+-- Tombstones count as well: together with the messages, they are at most twice the limit of messages.
 local function is_crowded(after)
   return dead > limit and live + redis.call("ZCOUNT", deleted, "(" .. after, "+inf") > 2 * limit
 end
@@ -37,7 +37,7 @@ local function shall_go(seq, at)
   return tonumber(seq) <= before or live > limit or bytes > most_bytes or is_crowded(seq) or is_old or is_read
 end
 
--- Take an entry out of what is counted; the stream lets go of all of them at once.
+-- Subtract an entry from the counts. The stream itself is trimmed once, for all entries.
 local function drop_entry(seq, fields)
   if fields[SENDER] ~= "" and fields[CLIENT_ID] then forget(seq, digest_of(fields[SENDER], fields[CLIENT_ID])) end
   for _, at in ipairs({ SENDER, CLIENT_ID, MENTIONS, BODY }) do bytes = bytes - #(fields[at] or "") end
@@ -47,7 +47,7 @@ end
 
 for _, entry in ipairs(redis.call("XRANGE", messages, "-", "+", "COUNT", most)) do
   local seq, fields = seq_of(entry), entry[2]
-  if not shall_go(seq, tonumber(fields[AT]) or 0) then -- a damaged one goes with what is old
+  if not shall_go(seq, tonumber(fields[AT]) or 0) then -- a damaged entry counts as old
     more = 0
     break
   end
@@ -56,7 +56,7 @@ end
 if gone > 0 then redis.call("XTRIM", messages, "MINID", "=", cut + 1) end
 if live == 0 then
   more = 0
-  -- A stream that is too old as a whole expires.
+  -- A stream gets an expiry if all of it is too old.
   if age > 0 and head.at + age <= NOW then cut, base, bytes = head.seq, head.n, 0 end
 end
 if more == 0 and is_crowded(cut) then
@@ -72,7 +72,7 @@ redis.call("ZREMRANGEBYSCORE", deleted, "-inf", cut)
 if age > 0 then redis.call("PEXPIRE", messages, math.max(1, head.at + age - NOW)) end
 local due_at = math.ceil(NOW + math.max(age, drop) / 100)
 redis.call("HSET", chat, "bytes", bytes, "cut", cut, "base", base, "due_at", due_at)
--- The counts of members who had not read the removed messages have changed: that is news, though it has no seq.
+-- The unread counts of some members have changed. That is news, although it has no seq.
 if tonumber(cut) > slowest and tonumber(cut) > tonumber(head.cut) then
   redis.call("HINCRBY", chat, "revision", 1)
   if before > 0 then redis.call("PUBLISH", channel, "trimmed") end

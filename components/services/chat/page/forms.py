@@ -13,14 +13,14 @@ LONGEST_TITLE = 200  # characters
 
 
 def checked_title(title: str) -> str:
-    """Return *title*, if a chat can have it. Raises ValidationError."""
+    """Return *title* if it is valid. Raises ValidationError."""
     if len(title) > LONGEST_TITLE or not title.isprintable():
         raise forms.ValidationError(f"A title has at most {LONGEST_TITLE} characters, all of them printable.")
     return title
 
 
 class CreateForm(forms.Form):
-    """A new chat. *key* is the same for a form that is sent twice, which makes one chat."""
+    """The form for a new chat. *key* makes sure that a form sent twice creates one chat."""
 
     members = NamesField(label="With whom", help_text="User names, with commas between them.")
     title = forms.CharField(
@@ -50,7 +50,7 @@ class CreateForm(forms.Form):
 
 
 class InviteForm(forms.Form):
-    """People to be added to a chat."""
+    """The form for adding people to a chat."""
 
     names = NamesField(label="Add by user name")
 

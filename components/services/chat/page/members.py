@@ -38,7 +38,7 @@ _TO_THE_CHAT: Mapping[str, Callable[[Chat, str], object]] = {
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def members(request: HttpRequest, chat_id: str) -> HttpResponse:
-    """List the members; POST does one thing, named by "action"."""
+    """List the members. POST carries out the action that the form names."""
     entered(request, chat_id)
     if request.method != "POST":
         return _listing(request, chat_id)
@@ -73,7 +73,7 @@ def _act(request: HttpRequest, chat: Chat) -> None:
 
 
 def _invited(request: HttpRequest) -> list[str]:
-    """Return the ids of those whose names are in the form. Raises ValidationError."""
+    """Return the ids of the people named in the form. Raises ValidationError."""
     form = InviteForm(me(request), request.POST)
     if not form.is_valid():
         raise ValidationError(list(form.errors["names"]))

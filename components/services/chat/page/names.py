@@ -1,5 +1,5 @@
 """
-NamesField: the names of several people in one text, which cleans to their ids.
+NamesField: a text with the names of several people. Its cleaned value is a list of their ids.
 
 While somebody types, it offers recent contacts and the book that COMPONENTS["PEOPLE"] names for the visitor. The form
 sends the text, with or without scripts; its names are looked up among people and in that book.
@@ -42,7 +42,7 @@ class NamesInput(forms.TextInput):
 
 
 class NamesField(forms.CharField):
-    """For the visitor *by*, whom the form sets; without one there is nobody to be found."""
+    """A field for the visitor *by*, whom the form sets. Without a visitor, it finds nobody."""
 
     widget = NamesInput
 
@@ -67,8 +67,8 @@ class NamesField(forms.CharField):
 
     def _found(self, text: str) -> list[str]:
         """
-        Return their ids. Raises ValidationError, which does not reveal whether a person does not exist or must not be
-        written to.
+        Return the ids of the named people. Raises ValidationError, which does not reveal whether a person exists whom
+        the visitor must not write to.
         """
         parts = [bare for part in re.split(r"[,;\r\n]+", text) if (bare := part.strip().lstrip("@"))]
         if not parts:
@@ -83,7 +83,7 @@ class NamesField(forms.CharField):
         return list(dict.fromkeys(id for _name, id in named if id))
 
     def _of(self, part: str, known: dict[str, str]) -> Iterator[tuple[str, str | None]]:
-        """Names and ids: *part* is a name, which may have blanks in it, or else some without."""
+        """Yield names and ids. *part* is one name, which may contain blanks, or else several names without blanks."""
         whole = known.get(part) or self._in_book(part)
         if whole or len(words := _words(part)) < 2:
             yield part, whole
@@ -97,7 +97,7 @@ class NamesField(forms.CharField):
         try:
             return resolve(AddressBook(self._book), Typed(name)).id
         except ValidationError as error:
-            if error.code == "ambiguous":  # it says how to write each of them
+            if error.code == "ambiguous":  # the error shows how to write each of the names
                 raise
             return None
 

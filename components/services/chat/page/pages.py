@@ -1,8 +1,9 @@
 """
-The chat page, /chat/, as it is without JavaScript, and the frame that JavaScript fills.
+The chat page, /chat/: its version without JavaScript, and the frame that JavaScript fills.
 
-Everything works by links and forms. A GET changes nothing, not even the reading position: JavaScript, a button or a
-message that is sent moves it. A form that sends a message has its client id, so a message sent twice is stored once.
+Everything works by links and forms. A GET changes nothing, not even the reading position, which is moved by
+JavaScript, a button, or sending a message. A form for a message contains its client id, so a message that is sent
+twice is stored once.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def chats(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def chat(request: HttpRequest, chat_id: str) -> HttpResponse:
-    """Show one chat; POST sends a message."""
+    """Show one chat. POST sends a message."""
     news = entered(request, chat_id)
     if request.method != "POST":
         return _conversation(request, news)
@@ -97,7 +98,7 @@ def _silence(news: ChatNews) -> str:
 @login_required
 @require_POST
 def read(request: HttpRequest, chat_id: str) -> HttpResponse:
-    """Note that the visitor has read what the page showed."""
+    """Mark the messages that the page showed as read."""
     seq = request.POST.get("seq", "")
     entered(request, chat_id)
     if seq.isascii() and seq.isdigit() and len(seq) < 16:
@@ -113,7 +114,7 @@ def delete_message(request: HttpRequest, chat_id: str, seq: int) -> HttpResponse
     try:
         Chat(chat_id).delete_message(seq, by=me(request))
     except MessageNotFound:
-        pass  # it is gone already: deleted in another window, or too old by now
+        pass  # already gone: deleted in another window, or too old
     except RedisUnavailable:
         raise
     except ComponentsError as error:
@@ -147,7 +148,7 @@ def _created(by: str, members: Sequence[str], title: str, text: str, key: str) -
 
 
 def _id_for(user: str, key: str) -> str:
-    """Return an id that is the same when the form is sent twice, and that no other form has."""
+    """Return an id for the form: the same if the form is sent twice, and different for every other form."""
     return sha256(f"{user}\0{key}".encode()).hexdigest()[:32]
 
 
@@ -157,7 +158,7 @@ def me(request: HttpRequest) -> str:
 
 
 def entered(request: HttpRequest, chat_id: str) -> ChatNews:
-    """Return the chat as the visitor finds it. Raises Http404 if it does not exist, or they are not in it."""
+    """Return the state of the chat for the visitor. Raises Http404 if it does not exist, or they are not in it."""
     try:
         return Chat(chat_id).news(me(request))
     except ChatNotFound:
@@ -175,11 +176,11 @@ def page(
     status: int = 200,
     **context: Any,
 ) -> HttpResponse:
-    """Render the frame with the list of chats, and in it the page *name*."""
+    """Render the page *name* inside the frame with the list of chats."""
     user = me(request)
     try:
         listed = Inbox(user).page(limit=_CHATS, after=request.GET.get("chats", ""))
-    except ValueError:  # no place in a list
+    except ValueError:  # the query has no valid position in the list
         listed = Inbox(user).page(limit=_CHATS)
     both = [*listed.chats, opened] if opened else listed.chats
     name_of = rows.naming([*rows.ids_in(both, messages), *ids])

@@ -18,7 +18,7 @@ _REFUSALS: dict[type[Exception], tuple[str, int]] = {
     exceptions.NotAMember: ("They are no longer in the chat.", 409),
     exceptions.TooManyMembers: ("The chat would have too many members.", 422),
     exceptions.TooManyChats: (
-        "You have created as many chats as is allowed, or somebody is in as many as is allowed.",
+        "You have reached the limit of chats to create, or somebody has reached the limit of chats to be in.",
         409,
     ),
     exceptions.TooManyBlocked: ("Too many people are blocked in this chat. Unblock others first.", 409),

@@ -34,7 +34,7 @@ class ChatRow:
 
 @dataclass(frozen=True)
 class MessageRow:
-    """A message, an event, or the line above new messages: the one that is not empty."""
+    """A message, an event, or the line above new messages. Only one of the three is set."""
 
     seq: int = 0
     is_divider: bool = False
@@ -63,7 +63,7 @@ class MemberRow:
 
 
 def naming(ids: Iterable[str]) -> NameOf:
-    """Return what tells the name of each of these ids; a person who is gone is shown by their id."""
+    """Return a function from these ids to names. A person who no longer exists is shown by their id."""
     names = names_of(ids)
     return lambda id: names.get(id, id)
 
@@ -97,7 +97,7 @@ def chat_row(chat: ChatNews, me: str, name_of: NameOf) -> ChatRow:
 def message_rows(
     chat: ChatNews, messages: Iterable[ChatMessage], me: str, name_of: NameOf
 ) -> Iterator[MessageRow]:
-    """Yield the rows of a conversation, with a line above the first that is new."""
+    """Yield the rows of a conversation, with a line above the first new message."""
     may_delete_all = chat.role != Role.MEMBER
     is_new = not chat.unread
     for message in messages:

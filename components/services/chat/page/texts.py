@@ -1,6 +1,6 @@
 """
-Texts of the chat page: titles, previews, events and mentions. static/components/chat/sentences.js has the same for
-the page with scripts.
+Texts of the chat page: titles, previews, events and mentions. static/components/chat/sentences.js has the same texts
+for the page with scripts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 
 from components.services.chat import ChatMessage, ChatNews, Event, EventKind
 
-#: From a person's id to the name to show.
+#: A function from a person's id to the name to show.
 NameOf = Callable[[str], str]
 
 _TONES = 8  # colours of avatars, in chat.css
@@ -86,7 +86,7 @@ def initials(name: str) -> str:
 
 
 def tone(id: str) -> int:
-    """Return the number of its colour."""
+    """Return the number of a person's colour."""
     total = 0
     for character in id:
         total = (total * 31 + ord(character)) % 65_521
@@ -94,7 +94,7 @@ def tone(id: str) -> int:
 
 
 def linked(text: str) -> SafeString:
-    """*text*, escaped, with links where it has addresses of http and https."""
+    """Return *text*, escaped, with its http and https URLs as links."""
     parts, end = [], 0
     for found in _ADDRESS.finditer(text):
         address = found[0].rstrip(_TRAILING)
@@ -107,7 +107,11 @@ def linked(text: str) -> SafeString:
 
 
 def mentioned(text: str, names: Mapping[str, str]) -> list[str]:
-    """Return the ids in *names* whose name follows an "@"; of two that begin alike, the longer counts."""
+    """
+    Return the ids in *names* whose name follows an "@".
+
+    If one name is a prefix of another, the longer one counts.
+    """
     found = []
     for id, name in sorted(names.items(), key=lambda item: -len(item[1])):
         pattern = rf"(?<!\w)@{re.escape(name)}(?!\w)"

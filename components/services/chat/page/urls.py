@@ -1,4 +1,4 @@
-"""The addresses of the chat page. No chat's id begins with "-", so "-/new/" is none."""
+"""The URLs of the chat page. No chat id begins with "-", so "-/new/" cannot be one."""
 
 from __future__ import annotations
 

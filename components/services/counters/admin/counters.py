@@ -182,7 +182,7 @@ def _holding(text: str, infos: Iterable[CounterInfo]) -> Iterable[CounterInfo]:
 
 
 def _trouble(reader: CounterReader) -> list[Series]:
-    """Return what processes lately could not send, and how often Redis was away for them."""
+    """Return the counters of recently lost counts, and of outages of Redis."""
     found = reader.read([DROPPED, DROPPED_TIME, OUTAGES], plan().coarsest, fill="skip").values()
     return [series for series in found if series.total]
 

@@ -74,7 +74,7 @@ class Choice:
     def lines(self, span: Span, most: int) -> list[Series]:
         """
         Return the lines. Raises InvalidLimit for more than *most* lines, or more families than a chart has lines, and
-        what the span raises.
+        the errors of Span.
         """
         if self.size > most:
             raise InvalidLimit(f"These are {self.size:,} lines; there is room for {most:,}.")
@@ -101,7 +101,7 @@ class Picked:
         precision = self._precision
         since, until = _instant("From", self.since), _instant("Until", self.until)
         if until and not since:
-            raise InvalidRange("It is said until when, and not from when.")
+            raise InvalidRange("The end of the time is given, but not its beginning.")
         return Span(self.seconds, since, until, precision, most)
 
     @property

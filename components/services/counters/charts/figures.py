@@ -64,7 +64,7 @@ class Line:
 
     @property
     def family(self) -> str | None:
-        """If it is one, and no counter."""
+        """The name of the family; None for a single counter."""
         return self.series.family if isinstance(self.series, FamilySeries) else None
 
     @property
@@ -160,7 +160,7 @@ class Chart:
 
     @cached_property
     def is_dated(self) -> bool:
-        """True if times need their dates to be told apart."""
+        """True if times need dates to distinguish them."""
         today = timezone.localtime(datetime.now(UTC)).date()
         return {self.since.date(), self.until.date()} != {today}
 

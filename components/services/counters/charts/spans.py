@@ -105,9 +105,7 @@ class Span:
         if self.since is None:
             return self._last(chosen)
         if self.until is not None and self.until <= self.since:
-            raise InvalidRange(
-                f"The time is turned round: it begins at {self.since}, and ends at {self.until}."
-            )
+            raise InvalidRange(f"The time is reversed: it begins at {self.since}, and ends at {self.until}.")
         now = self._now(chosen)
         seconds = (min(self.until or now, now) - self.since).total_seconds()
         ago = (now - self.since).total_seconds()

@@ -1,6 +1,6 @@
 -- USES    time
--- What is asked for, in seconds: *slice*; *precision*, that of the stored slots of which a slice is made; *kept*, for
--- how long a slot is kept; *since*, "" for the last slices, as *many* as that says; *till*, "" for now.
+-- The query, in seconds: *slice*; *precision* of the stored slots that make a slice; *kept*, for how long a slot is
+-- kept; *since*, "" for the latest *many* slices; *till*, "" for now.
 local SLOTS, MOST = 120, 2 ^ 53 - 1 -- of a window; up to here numbers are exact
 local slice, precision, kept, till = tonumber(slice), tonumber(precision), tonumber(kept), tonumber(till)
 local seconds, per = math.floor(MICROSECONDS / 1000000), slice / precision

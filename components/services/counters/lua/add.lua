@@ -1,11 +1,11 @@
--- Add to counters of a bucket. A call that is repeated under its number changes nothing.
+-- Add to counters of a bucket. A call that is repeated with its number changes nothing.
 -- KEYS    samples names source
 -- ARGV    call plan counted...
 -- USES    time
--- RETURNS 1; 0 if an error ended it, since something else is stored in one of the keys
+-- RETURNS 1; 0 if an error ended it, because one of the keys has another type
 local SLOTS, HOUR, MOST = 120, "3600", 2 ^ 53 - 1 -- of a window; seconds; up to here numbers are exact
 
--- Note when names were last seen, and let go of those that were not seen for *kept* seconds.
+-- Record when names were last seen, and remove those that were not seen for *kept* seconds.
 local function note(seen, kept)
   local touched = {}
   for at, name in ipairs(seen) do

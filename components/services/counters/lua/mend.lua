@@ -1,4 +1,5 @@
--- Give a key of counters an end, or remove it if it is not one of theirs. A repeated call changes nothing.
+-- Set the expiry of a key of counters, or remove the key if it does not belong to counters. A repeated call changes
+-- nothing.
 -- KEYS    key
 -- ARGV    kind latest longest kept
 -- USES    time

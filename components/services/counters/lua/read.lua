@@ -1,11 +1,12 @@
--- Read what counters of a bucket counted, slice by slice. Only reads.
+-- Read the counts of counters of a bucket, slice by slice. Only reads.
 -- KEYS    samples
 -- ARGV    slice precision kept since many till names...
 -- USES    time slices
 -- RETURNS the microsecond, the first second of the first slice, then for each name its counts, with "," after each
 local first = first_slice(many) -- one more than asked for: the clock of another node may be behind
 
--- Return the counts by slice, from the first on; those of whole windows, so also of some slices before and after.
+-- Return the counts by slice, from the first on. Whole windows are read, so some slices before and after are
+-- included.
 local function gather(name)
   local sums = {}
   for window = math.floor(first * per / SLOTS), math.floor(((last + 1) * per - 1) / SLOTS) do

@@ -1,4 +1,4 @@
--- Find the counters of a family that counted most, among some of it. Only reads.
+-- Find the counters with the highest counts in a part of a family. Only reads.
 -- KEYS    family samples
 -- ARGV    slice precision kept since many till coarsest after some best
 -- USES    time slices

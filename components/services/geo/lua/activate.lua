@@ -14,13 +14,13 @@ local function missing()
   return numbers
 end
 
--- Let a version expire: whoever loads it now has an hour to finish.
+-- Let a version expire in an hour, so that processes that are loading it can finish.
 local function let_expire(old, parts)
   for number = 0, parts - 1 do redis.call("PEXPIRE", part_of(old, number), HOUR) end
   redis.call("PEXPIRE", manifest .. old, HOUR)
 end
 
--- A call that is sent again must not undo what another import has made current since.
+-- A repeated call must not replace a version that another import has made current since.
 if redis.call("EXISTS", call .. id) == 1 then return {} end
 local numbers = missing()
 if #numbers > 0 then return numbers end

@@ -1,9 +1,8 @@
 """
-The Locks page: the locks that are held, with their holders and since when; who waits, and how often anyone had to.
+The Locks page: the locks that are held, their holders and since when, the waiters, and figures of past waits.
 
-A page of the list costs six round trips, however many locks are held, and a lock five. The one thing that can be
-done is to release a lock by force. The address names the holder that the visitor saw, so a later holder keeps the
-lock.
+A page of the list costs six round trips, however many locks are held, and a lock five. The only action is to release
+a lock by force. The URL names the holder that the visitor saw, so a later holder keeps the lock.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from components.services.locks import LockInfo, LockReader
 from components.services.locks.keys import LockKeys
 from components.templatetags.control_room import duration, grouped, legible
 
-WAITERS = 50  # that a page shows
+WAITERS = 50  # waiters on a page
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Row:
 
     @property
     def holder_id(self) -> str:
-        """Return the id of its holder, for an address."""
+        """Return the id of the holder, for a URL."""
         return legible(self.info.token)
 
     @property
@@ -76,7 +75,7 @@ class LockAdmin(ControlRoomAdmin):
 
         def rows(paging: Paging) -> list[Row]:
             infos = reader.held(offset=paging.offset, limit=paging.size)
-            # Those that are held longest come first: rows keep their places.
+            # The locks held longest come first, so that rows keep their places.
             return [Row(info) for info in sorted(infos, key=lambda info: (info.fence, info.key))]
 
         template = "admin/components/locks/list.html"
@@ -108,7 +107,7 @@ class LockAdmin(ControlRoomAdmin):
             title=f"Release the lock {row.name} by force",
             effects=_effects(row),
             run=run if is_seen else None,
-            idle=f"Nothing to release: that holder does not hold the lock {row.name} any more.",
+            idle=f"Nothing to release: that holder no longer holds the lock {row.name}.",
             trail=[(f"Lock {row.name}", self.find_url(info.key))],
         )
 
@@ -125,9 +124,9 @@ def _search(text: str) -> str | None:
 
 def _find(request: HttpRequest) -> LockInfo:
     """
-    Return the lock that the query names by its key. If nothing is known of a lock that lock() makes, it is shown as
-    free, as after a release while its page is open. Raises Http404 if nothing is known of a key of the caller's own,
-    since it may not be the key of a lock.
+    Return the lock that the query names by its key. A lock of lock() of which nothing is stored is shown as free, for
+    example after it was released while its page was open. Raises Http404 for a key of the caller's own of which
+    nothing is stored, because it may not be the key of a lock.
     """
     key = request.GET.get("key", "")
     try:
@@ -135,12 +134,12 @@ def _find(request: HttpRequest) -> LockInfo:
     except InvalidName as error:
         raise Http404(str(error)) from None
     if info is None and LockKeys.name_of(key) is None:
-        raise Http404(f"No lock at the key {key!r} is held, or was waited for or lost within a day.")
+        raise Http404(f"There is no lock at the key {key!r}, or it has been free and undisturbed for a day.")
     return info or LockInfo.of_free(key)
 
 
 def _history(row: Row) -> str:
-    """Return its holder, since when they hold it, and the fence."""
+    """Describe the holder, with the instant of the acquisition and the fence."""
     since = row.info.since
     begun = f", since {timezone.localtime(since):%Y-%m-%d %H:%M:%S %Z}" if since else ""
     return f"{row.who}{begun}, with the fence {row.info.fence}"
@@ -150,16 +149,16 @@ def _effects(row: Row) -> list[str]:
     info = row.info
     end = "."
     if info.remaining is not None:
-        end = f"; its time ends in {duration(info.remaining)} if it is not renewed."
+        end = f"; it expires in {duration(info.remaining)} if it is not renewed."
     waiting = (
-        f"{grouped(info.waiting)} wait for it: one of them gets it at once."
+        f"Waiting for it: {grouped(info.waiting)}. One of them gets it at once."
         if info.waiting
-        else "Nobody waits for it: it is free then."
+        else "Nobody waits for it, so it becomes free."
     )
     return [
         f"It is held by {_history(row)}{end}",
         waiting,
-        "The holder is not stopped. It learns that the lock is lost when it renews it, releases it, or asks for it; "
-        "until then, two may be at work.",
-        "Its writes with a fence are refused once a later holder has written; its writes without one are not.",
+        "The holder is not stopped. It learns that the lock is lost when it renews it, releases it, or checks it. "
+        "Until then, two holders may be working.",
+        "Its writes with a fence are refused once a later holder has written. Its writes without a fence are not.",
     ]

@@ -1,4 +1,5 @@
--- Return whether *holder*, the token in the lock, is this acquisition's. A token that the caller chose may be shared.
+-- Return whether *holder*, the token in the lock, belongs to this acquisition. Acquisitions may share a token that
+-- the caller chose.
 local function is_mine(holder)
   return holder == token and (asker == token or redis.call("HGET", state, "by") == asker)
 end

@@ -1,3 +1,3 @@
--- The index has the end of a lock's time by its key, and below zero the fences: by FENCE that of the lock's last
--- holder, until it is released, and by "" the latest of all locks of the index.
+-- The index has the end of the lock's time under its key. It also has fences, as negative scores: that of the lock's
+-- last holder under FENCE, until it is released, and the latest of all locks of the index under "".
 local FENCE, ONE_DAY = "\255" .. lock, 86400000 -- milliseconds

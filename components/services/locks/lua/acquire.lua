@@ -2,7 +2,7 @@
 -- KEYS    lock state queue beats held
 -- ARGV    token asker ttl life fair waited
 -- USES    time waiters queueing holder index lasting
--- RETURNS the fence and the milliseconds left, -1 for ever; or 0 and the milliseconds in which nothing changes
+-- RETURNS the fence and the milliseconds left, -1 for no end; or 0 and the milliseconds in which nothing changes
 --         without a wake-up, -1 for ever
 ttl, life, waited = tonumber(ttl), tonumber(life), tonumber(waited)
 local is_known = redis.call("EXISTS", queue, state) > 0
@@ -22,7 +22,8 @@ if not is_new then
   return { 0, math.ceil(((dies_at or MICROSECONDS) - MICROSECONDS) / 1000) }
 end
 
-local lost, last = unpack(redis.call("ZMSCORE", held, FENCE, "")) -- lost: the last holder has not released it
+-- *lost* is set if the last holder did not release the lock.
+local lost, last = unpack(redis.call("ZMSCORE", held, FENCE, ""))
 local fence = math.max(MICROSECONDS, 1 - (last or 0))
 redis.call("ZADD", held, ttl == 0 and "inf" or text(NOW + ttl), lock, text(-fence), FENCE, text(-fence), "")
 if ttl == 0 then redis.call("PERSIST", held) else keep_index(ttl) end
@@ -35,7 +36,7 @@ end
 if is_known or lost or waited > 0 or asker ~= token then
   remove_waiter(asker)
   local counted = redis.call("HEXISTS", state, "acquired")
-  if counted == 1 or lost or waited > 0 then -- the first to be counted is the holder before
+  if counted == 1 or lost or waited > 0 then -- at the first count, the previous holder is included
     redis.call("HINCRBY", state, "acquired", 2 - counted)
     redis.call("HSET", state, "fence", text(fence))
   end

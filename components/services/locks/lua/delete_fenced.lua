@@ -5,6 +5,7 @@
 -- RETURNS the newer fence, or nil if there is no value any more
 local newer = newer_fence()
 if newer then return newer end
-redis.call("DEL", value) -- first: a full server runs a script that begins by freeing memory
-redis.call("SET", fence, writer, "PX", keep) -- an older holder may still come
+-- First, because a server that is out of memory runs a script only if it begins by freeing memory.
+redis.call("DEL", value)
+redis.call("SET", fence, writer, "PX", keep) -- kept, because an older holder may still try to write
 return false

@@ -2,12 +2,12 @@
 -- KEYS    lock state queue beats held wake released let_go
 -- ARGV    token asker fence reason
 -- USES    time waiters waking holder index
--- RETURNS 1 if it is released, or was by this holder; 0 if it was lost before
+-- RETURNS 1 if it is released now, or was released by this holder before; 0 if it was lost before
 
--- *reason* is "released"; "evicted" if another than the holder does it; "left" if a waiter gives up. The fence is 0
--- if the caller does not know it.
+-- *reason* is "released"; "evicted" if somebody other than the holder releases it; or "left" if a waiter gives up.
+-- *fence* is 0 if the caller does not know it.
 local REPEATED = 120000 -- milliseconds
-local of_its_time = released .. ":" .. string.sub(fence, 1, -9) -- fences of a hundred seconds
+local of_its_time = released .. ":" .. string.sub(fence, 1, -9) -- the key for the fences of a hundred seconds
 local is_known = redis.call("EXISTS", queue, state) > 0
 
 local mine = is_mine(redis.call("GET", lock))
@@ -16,7 +16,8 @@ if mine and reason == "evicted" then
   mine = not kept or -kept == tonumber(fence)
 end
 if mine then
-  redis.call("DEL", lock) -- first: a full server runs a script that begins by freeing memory
+  -- First, because a server that is out of memory runs a script only if it begins by freeing memory.
+  redis.call("DEL", lock)
   redis.call("ZREM", held, lock, FENCE)
   if is_known and redis.call("HDEL", state, "by", "extension", "ended") > 0 then
     redis.call("PEXPIRE", state, ONE_DAY)

@@ -4,8 +4,8 @@
 -- USES    newer
 -- RETURNS the newer fence, or nil if the value was written
 
--- *writer* is a fence of 19 digits, *ttl* the milliseconds until the value expires, 0 for never, and *keep* those by
--- which its fence outlives it.
+-- *writer* is a fence of 19 digits, *ttl* the milliseconds until the value expires (0 for never), and *keep* the
+-- milliseconds for which the fence outlives the value.
 local newer = newer_fence()
 if newer then return newer end
 if tonumber(ttl) > 0 then

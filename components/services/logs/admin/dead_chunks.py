@@ -1,8 +1,8 @@
 """
-What can be done with chunks that were given up: they are handed out again, or discarded.
+The actions on dead chunks, which were given up: hand them out again, or discard them.
 
-The query names the chunks, so a selection is confirmed and carried out under one URL. It is looked up each time.
-Doing it twice has the same result as doing it once.
+The query names the chunks, so a selection is confirmed and carried out under one URL. Each request evaluates the
+selection. Repeating an action has no further effect.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ from components.services.logs import (
 )
 from components.templatetags.control_room import grouped, legible
 
-_SAMPLES = 20  # that a page shows
-#: The reasons for which lines are rejected, in words; any other reason is shown by its name.
+_SAMPLES = 20  # samples on a page
+#: The reasons for rejecting lines, in words. Any other reason is shown by its name.
 _REASONS = {
     "empty": "the line is empty",
     "format": "a field is missing",
@@ -46,7 +46,7 @@ class Worker:
 
     @property
     def started_at(self) -> datetime | None:
-        """Return when it says that it was started; None if that cannot be read."""
+        """Return when the worker was started, according to its report; None if that cannot be read."""
         try:
             found = datetime.fromisoformat(self.info.record.started_at) if self.info.record else None
         except ValueError:
@@ -98,7 +98,7 @@ class Counted:
 
     @property
     def rejected(self) -> Sequence[tuple[str, str, int]]:
-        """Return the name of each reason, the reason in words, and how many lines; the most frequent reason first."""
+        """Return the name of each reason, its words, and its number of lines; the most frequent reason first."""
         found = [(name, count) for name, count in self.status.totals.items() if name not in _NO_REASONS]
         ranked = sorted((each for each in found if each[1]), key=lambda each: -each[1])
         return [(name, _REASONS.get(name, legible(name)), count) for name, count in ranked]

@@ -1,9 +1,8 @@
 """
-The Logs page: for each job, what is in flight, which workers count it and how fast, how far behind they are, and what
-was rejected. It also shows the traffic of a job: lines of days by country, region and city, as bars, as a table and
-as CSV.
+The Logs page: for each job, the bytes in flight, the workers with their speed and lag, and the rejected lines. It
+also shows the traffic of a job: lines of days by country, region and city, as bars, as a table and as CSV.
 
-Looking at a job takes four round trips, whatever is in it, and one more for the rejected lines of an aggregation.
+A page of a job takes four round trips, however much is in it, and one more for the rejected lines of an aggregation.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from components.templatetags.control_room import grouped
 
 
 class LogJobAdmin(ControlRoomAdmin):
-    """The pages of logs, and what can be done there."""
+    """The pages of logs, and their actions."""
 
     looks = ("view", "resend")
 
@@ -95,7 +94,7 @@ class LogJobAdmin(ControlRoomAdmin):
             f"Dead chunks of {aggregation.name}",
             context,
             trail=job.trail(self),
-            live=not all_are_selected,  # what arrives later must not be selected
+            live=not all_are_selected,  # chunks that arrive later must not be selected
         )
 
     def find_url(self, name: str) -> str:
@@ -110,18 +109,18 @@ class LogJobAdmin(ControlRoomAdmin):
         def run() -> Done:
             if found:
                 found.service.leave()
-            return Done(f"The aggregation {label} has left the job {job.name}.")
+            return Done(f"Removed the aggregation {label} from the job {job.name}.")
 
         return Action(
             of=job.id,
             trail=job.trail(self),
-            title=f"Let the aggregation {label} leave",
+            title=f"Remove the aggregation {label}",
             effects=_effects_of_leaving(found) if found else [],
             run=run if found else None,
             idle=f"No aggregation {label} takes part in the job {job.name}.",
         )
 
-    verbs = (RESEND, DISCARD, Verb("leave", "Let it leave", leave, needs="remove", deletes=True))
+    verbs = (RESEND, DISCARD, Verb("leave", "Remove", leave, needs="remove", deletes=True))
 
     def traffic(self, request: HttpRequest) -> HttpResponse:
         job = Job.of(request)
@@ -187,10 +186,10 @@ def _effects_of_leaving(found: Counted) -> list[str]:
     return [
         f"{at_least}{chunks(lost)} that it has not counted {'is' if lost == 1 else 'are'} lost to it: waiting "
         f"{found.waiting}, held by workers {grouped(status.claimed)}, dead {grouped(status.dead)}.",
-        "What it has counted stays, and other aggregations go on as before.",
-        f"At work for it: {grouped(found.alive)}. End them first: a worker that finds it gone ends with an error, "
-        "and one that starts lets it join again.",
-        "If it joins again, it gets everything that is in flight then. "
+        "Its counts stay, and other aggregations continue as before.",
+        f"Its workers: {grouped(found.alive)}. Stop them first: a worker that finds it gone ends with an error, "
+        "and a worker that starts makes it join again.",
+        "If it joins again, it gets everything that is then in flight. "
         "Chunks that it has counted before are counted twice.",
         "This cannot be undone.",
     ]

@@ -1,8 +1,8 @@
 """
-What the traffic page shows of a job: lines of days by country, region and city, as bars and as a table.
+The traffic page of a job: lines by day and by country, region and city, as bars and as a table.
 
-The address of the page holds the whole query. By default, it asks for the two weeks that end with the last day on
-which something was counted, by country. Places link to the places in them. Errors are shown above the form.
+The URL of the page holds the whole query. By default, it asks for the two weeks that end with the last day on which
+something was counted, by country. Places link to the places in them. Errors are shown above the form.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LISTED = 1_000  # places that the pages of a table reach
 DAYS = 14  # by default
 OFFERED = (7, 30, 90)  # days
 MOST_CELLS = 300_000  # of a file
-LIVELY = 31  # days: a longer report, or one of cities, is not made anew every few seconds
+LIVELY = 31  # days: a longer report, or one of cities, is not refreshed every few seconds
 _LONGEST_NUMBER = 5  # digits
 
 WRONG = (InvalidLevel, InvalidLimit, InvalidName, InvalidRange)
@@ -38,7 +38,7 @@ WRONG = (InvalidLevel, InvalidLimit, InvalidName, InvalidRange)
 
 @dataclass(frozen=True)
 class Asked:
-    """What the address of a report asks for, as it was typed."""
+    """The query of a report, as it was typed."""
 
     job: str
     level: str = LEVELS[0]
@@ -65,7 +65,7 @@ class Asked:
         return replace(self, level=level, within=within).query
 
     def lately(self, days: int) -> str:
-        """Return the query for the same place and the last so many days."""
+        """Return the query for the same place and the last *days* days."""
         return replace(self, days=str(days), first="", last="").query
 
     def period(self, latest: date) -> tuple[date, date]:
@@ -93,7 +93,7 @@ class Place:
 
     row: Row | Others
     label: str
-    #: Leads to the places in it; "" if there are none.
+    #: The URL of the report on the places in it; "" if there are none.
     query: str = ""
 
     @property
@@ -110,7 +110,7 @@ class Place:
 
 
 def shown(request: HttpRequest, asked: Asked, first: date, last: date) -> dict[str, Any]:
-    """Return what the page of a report shows. Raises InvalidLevel, InvalidLimit, InvalidName, InvalidRange."""
+    """Return the context of the page of a report. Raises InvalidLevel, InvalidLimit, InvalidName, InvalidRange."""
     paging = Paging.of(request, total=LISTED)
     report = read(asked, first, last, paging.last)
     total = min(len(report.rows) + report.others.places, LISTED)
@@ -185,7 +185,7 @@ def _day(what: str, text: str) -> date | None:
 
 
 def parts(place: str) -> list[str]:
-    """Return the country, region and city of an id, as far as they are known."""
+    """Return the known parts of an id: country, region, city."""
     return [unquote(part) for part in place.split("/")] if place else []
 
 

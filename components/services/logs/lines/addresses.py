@@ -1,5 +1,5 @@
 """
-How an address of a log is read: all kernels read it like this, and the fast ones leave odd addresses to Python.
+Parsing of addresses in logs. All kernels follow these rules, and the fast ones leave unusual addresses to Python.
 
 The rules are those of Python's ipaddress: four numbers from 0 to 255 without leading zeros (some programs read these
 as octal), or IPv6. An IPv6 address that contains an IPv4 one (::ffff:1.2.3.4) is that one. A zone (fe80::1%eth0) is

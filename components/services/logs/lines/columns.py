@@ -1,8 +1,8 @@
 """
-A block of lines as columns: what kernels return, and what callbacks get.
+A block of lines as columns, which kernels return and callbacks receive.
 
-Each line that can be read has an entry in each column, in the order of the block. The other lines are kept apart,
-each with its reason. So every line of the block is in one of the two, and none is dropped in silence.
+Each readable line has an entry in each column, in the order of the block. The other lines are stored separately, each
+with its reason. Every line of the block is in one of the two, so none is lost silently.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 -- RECORD  file: position start chunk lines mark state size name
--- Return what is known of how far a file is copied, and the record; one that cannot be read tells nothing.
+-- Return the facts about how far a file is copied, and the record. An unreadable record gives no facts.
 local function known_file(fingerprint)
   local stored = redis.call("HGET", files, fingerprint) or ""
   local known = read_file(stored)

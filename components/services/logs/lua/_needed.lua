@@ -25,7 +25,8 @@ local function free(id)
   redis.call("HDEL", counted, id)
 end
 
--- Note that the aggregation *own* is done with a chunk, and free it if it was the last. Return true if it was.
+-- Record that the aggregation *own* is done with a chunk, and free the chunk if it was the last to need it. Return
+-- true if it was.
 local function be_done(id, own, numbers)
   local by = (redis.call("HGET", counted, id) or " ") .. own .. " "
   if is_needed(by, numbers) then

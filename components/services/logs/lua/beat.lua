@@ -1,4 +1,4 @@
--- Hold chunks for another lease. A repeated call returns the same.
+-- Renew the leases of chunks. A repeated call returns the same.
 -- KEYS    stream aggregations
 -- ARGV    name consumer chunks...
 -- USES    aggregation held

@@ -1,4 +1,4 @@
--- Claim chunks: those whose lease is over first, then new ones. A call repeated under its number returns the same.
+-- Claim chunks: first those whose lease has ended, then new ones. A call repeated with its number returns the same.
 -- KEYS    stream aggregations dead call
 -- ARGV    name consumer number limit tries
 -- USES    time aggregation fields
@@ -12,9 +12,10 @@ limit = tonumber(limit)
 if redis.call("LINDEX", known, 0) == number then return redis.call("LRANGE", known, 1, -1) end
 local about = taking_part()
 if not about then return {} end
--- A server that is full takes a script that begins with a command that needs no memory. What is claimed makes room.
+-- A server that is out of memory runs a script only if its first write needs no memory. Claimed chunks soon make
+-- room.
 redis.call("DEL", known)
-redis.call("XGROUP", "CREATECONSUMER", stream, name, consumer) -- one that gets nothing is at work as well
+redis.call("XGROUP", "CREATECONSUMER", stream, name, consumer) -- a consumer that gets nothing counts as running, too
 
 local overdue = redis.call("XPENDING", stream, name, "IDLE", about.lease, "-", "+", limit)
 local answer = { "0-0", about.lease, #overdue == limit and "1" or "0" }

@@ -1,4 +1,4 @@
--- Be done, uncounted, with chunks that an aggregation has given up. A repeated call changes nothing.
+-- Discard dead chunks of an aggregation without counting them. A repeated call changes nothing.
 -- KEYS    stream chunk counted aggregations state room dead
 -- ARGV    name chunks...
 -- USES    needed room

@@ -1,4 +1,4 @@
--- Note up to where a file was read, if that is where it is copied up to. A repeated call returns the same.
+-- Record how far a file was read, if it is copied up to *after*. A repeated call returns the same.
 -- KEYS    files state
 -- ARGV    fingerprint after till lines mark how size name
 -- USES    file

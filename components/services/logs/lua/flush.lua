@@ -1,10 +1,10 @@
--- Add up what was counted in chunks and be done with these, all or nothing. A repeated call returns the same.
+-- Add the counts of chunks to tables and finish the chunks, all or nothing. A repeated call returns the same.
 -- KEYS    stream chunk counted aggregations state room flushed counts
 -- ARGV    name consumer batch count given...
 -- USES    needed held room
 -- RETURNS the chunks that the consumer does not hold; if there are any, nothing was changed
--- What is given are the ids of *count* chunks; then in turn the name of a table, and a text of its members, each with
--- its count, and a NUL after each of both.
+-- *given* has the ids of *count* chunks; then, for each table, its name and a text of its members and their counts,
+-- with a NUL after each member and each count.
 local REMEMBERED = 3600 -- seconds
 local last = flushed .. consumer
 count = tonumber(count)
@@ -22,11 +22,11 @@ local about = taking_part()
 local lost = not_held(about)
 if #lost > 0 then return lost end
 
-for at = count + 1, #given, 2 do -- a table that is something else must be told before anything is written
+for at = count + 1, #given, 2 do -- a key of another type must raise its error before anything is written
   local kind = redis.call("TYPE", counts .. given[at]).ok
   if kind ~= "none" and kind ~= "hash" then return redis.error_reply("WRONGTYPE " .. counts .. given[at]) end
 end
--- A server that is full takes a script that begins with a command that needs no memory. Chunks that go make room.
+-- A server that is out of memory runs a script only if its first write needs no memory. Finished chunks make room.
 redis.call("DEL", last)
 for at = count + 1, #given, 2 do
   local key = counts .. given[at]

@@ -2,7 +2,7 @@
 -- KEYS    files seen
 -- ARGV    age limit
 -- USES    time
--- RETURNS how many, *limit* at most
+-- RETURNS how many were forgotten, at most *limit*
 local page = redis.call("ZRANGEBYSCORE", seen, "-inf", "(" .. text(NOW - age), "LIMIT", 0, limit)
 for _, fingerprint in ipairs(page) do
   redis.call("HDEL", files, fingerprint)

@@ -1,4 +1,4 @@
--- Let an aggregation take part: it gets all chunks that are there. A repeated call keeps its place.
+-- Add an aggregation to the job: it gets all chunks in flight. A repeated call keeps its position.
 -- KEYS    stream aggregations state
 -- ARGV    name lease gone
 -- USES    aggregation fields
@@ -8,7 +8,7 @@ if not tonumber(number) then
   number = redis.call("HINCRBY", state, "joined", 1)
   redis.call("XGROUP", "CREATE", stream, name, "0", "MKSTREAM")
 end
--- A consumer that holds nothing and has asked for nothing for *gone* milliseconds was killed.
+-- A consumer without chunks that has made no call for *gone* milliseconds counts as killed.
 for _, about in ipairs(redis.call("XINFO", "CONSUMERS", stream, name)) do
   local consumer = fields_of(about)
   local is_gone = consumer.pending == 0 and consumer.idle >= tonumber(gone)

@@ -1,4 +1,4 @@
--- End the part of an aggregation, and free chunks that only it still needed, a page at a time.
+-- Remove an aggregation from the job, and free chunks that only it still needed, a page at a time.
 -- KEYS    stream chunk counted aggregations state room dead
 -- ARGV    name after limit
 -- USES    needed room

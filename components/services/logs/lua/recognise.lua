@@ -1,4 +1,4 @@
--- Find what is known of a file by how it begins, or note that it is new. A repeated call returns the same.
+-- Find the record of a file by its first bytes, or record that it is new. A repeated call returns the same.
 -- KEYS    files heads seen
 -- ARGV    known length name most fingerprints...
 -- USES    time file

@@ -1,4 +1,4 @@
--- Give chunks back: whoever claims next gets them, and this was no try. A repeated call changes nothing.
+-- Give chunks back for the next claim, without counting a try. A repeated call changes nothing.
 -- KEYS    stream aggregations
 -- ARGV    name consumer chunks...
 -- USES    aggregation held

@@ -1,4 +1,4 @@
--- Hand out again chunks that an aggregation has given up. A repeated call changes nothing.
+-- Hand out dead chunks of an aggregation again. A repeated call changes nothing.
 -- KEYS    stream aggregations dead
 -- ARGV    name chunks...
 -- USES    aggregation held

@@ -31,7 +31,7 @@ class Row:
     count: int
     #: Of the report's total, 0 to 1.
     share: float
-    #: Lines in as many days right before.
+    #: Lines in the period of the same length right before.
     before: int
     #: The growth, as a part of the lines before: 0.5 is half as much again. None if there were no lines before.
     growth: float | None

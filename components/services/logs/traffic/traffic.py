@@ -31,7 +31,7 @@ _LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 class Traffic:
-    """What was counted of a job's logs. Every method raises RedisUnavailable."""
+    """The counts of a job's logs. Every method raises RedisUnavailable."""
 
     def __init__(self, job: str = DEFAULT_JOB) -> None:
         self.job = check_name("log job", job)
@@ -115,7 +115,7 @@ class Traffic:
 
     def _before(self, asked: _Asked) -> int:
         """
-        Return the total of those days before that were counted by this level.
+        Return the total of the previous days that were counted at this level.
 
         All tables of a day are written together, so the level above has the sum of this level.
         """
@@ -131,7 +131,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class _Asked:
-    """What is asked for, checked."""
+    """The checked query of a report."""
 
     level: Level
     within: str
@@ -142,7 +142,7 @@ class _Asked:
         return [daily(self.level, day) for day in days]
 
     def inside(self, members: dict[bytes, int]) -> dict[bytes, int]:
-        """Return those that lie in *within*, out of those whose ids begin with it."""
+        """Return the members that lie in *within*, out of members whose ids begin with it."""
         if not (place := self.within.encode()):
             return members
         below = place + b"/"

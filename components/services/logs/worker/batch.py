@@ -1,5 +1,5 @@
 """
-Batch: chunks of logs that were counted and not flushed yet, and what is to be flushed with them.
+Batch: chunks of logs that are counted but not flushed yet, with their counts.
 
 Sums are in callbacks until they are taken; then the batch is a message, which is sent until it is answered. A batch
 that has lost a chunk is useless: it begins again with new callbacks.
@@ -23,7 +23,7 @@ _MOST = 100_000_000  # lines
 
 @dataclass(frozen=True)
 class Message:
-    """What one flush sends."""
+    """The data of one flush."""
 
     chunks: Sequence[Chunk]
     tables: Mapping[str, Mapping[str, int]]
@@ -32,7 +32,7 @@ class Message:
 
 
 class Batch:
-    """What callbacks have counted in chunks that *reader* has read."""
+    """The counts that callbacks made of chunks that *reader* has read."""
 
     def __init__(
         self, aggregation: str, reader: LineReader, callbacks: Sequence[Callable[[], Callback]]
@@ -44,7 +44,7 @@ class Batch:
         self.begin()
 
     def begin(self) -> None:
-        """Forget what was counted, and begin again. The batch is spoiled until all callbacks are created."""
+        """Drop the counts, and begin again. The batch is invalid until all callbacks are created."""
         #: The counts may differ from what the chunks contain.
         self.is_spoiled = True
         self.callbacks = [make() for make in self._make]
@@ -54,7 +54,7 @@ class Batch:
         self.is_spoiled = False
 
     def add(self, chunk: Chunk, lines: bytes) -> None:
-        """Count the lines of a chunk. Raises what a callback raises."""
+        """Count the lines of a chunk. Raises any error of a callback."""
         columns = self._reader.read(lines, source=chunk.file, offset=chunk.start, line=chunk.line)
         for callback in self.callbacks:
             callback.block(columns)
@@ -66,7 +66,7 @@ class Batch:
         return self._lines >= self._limit
 
     def take(self) -> Message:
-        """Return all that was counted, and empty the batch."""
+        """Return all counts, and empty the batch."""
         tally = self._reader.take()
         rejected = {reason.name.lower(): count for reason, count in tally.rejected.items()}
         counted = tally.lines - sum(rejected.values())

@@ -1,11 +1,11 @@
 """
 LogWorker: counts many chunks of logs in memory, and flushes sums and chunks in one step (chapter 6.6).
 
-Any number of workers may run. A chunk counts once, even if workers die: if it was not flushed, others get it when its
-lease is over, and a flush of chunks that others have by then is refused as a whole. While Redis is away the worker
-logs that once, and then goes on where it was: no call adds anything twice. If a callback fails on a chunk, everything
-that was counted with it is forgotten and counted again; after some tries the chunk is given up, and the control room
-shows it.
+Any number of workers may run. A chunk counts once, even if workers die: if it was not flushed, another worker gets it
+when its lease has ended, and a flush that contains chunks of another worker is refused as a whole. While Redis is
+unavailable, the worker logs this once, and later continues where it was, because no call adds anything twice. If a
+callback fails on a chunk, all counts of the batch are dropped and made again. After some tries, the chunk is given
+up, and the control room shows it.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from components.services.logs.worker.batch import Batch, Message, send
 
 logger = logging.getLogger(__name__)
 
-_NAP = 1.0  # seconds between two looks for chunks whose lease is over; new ones end the nap
-_LATEST = 1.0  # seconds that a counted chunk waits for others to be flushed with
+_NAP = 1.0  # seconds between two checks for chunks whose lease has ended; new chunks end the nap
+_LATEST = 1.0  # seconds that a counted chunk waits for others, to be flushed together
 _TURN = 0.25  # seconds that counting the chunks of one claim should take
 _MOST = 64  # chunks in a claim
-_TELL = 2.0  # seconds between two reports of what the worker does
+_TELL = 2.0  # seconds between two reports of the worker
 _FIRST_DAY = date(1970, 1, 1)  # earlier days come from clocks that were never set
 
 
 class LogWorker(Loop):
     """
-    Counts the chunks of *aggregation* by *callbacks*, which are created again when what they counted was in vain.
+    Counts the chunks of *aggregation* with *callbacks*, which are created again when their counts are invalid.
 
     Lines of days before 1970, or more than *days* days ago, are rejected as late, those of days after tomorrow as of
-    the future. With *drains* the worker ends when nothing is left to count. With *keep* it calls *forget* each day,
-    to remove what was counted before the last so many days, and rejects lines of these days as late.
+    the future. With *drains* the worker ends when nothing is left to count. With *keep*, it calls *forget* each day
+    to remove counts older than *keep* days, and rejects older lines as late.
     """
 
     def __init__(
@@ -84,8 +84,8 @@ class LogWorker(Loop):
         """
         Join the aggregation.
 
-        Raises AggregationNotFound if it has left meanwhile, WorkersDiffer, what a callback raises when it is created,
-        and RedisUnavailable.
+        Raises AggregationNotFound if it has left meanwhile, WorkersDiffer, RedisUnavailable, and any error from
+        creating a callback.
         """
         self.aggregation.join()
         self._check_peers()
@@ -98,19 +98,19 @@ class LogWorker(Loop):
         return super().is_done() or self._is_drained
 
     def close(self) -> int:
-        """Flush what was counted, unless the worker has to end at once: then others count it."""
+        """Flush the counts, unless the worker must end at once: then other workers count the chunks."""
         if self.is_killed:
             return DRAINED
         try:
             self._flush_if(True)
             self.consumer.leave()
         except RedisUnavailable as error:
-            logger.warning("%s Others count what was claimed later.", sentence(error))
+            logger.warning("%s Other workers count the chunks that were claimed later.", sentence(error))
         return DRAINED
 
     def _check_peers(self) -> None:
-        """Refuse to count with other options than the other workers, since tables would have only a part of the
-        lines.
+        """
+        Refuse to count with other options than the other workers, because tables would have only a part of the lines.
         """
         for peer in self.aggregation.workers():
             if not peer.record or not peer.record.format:  # silent, or of another release
@@ -149,7 +149,7 @@ class LogWorker(Loop):
         return 0.0
 
     def _pace(self, counted: int, seconds: float) -> None:
-        """Choose how many chunks to claim next: few enough that others do not wait for what this one holds."""
+        """Choose how many chunks to claim next: few enough that other workers do not run out of chunks."""
         if counted:
             fitting = int(counted * _TURN / max(seconds, 1e-6))
             self._limit = max(1, min(_MOST, 2 * self._limit, fitting))
@@ -182,7 +182,7 @@ class LogWorker(Loop):
         self._todo.remove(chunk)
 
     def _begin_anew(self) -> None:
-        """Begin again, and count everything that is held."""
+        """Begin again, and count all held chunks."""
         self._batch.begin()
         self._message = None
         self._todo = deque(self.consumer.held.values())
@@ -220,7 +220,7 @@ class LogWorker(Loop):
         try:
             return self._batch.take()
         except Exception:
-            logger.exception("A callback has failed to return what it counted in %d chunks.", len(chunks))
+            logger.exception("A callback failed to return its counts of %d chunks.", len(chunks))
             for chunk in chunks:
                 self.consumer.forget(chunk)
             self._begin_anew()
@@ -252,7 +252,8 @@ class LogWorker(Loop):
             level=level,
             kernel=self.reader.kernel.name,
         )
-        # If its memory is full Redis refuses this, but takes flushes, which make room. They report other troubles.
+        # If Redis is out of memory, it refuses this, but accepts flushes, which make room. Flushes report other
+        # errors.
         with suppress(RedisUnavailable):
             self.consumer.tell(record)
         self._told_at, self._lines_told, self._tell_at = now, self.lines, now + _TELL

@@ -1,9 +1,10 @@
 """
-The Mailboxes page: the depth of each, how long its oldest message has waited, and when its recipient last pulled.
+The Mailboxes page: the depth of each mailbox, how long its oldest message has waited, and when its recipient last
+pulled.
 
-A page of the list costs four round trips, however many mailboxes there are. Messages are shown only to users who may
-read them, which is a permission of its own. Clearing a mailbox needs the permission to delete; taking the mail of a
-blocked sender again, the one to change.
+A page of the list costs four round trips, however many mailboxes there are. Messages are shown only to users with the
+separate permission to read them. Clearing a mailbox needs the permission to delete; unblocking a sender needs the
+permission to change.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from components.people.person import Person, persons
 from components.services.mailboxes import Mailbox, MailboxInfo, MailboxReader
 from components.templatetags.control_room import grouped, legible
 
-MESSAGES = 50  # that a page shows
-BLOCKED = 50  # the latest of them
+MESSAGES = 50  # messages on a page
+BLOCKED = 50  # most recently blocked senders on a page
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class MailboxAdmin(ControlRoomAdmin):
             title=f"Accept the mail of {who} again",
             effects=[
                 f"The mailbox of {row.person} refuses the mail of {who}.",
-                "It accepts their mail again from now on. Mail that was refused is lost: nobody has kept it.",
+                "It accepts their mail again from now on. Refused mail was not stored, and is lost.",
             ],
             run=run if sender in mailbox.blocked() else None,
             idle=f"The mailbox of {row.person} refuses no mail of {who}.",
@@ -161,7 +162,7 @@ def _find(request: HttpRequest) -> Row:
 
 
 def _number(text: str) -> int:
-    """Return the id of a message from an address; 0 if it is not one."""
+    """Return the id of a message from a URL; 0 if it is not a valid id."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 17 else 0
 
 

@@ -1,3 +1,3 @@
 -- USES    time
--- What is remembered of pushes, and of messages that are gone, for a day at least: a HASH of today, one of yesterday.
+-- Records of pushes and removed messages, kept for at least a day: one HASH for today, one for yesterday.
 local today, yesterday = sent .. ":" .. DAY, sent .. ":" .. DAY - 1

@@ -1,5 +1,5 @@
 -- USES    gone
--- What is remembered of dropped messages: the ids of the last 1,000, for a month.
+-- Records of dropped messages: the ids of the last 1,000, kept for a month.
 local function note_dropped(id, sender)
   redis.call("ZADD", dropped, id, id)
   remember_sender(id, sender)

@@ -8,7 +8,7 @@ end
 
 local function id_of(entry) return string.match(entry[1], "%d+") end
 
--- Return a message as Python reads it.
+-- Return a message in the form that Python reads.
 local function shown(entry, is_again)
   local fields = entry[2]
   return { id_of(entry), is_again and 1 or 0, fields[2], fields[4] or "", fields[6] or "" }

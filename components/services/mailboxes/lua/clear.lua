@@ -2,11 +2,11 @@
 -- KEYS    mailbox messages handed dropped sent
 -- ARGV    call
 -- USES    figure entries days gone dropped
--- RETURNS how many there were
+-- RETURNS how many were dropped
 local count = redis.call("XLEN", messages)
 if count > 0 then
   local newest = entries("newest", "-", 1000)
-  -- Free memory first: so a full server accepts all of it.
+  -- Free memory first, so that a server that is out of memory runs the whole script.
   redis.call("DEL", messages, handed)
   for _, entry in ipairs(newest) do note_dropped(id_of(entry), entry[2][2]) end
   bound_dropped()

@@ -1,4 +1,4 @@
--- Erase a mailbox and all that is known of it. A repeated call changes nothing.
+-- Erase a mailbox and everything stored about it. A repeated call changes nothing.
 -- KEYS    mailbox messages handed dropped sent blocked names
 -- ARGV    name
 -- USES    time

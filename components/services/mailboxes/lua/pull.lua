@@ -1,8 +1,8 @@
--- Acknowledge what was handed out, then hand out more. A repeated call returns the same.
+-- Acknowledge messages that were handed out, then hand out more. A repeated call returns the same.
 -- KEYS    mailbox messages handed sent names
 -- ARGV    name upto limit which call
 -- USES    time figure entries gone listed
--- RETURNS how many were acknowledged; how many were dropped that the recipient was not told of; then for each
+-- RETURNS how many were acknowledged; how many were dropped without the recipient knowing; then for each
 --         message, oldest first: id, 1 if another pull has handed it out before, sender, millisecond, body
 
 local function acknowledge()
@@ -19,7 +19,8 @@ local function acknowledge()
     redis.call("HSET", mailbox, "acknowledged", text(figure("acknowledged") + #ended))
     redis.call("HSET", mailbox, "last_acknowledged", #ended, "acknowledging", call)
   end
-  -- The recipient is told of what was dropped until they acknowledge something that was handed out with that.
+  -- The recipient is told how many were dropped until they acknowledge a message that was handed out with this
+  -- number.
   if figure("told_with") > 0 and figure("told_with") <= tonumber(upto) then
     redis.call("HSET", mailbox, "known", text(figure("told")))
   end
@@ -33,7 +34,7 @@ local function hand_out(entry)
   return shown(entry, before and before ~= id .. " " .. call)
 end
 
--- A server that is full takes a script that begins with a command that needs no memory.
+-- A server that is out of memory runs a script only if its first write needs no memory.
 redis.call("PEXPIRE", messages, YEAR)
 acknowledge()
 local mine = redis.call("HGET", mailbox, "acknowledging") == call and figure("last_acknowledged") or 0

@@ -1,4 +1,4 @@
--- Put a message into a mailbox, unless that is full or takes none from its sender. A repeated call returns the same.
+-- Put a message into a mailbox, unless it is full or the sender is blocked. A repeated call returns the same.
 -- KEYS    mailbox messages handed dropped sent blocked names
 -- ARGV    name sender digest call body limit when_full channel
 -- USES    time figure entries days gone dropped listed
@@ -6,7 +6,7 @@
 --         dropped for it; or "full" and the depth; or "blocked"
 limit = tonumber(limit)
 
--- Drop the oldest, so that there is room for one; 1,000 at most.
+-- Drop the oldest messages, at most 1,000, to make room for one.
 local function make_room(depth)
   local ids = {}
   for at, entry in ipairs(entries("oldest", "-", math.min(depth - limit + 1, 1000))) do
@@ -21,8 +21,8 @@ local function make_room(depth)
   return ids
 end
 
--- Return the next id. They are counted on from the microsecond of the first message: so they have no gaps, and none
--- is given anew if the mailbox was erased.
+-- Return the next id. Ids count up from the microsecond of the first message, so they have no gaps, and no id is
+-- reused after the mailbox was erased.
 local function next_id()
   redis.call("HSETNX", mailbox, "first", text(MICROSECONDS))
   local newest = redis.call("XREVRANGE", messages, "+", "-", "COUNT", 1)[1]

@@ -1,4 +1,4 @@
--- Tell what became of a message. Only reads.
+-- Return the fate of a message. Only reads.
 -- KEYS    mailbox messages handed dropped sent
 -- ARGV    id asking
 -- USES    figure days
@@ -10,7 +10,7 @@ local entry = redis.call("XRANGE", messages, id, id)[1]
 local sender = entry and entry[2][2] or redis.call("HGET", today, field) or redis.call("HGET", yesterday, field)
 if asking ~= "" and asking ~= sender then return { "", "" } end
 
--- The last of those that were dropped are known by their ids. What became of an older one may be unknown.
+-- The ids of the last dropped messages are stored. The fate of older ones may be unknown.
 local oldest = tonumber(redis.call("ZRANGE", dropped, 0, 0)[1] or "") or figure("last_dropped") + 1
 local fate = "acknowledged"
 if entry then

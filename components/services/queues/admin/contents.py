@@ -1,9 +1,9 @@
 """
-What a user may see of tasks beyond their names, times and numbers: arguments, results and tracebacks.
+The contents of tasks that only some users may see: arguments, results and tracebacks.
 
-They may hold secrets, such as the link in a queued mail that sets a password, so a permission of its own is needed.
-Those of a task that is declared as sensitive are shown to nobody. What may not be seen cannot be searched for either:
-what a search finds would tell it.
+They may hold secrets, such as the link in a queued mail that sets a password, so seeing them needs a separate
+permission. The contents of a task that is declared as sensitive are shown to nobody. Hidden contents cannot be
+searched either, because the results of a search would reveal them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Contents:
         return self.may_see and not is_sensitive(info)
 
     def cut(self, info: TaskInfo) -> TaskInfo:
-        """Return the task as this user may see it; of its errors, at least their classes stay."""
+        """Return the task without the contents that this user may not see. The classes of errors stay."""
         if self.shows(info):
             return info
         errors = tuple(TaskFailure(error.exception_class_path, "") for error in info.errors)
@@ -41,12 +41,12 @@ class Contents:
 
 
 def is_sensitive(info: TaskInfo) -> bool:
-    """Return whether the task was marked when it was pushed, or is declared as sensitive by now."""
+    """Return whether the task was marked as sensitive when it was pushed, or is declared as sensitive now."""
     return info.sensitive or getattr(loaded(info.name), "sensitive", False) is True
 
 
 def loaded(name: str) -> Task[..., object] | None:
-    """Return the task *name* if this process has imported its module. No page imports one."""
+    """Return the task *name* if this process has imported its module, else None. Pages import no modules."""
     module, _, attribute = name.rpartition(".")
     found = getattr(sys.modules.get(module), attribute, None)
     return found if isinstance(found, Task) else None

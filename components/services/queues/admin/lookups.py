@@ -1,4 +1,4 @@
-"""What the query of a request names: an alias, a queue, a state. Raises Http404 for others, with the reason."""
+"""The alias, queue and state that the query of a request names. Unknown ones raise Http404 with the reason."""
 
 from __future__ import annotations
 

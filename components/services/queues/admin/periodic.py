@@ -1,7 +1,7 @@
 """
-Periodic tasks that this process knows to be declared: when each ran and runs next, and a verb that runs one now.
+The periodic tasks declared in this process: when each last ran and will run next, and a verb that runs one now.
 
-A run by the verb is a push like any other: it takes no tick away and counts as none.
+A run by the verb is an ordinary push. It neither uses up a tick nor counts as one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Row:
     """One periodic task as the page shows it."""
 
     info: TickInfo
-    #: Whether the user may see what it is called with.
+    #: Whether the user may see the arguments.
     shows_arguments: bool
 
     @classmethod
@@ -39,7 +39,7 @@ class Row:
 
     @property
     def is_overdue(self) -> bool:
-        """Return whether it should have run, by this machine's clock, a minute ago or earlier."""
+        """Return whether it is overdue by a minute or more, by this machine's clock."""
         at = self.info.next_at
         return at is not None and (datetime.now(UTC) - at).total_seconds() > 60
 
@@ -63,7 +63,9 @@ def _push(alias: str, entry: PeriodicTask) -> Done:
     except (InvalidTask, BodyTooLarge) as error:
         return Done(but=[f"The task {name} cannot be run: {error}"])
     if result.id != new.id:
-        return Done(but=[f"The task {name} is unique, and {result.id} is unfinished: there is no second."])
+        return Done(
+            but=[f"The task {name} is unique, and {result.id} is unfinished, so no second one was added."]
+        )
     return Done(f"Put {name} into the queue {new.queue}, as the task {new.id}.")
 
 
@@ -75,9 +77,9 @@ def _run(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
         trail=[("Periodic tasks", pages.url("periodic"))],
         title=f"Run {name} now",
         effects=[
-            f"One is put into the queue {queue}, with the arguments that are declared.",
-            "Its schedule goes on as if there had been none.",
-            "If it is unique and one is unfinished, there will be no second.",
+            f"One task is put into the queue {queue}, with the declared arguments.",
+            "Its schedule does not change.",
+            "If it is unique and one is unfinished, no second one is added.",
         ],
         run=lambda: _push(alias, entry),
     )

@@ -1,11 +1,11 @@
 """
-The Queues page: what waits, what runs, what died, and who works, for each TASKS alias on Redis. Other pages show the
-tasks of a queue in a state, one task, and the periodic tasks.
+The Queues page: the waiting, running and dead tasks, and the workers, of each TASKS alias on Redis. Other pages show
+the tasks of a queue in a state, one task, and the periodic tasks.
 
-The first page asks for sizes and workers, in three round trips for an alias, and for a chart of what was counted, if
-tasks are counted; its cost does not grow with a queue. A list costs its page, and a search the window it looks at. A
-search does not refresh itself, because it reads a thousand tasks. No module is imported to learn a task's policy: the
-task may be dead because its module is broken.
+The first page reads sizes and workers, in three round trips for each alias, and a chart if tasks are counted. Its
+cost does not grow with the queues. A list reads one page, and a search only its window. Search results are not
+refreshed automatically, because a search reads a thousand tasks. No module is imported to find out the policy of a
+task, because the task may be dead because its module is broken.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from components.services.queues.backend import redis_aliases
 from components.services.queues.periodic_tasks import overview
 from components.services.rows import LEASE, RowReader
 
-#: Of the list of tasks in a state.
+#: The columns of the list of tasks in a state.
 COLUMNS: Mapping[State, Sequence[str]] = {
     "ready": ["Task", "Priority #", "Enqueued", "Attempts #"],
     "delayed": ["Task", "Priority #", "Enqueued", "Due", "Attempts #"],
@@ -43,7 +43,7 @@ COLUMNS: Mapping[State, Sequence[str]] = {
 
 @dataclass(frozen=True)
 class AliasOverview:
-    """What the first page shows of one TASKS alias."""
+    """One TASKS alias as the first page shows it."""
 
     alias: str
     queues: list[QueueStats]
@@ -57,7 +57,7 @@ class AliasOverview:
 
     @property
     def unserved(self) -> list[str]:
-        """Return the queues in which tasks wait that no living worker takes."""
+        """Return the queues with waiting tasks that no living worker serves."""
         served = {
             name
             for worker in self.workers
@@ -140,7 +140,7 @@ class QueueAdmin(ControlRoomAdmin):
             "verbs": self._verbs(request, state),
             "all_are_selected": all_are_selected,
         }
-        # What arrives later is not to be found selected.
+        # Tasks that arrive later must not be selected.
         live = not text and not all_are_selected
         template = "admin/components/queues/tasks.html"
         return self.render(request, template, f"Queue {page.name}", context, live=live)
@@ -150,14 +150,12 @@ class QueueAdmin(ControlRoomAdmin):
         try:
             info = service.get(task_id)
         except (UnknownFormat, ValueError) as error:
-            reason = (
-                str(error) if contents.may_see else f"What is stored of the task {task_id!r} cannot be read."
-            )
+            reason = str(error) if contents.may_see else f"The stored task {task_id!r} cannot be read."
             raise Http404(reason) from error
         if info is None:
             raise Http404(
-                f"There is no task {task_id!r}. It may have been deleted, its result may have expired, or the dead "
-                "set may have let it go."
+                f"There is no task {task_id!r}. It may have been deleted, its result may have expired, or it may "
+                "have been removed from the dead tasks."
             )
         context = {
             "alias": service.alias,
@@ -185,7 +183,7 @@ class QueueAdmin(ControlRoomAdmin):
 
 
 def _lateness(request: HttpRequest) -> float | None:
-    """Return for how long cached rows have waited for a daemon, if that is too long and the user may know."""
+    """Return how long cached rows have waited for a daemon, if that is too long and the user may see it."""
     if not request.user.has_perm("components.view_cachedrow"):
         return None
     late = RowReader().lateness()
@@ -193,7 +191,7 @@ def _lateness(request: HttpRequest) -> float | None:
 
 
 def _max_attempts(service: TaskQueue, info: TaskInfo) -> int | None:
-    """Return how often the task is started at most; None if this process has not loaded what says so."""
+    """Return the most attempts of the task; None if this process has not loaded its policy."""
     task = loaded(info.name)
     if task is None:
         return None

@@ -1,8 +1,9 @@
 """
-The tasks that a verb is for: those whose boxes were checked, one, or all in a state or found by a search.
+The tasks that a verb applies to: one task, the tasks whose boxes are checked, or all tasks in a state or found by a
+search.
 
-All of it is in the query, so that a selection is confirmed and carried out under one URL. It is looked up each time,
-because tasks move on between two requests. One request takes at most BOUND tasks, however many there are.
+The whole selection is in the query, so that it is confirmed and carried out under one URL. It is evaluated by each
+request, because tasks move on between two requests. One request handles at most BOUND tasks.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from components.services.queues.admin.contents import Contents
 from components.services.queues.admin.lookups import QueuePage, find_state
 from components.templatetags.control_room import grouped
 
-WINDOW = 1_000  # tasks that a search looks at: about 50 ms, whatever the queue holds
-BOUND = 10_000  # tasks that one request changes: 20 scripts, below a second
+WINDOW = 1_000  # tasks that a search reads: about 50 ms, however long the queue is
+BOUND = 10_000  # tasks that one request changes: 20 scripts, less than a second
 
 Scope = Literal["selected", "task", "all"]
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The tasks that the query of a request names. *states* are those in which a verb still takes them."""
+    """The tasks that the query of a request selects. *states* are the states in which the verb applies to them."""
 
     page: QueuePage
     state: State
@@ -35,7 +36,7 @@ class Selection:
     scope: Scope
     text: str
     given: Sequence[str]
-    #: What the user may see, and so may search.
+    #: The contents that the user may see, and so may search.
     contents: Contents
 
     @classmethod
@@ -55,7 +56,7 @@ class Selection:
 
     @cached_property
     def ids(self) -> list[str]:
-        """Return the ids of the tasks that it stands for now."""
+        """Return the ids of the tasks that are selected now."""
         service, name = self.page.service, self.page.name
         if self.is_whole_state:
             return service.ids(name, self.state, limit=self.most)
@@ -66,12 +67,12 @@ class Selection:
 
     @property
     def total(self) -> int:
-        """Return how many tasks it stands for."""
+        """Return how many tasks are selected."""
         return int(getattr(self.page.stats, self.state)) if self.is_whole_state else len(self.ids)
 
     @property
     def most(self) -> int:
-        """Return how many of them one request takes."""
+        """Return how many of them one request handles."""
         return BOUND
 
     @property
@@ -81,7 +82,7 @@ class Selection:
 
     @property
     def gone(self) -> int:
-        """Return how many of the named tasks have left their states since."""
+        """Return how many of the named tasks have left the *states* since."""
         return 0 if self.scope == "all" else len(self.given) - len(self.ids)
 
     @property
@@ -93,20 +94,20 @@ class Selection:
 
     @property
     def where(self) -> str:
-        """Return where it was looked for, as the words that follow *what*."""
-        found_by = f" that hold “{self.text}”" if self.text and self.scope == "all" else ""
+        """Return the place of the selection, in words that follow *what*."""
+        found_by = f" that contain “{self.text}”" if self.text and self.scope == "all" else ""
         return f"of the queue {self.page.name}{found_by}"
 
     @property
     def nothing(self) -> str:
-        """Return why there is nothing to do, if that is so."""
+        """Return why there is nothing to do; for use only if no task is selected."""
         if self.scope == "all":
             return f"There are no {self.state} tasks {self.where}."
         if not self.given:
             return "No task is selected."
         if len(self.given) == 1:
-            return f"The task {self.given[0]} is not {' or '.join(self.states)} any more."
-        return f"None of these {grouped(len(self.given))} tasks is {' or '.join(self.states)} any more."
+            return f"The task {self.given[0]} is no longer {' or '.join(self.states)}."
+        return f"None of these {grouped(len(self.given))} tasks is still {' or '.join(self.states)}."
 
 
 def are(number: int) -> str:

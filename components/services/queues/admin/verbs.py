@@ -1,9 +1,9 @@
 """
-What can be done to queues, tasks and workers.
+The actions on queues, tasks and workers.
 
-Each is one call of the service. What is done to tasks works in scripts of a few hundred tasks, so that others get
-their turn between them; what was refused, gone already or left over is said, and only what was done is called done.
-Workers are told by a note that they find with their next heartbeat; until then the list says "asked to".
+Each is one call of the service. Actions on tasks run in scripts of a few hundred tasks each, so that other clients
+get their turn in between. The message counts what was done, and says what was refused, already gone, or left over.
+Workers find a request with their next heartbeat; until then, the list says "asked to".
 """
 
 from __future__ import annotations
@@ -54,15 +54,13 @@ def _switch(
 PAUSE = _switch(
     "Pause",
     [
-        "Workers take no more tasks from it; what runs already is finished.",
+        "Workers take no more tasks from it. Running tasks are finished.",
         "New tasks are accepted, and wait until the queue is resumed.",
     ],
     TaskQueue.pause,
     pauses=True,
 )
-RESUME = _switch(
-    "Resume", ["Workers take tasks from it again, beginning now."], TaskQueue.resume, pauses=False
-)
+RESUME = _switch("Resume", ["Workers take tasks from it again at once."], TaskQueue.resume, pauses=False)
 
 
 def _order(
@@ -71,7 +69,7 @@ def _order(
     effects: Sequence[str],
     hears: Callable[[WorkerInfo], bool],
 ) -> Verb:
-    """Return the verb that asks one worker, or all of an alias, for something."""
+    """Return the verb that asks one worker, or all workers of an alias, to do something."""
     label = order.capitalize()
 
     def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
@@ -92,18 +90,18 @@ def _order(
             title=f"{label} {what}",
             effects=[
                 f"{len(hearing)} of {len(workers)} will be asked; running now: {grouped(running)}.",
-                "Each hears of it with its next heartbeat, after 5 seconds at most.",
+                "Each finds the request with its next heartbeat, after at most 5 seconds.",
                 *effects,
             ],
             run=run if hearing else None,
-            idle=f"There is nobody to ask: {what} is gone, or was asked already.",
+            idle=f"There is no worker to ask: {what} is gone, or was asked already.",
         )
 
     return Verb(order, label, ask)
 
 
 def _workers(request: HttpRequest, service: TaskQueue) -> list[WorkerInfo]:
-    """Return the worker that the query names, or all that live. Raises Http404."""
+    """Return the worker that the query names, or all living workers. Raises Http404."""
     workers = service.workers()
     if "worker" not in request.GET:
         return [worker for worker in workers if worker.alive and worker.kind == "worker"]
@@ -118,18 +116,18 @@ QUIET = _order(
     "quiet",
     "to take no more tasks",
     [
-        "A quiet worker takes no more tasks, and finishes those that run.",
-        "To take tasks again it has to be started anew.",
+        "A quiet worker takes no more tasks, and finishes the running ones.",
+        "To take tasks again, it must be restarted.",
     ],
-    # A poller takes no tasks to begin with.
+    # Pollers are not asked, because they take no tasks.
     lambda worker: worker.kind == "worker" and not worker.is_quiet and not worker.order,
 )
 STOP = _order(
     "stop",
     "to stop",
     [
-        "A worker that stops takes no more tasks, gives those that run the time they have after a SIGTERM, and ends.",
-        "If something supervises it, as runworker --processes does, another comes in its place.",
+        "A stopping worker takes no more tasks, gives the running ones the same time as after a SIGTERM, and ends.",
+        "If a supervisor such as runworker --processes watches it, a new worker replaces it.",
     ],
     lambda worker: worker.order != "stop",
 )
@@ -147,16 +145,16 @@ def _of_tasks(
     needs: str = "change",
 ) -> tuple[Verb, Sequence[State]]:
     """
-    Return a verb for the tasks of a selection, with the *states* in which it can be done to them.
+    Return a verb for the tasks of a selection. *states* are the states that it applies to.
 
-    *follows* are the states in which it still takes tasks that have moved on; none for the one they were seen in.
-    *sentence* has a place for what it is done to.
+    *follows* are the states in which it also applies to tasks that have moved on; if empty, only the state in which
+    they were seen counts. *sentence* has a placeholder for the tasks.
     """
 
     def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
         selection = Selection.of(request, follows)
         if selection.state not in states:
-            raise Http404(f"{label!r} is nothing for {selection.state} tasks.")
+            raise Http404(f"{label!r} does not apply to {selection.state} tasks.")
         page, text = selection.page, {"q": selection.text} if selection.text else {}
         of_state = pages.url("tasks", alias=page.alias, queue=page.name, state=selection.state, **text)
         is_task = selection.scope == "task" and selection.given
@@ -182,7 +180,7 @@ def _exceptions(selection: Selection) -> list[str]:
     sentences = [_gone(selection)] if selection.gone else []
     if left := selection.left:
         sentences.append(
-            f"One request takes {grouped(selection.most)} of them; {grouped(left)} will be left, and you can "
+            f"One request handles {grouped(selection.most)} of them; {grouped(left)} will be left, and you can "
             "repeat it."
         )
     return sentences
@@ -198,14 +196,14 @@ def _act(selection: Selection, run: Callable[[Selection], Done]) -> Done:
     if selection.is_whole_state and selection.left:
         left = getattr(selection.page.service.stats(selection.page.name), selection.state)
         but.append(
-            f"{counted(left, selection.state)} {are(left)} left: one request takes {grouped(selection.most)}. "
-            "Repeat it."
+            f"{counted(left, selection.state)} {are(left)} left, because one request handles "
+            f"{grouped(selection.most)}. Repeat it."
         )
     return Done(did.said, but)
 
 
 def _resend(selection: Selection) -> Done:
-    # The list has the latest first; what died first goes first.
+    # The list has the latest first, but the task that died first is sent first.
     result = selection.page.service.resend(selection.page.name, selection.ids[::-1])
     but = []
     if result.refused:
@@ -213,7 +211,7 @@ def _resend(selection: Selection) -> Done:
             f"{counted(len(result.refused))} stayed dead: another unfinished task has the same unique key."
         )
     if odd := len(selection.ids) - result.sent - len(result.refused):
-        but.append(f"{counted(odd)} could not be sent: not dead any more, or not readable.")
+        but.append(f"{counted(odd)} could not be sent: no longer dead, or not readable.")
     return Done(_said("Sent {} again", result.sent, selection), but)
 
 
@@ -249,29 +247,29 @@ def _gone(selection: Selection) -> str:
 
 def _effects_of_resend(selection: Selection) -> list[str]:
     return [
-        "What is sent is ready at once, what died first going first. It has all its attempts again, and keeps its "
+        "The tasks are ready at once, in the order in which they died. Each has all its attempts again and keeps its "
         "errors.",
-        "What has a unique key that another unfinished task has stays dead.",
+        "A task stays dead if another unfinished task has its unique key.",
     ]
 
 
 def _effects_of_cancel(selection: Selection) -> list[str]:
     kept = grouped(selection.page.service.options.dead_limit)
     return [
-        f"What waits goes to the dead set, which keeps the latest {kept} of this queue.",
-        "What runs is told within seconds: coroutines are cancelled, and functions end if they ask is_cancelled(). "
-        "What succeeds nevertheless is successful.",
+        f"Waiting tasks become dead. The latest {kept} dead tasks of this queue are kept.",
+        "Running tasks learn of it within seconds: coroutines are cancelled, and functions that check is_cancelled() "
+        "can end. A task that succeeds nevertheless counts as successful.",
     ]
 
 
 def _effects_of_delete(selection: Selection) -> list[str]:
     return [
-        "Arguments, errors and results are deleted with them, and get_result() finds them no more.",
+        "Arguments, errors and results are deleted with them, and get_result() no longer finds them.",
         "This cannot be undone.",
     ]
 
 
-#: What can be done to tasks, and in which states.
+#: The actions on tasks, with the states that they apply to.
 OF_TASKS = dict(
     [
         _of_tasks(

@@ -1,4 +1,4 @@
--- Note that somebody waits for the end of a task, unless it has ended. A repeated call changes nothing.
+-- Record that a caller waits for the end of a task, unless it has ended. A repeated call changes nothing.
 -- KEYS    tasks runs awaited
 -- ARGV    id
 -- USES    run
@@ -6,6 +6,7 @@
 local ENDED = { dead = true, crashed = true, cancelled = true }
 local run = run_of(redis.call("HGET", runs, id))
 if ENDED[run.state] or redis.call("HEXISTS", tasks, id) == 0 then return 0 end
-redis.call("SREM", awaited, "") -- needs no memory: a full server lets the next write pass after it
+-- This write needs no memory, so a server that is out of memory also accepts the next one.
+redis.call("SREM", awaited, "")
 redis.call("SADD", awaited, id)
 return 1

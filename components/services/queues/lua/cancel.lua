@@ -1,9 +1,9 @@
--- Cancel tasks of a queue: what waits goes to the dead, what runs is marked for its worker. A repeated call returns
--- the same.
+-- Cancel tasks of a queue: waiting ones become dead, running ones are marked for their worker. A repeated call
+-- returns the same.
 -- KEYS    tasks runs uniques awaited ended ready delayed dead
 -- ARGV    ids...
 -- USES    bury run
--- RETURNS for each id: "cancelled", "cancelling" if it runs and its worker will be told, or another word
+-- RETURNS for each id: "cancelled"; "cancelling" if it runs, so that its worker will end it; or another word
 local answer = {}
 for at, id in ipairs(ids) do
   local run = run_of(redis.call("HGET", runs, id))

@@ -1,9 +1,9 @@
--- Delete tasks of a queue that are in one state, and do not run, with all that is known of them. A repeated call
--- returns the same.
+-- Delete tasks of a queue that are in one state, except running ones, with everything stored about them. A repeated
+-- call returns the same.
 -- KEYS    tasks runs errors progress uniques awaited result ended ready delayed dead successful
 -- ARGV    state ids...
 -- USES    task ending forget
--- RETURNS how many of them are not there now
+-- RETURNS how many of them do not exist now
 local place = ({ ready = ready, delayed = delayed, dead = dead, successful = successful })[state]
 local gone = 0
 for _, id in ipairs(ids) do

@@ -1,10 +1,11 @@
--- Write down how far a running task is, if it is still the caller's. A repeated call changes nothing.
+-- Store the progress of a running task if the caller still holds its claim. A repeated call changes nothing.
 -- KEYS    runs progress
 -- ARGV    id token document
 -- USES    run
--- RETURNS 1, or 2 if the task is to be cancelled, or 0 if it is no longer the caller's
+-- RETURNS 1; 2 if the task is being cancelled; 0 if the caller does not hold its claim any more
 local run = run_of(redis.call("HGET", runs, id))
 if run.token ~= token then return 0 end
-redis.call("HDEL", progress, "") -- needs no memory: a full server lets the next write pass after it
+-- This write needs no memory, so a server that is out of memory also accepts the next one.
+redis.call("HDEL", progress, "")
 redis.call("HSET", progress, id, document)
 return run.state == "cancelling" and 2 or 1

@@ -1,13 +1,14 @@
--- Give claimed tasks back unfinished: to their old place, or to be looked at again after so many microseconds. The
--- start is no attempt; if the function had begun, it is counted as cut off. A repeated call changes nothing more.
+-- Give back claimed tasks that are not finished: to their old place, or delayed by a number of microseconds. The
+-- start does not count as an attempt. If the function had begun, the start counts as cut off. A repeated call changes
+-- nothing.
 -- KEYS    runs queues...(ready delayed running wake cut)
 -- ARGV    delay cut_kept claimed...(number id token has_begun)
 -- USES    time rouse run
--- RETURNS how many were given back; the others were no longer the caller's
+-- RETURNS how many were given back; the caller no longer held the claims of the others
 delay = tonumber(delay)
 
--- What is to be cancelled is not started again: its lease ends, and who finds that buries it. ZREM comes first: it
--- needs no memory, and a full server lets the rest of the script pass after it.
+-- A task that is being cancelled is not started again: its lease ends, and the next worker to notice makes it dead.
+-- ZREM comes first, because it needs no memory: a server that is out of memory then runs the rest of the script.
 local function settle(queue, id, run)
   redis.call("ZREM", queue.running, id)
   if run.state == "cancelling" then

@@ -1,11 +1,11 @@
--- Note that a worker is alive, and let what it runs stay its own. A repeated call changes nothing.
+-- Record that a worker is alive, and renew the leases of its tasks. A repeated call changes nothing.
 -- KEYS    worker workers runs order queues...(running)
 -- ARGV    worker_id remembered about claimed...(number id token lease)
 -- USES    time run
--- RETURNS what the worker is asked to do, or ""; the ids that are no longer its own; those that are to be cancelled
+-- RETURNS the request to the worker, or ""; the ids whose claims it has lost; the ids that it must cancel
 local key, lost, cancelled = worker .. worker_id, {}, {}
 
--- First a write that needs no memory: a full server lets the rest of the script pass after it.
+-- The first write needs no memory, so that a server that is out of memory runs the rest of the script.
 redis.call("ZREMRANGEBYSCORE", workers, "-inf", NOW - remembered)
 redis.call("HSET", key, "about", about)
 redis.call("HSETNX", key, "started", text(MICROSECONDS))

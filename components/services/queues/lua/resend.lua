@@ -1,10 +1,11 @@
--- Send dead tasks again: ready now, their starts counted from 0, their errors kept. Repeated, each is sent once.
+-- Send dead tasks again: they are ready now, have no starts, and keep their errors. A repeated call sends none twice.
 -- KEYS    tasks runs uniques dead ready wake active wake_all
 -- ARGV    queue ids...
 -- USES    time rouse place task
--- RETURNS the ids that stay dead, since another unfinished task has their unique key; how many are not dead now
+-- RETURNS the ids that stay dead because another unfinished task has their unique key; how many are no longer dead
 local function send_again(id, task)
-  redis.call("ZREM", dead, id) -- first, since it needs no memory: a full server lets the rest pass after it
+  -- First, because it needs no memory: a server that is out of memory then runs the rest of the script.
+  redis.call("ZREM", dead, id)
   if task.unique ~= "-" then redis.call("HSET", uniques, task.unique, id) end
   redis.call("HDEL", runs, id)
   redis.call("ZADD", ready, place(task.priority, 0, NOW), id)

@@ -5,7 +5,7 @@
 -- RETURNS now, in microseconds; and for each queue: ready, delayed, running, dead, successful; 1 if it is paused;
 --         milliseconds that the oldest ready task waits, or -1; the microsecond when the next is due, or 0; starts
 --         that were cut off
-local LAST = text(402 * SPAN) -- above the lowest rank; what lies beyond is not ours
+local LAST = text(402 * SPAN) -- beyond the last rank: higher scores are not from this app
 
 -- A score is a rank and an instant: the oldest is the oldest head of the few ranks in use.
 local function oldest_age(ready)

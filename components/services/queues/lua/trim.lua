@@ -1,13 +1,13 @@
--- Let go of what queues kept long enough: dead tasks by age and number, and the list of successful ones by age.
--- In one call *most* dead tasks go. Leases that only a clock that had jumped ahead can have given end as if they were
--- given now. Queues that hold no task any more are forgotten. Durations are milliseconds. A repeated call changes
--- nothing.
+-- Remove dead tasks by age and number, and entries of the list of successful ones by age. One call removes *most*
+-- dead tasks at most. Leases so long that the clock must have jumped ahead are shortened as if they were given now.
+-- Queues without any task are removed. Durations are milliseconds. A repeated call changes nothing.
 -- KEYS    tasks runs errors progress names active paused
 --         queues...(ready delayed running dead successful wake)
 -- ARGV    dead_kept dead_limit listed_for most lease queue_names...
 -- USES    time task forget
--- RETURNS how many dead tasks went
-local HOUR, LOOKED_AT = 3600000, 100 -- milliseconds: other workers may give longer leases; leases in this call
+-- RETURNS how many dead tasks were removed
+-- Milliseconds by which the leases of other workers may be longer, and the number of leases that one call examines.
+local HOUR, LOOKED_AT = 3600000, 100
 
 local function let_go(dead, left)
   local too_old = redis.call("ZCOUNT", dead, "-inf", NOW - dead_kept)

@@ -1,8 +1,9 @@
--- Put one token into a list on which somebody may wait. A repeated call changes nothing.
+-- Put one token into a list on which a worker or caller may block. A repeated call changes nothing.
 -- KEYS    wake
 -- ARGV    life
 -- RETURNS 1
-redis.call("DEL", wake) -- needs no memory: a full server lets the next writes pass after it
+-- This write needs no memory, so a server that is out of memory also accepts the next ones.
+redis.call("DEL", wake)
 redis.call("RPUSH", wake, "1")
-if tonumber(life) > 0 then redis.call("PEXPIRE", wake, life) end -- milliseconds; 0 until it is taken
+if tonumber(life) > 0 then redis.call("PEXPIRE", wake, life) end -- milliseconds; 0 for no expiry
 return 1

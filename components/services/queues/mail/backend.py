@@ -1,9 +1,9 @@
 """
-EMAIL_BACKEND that sends every mail of a project through the task queue.
+An EMAIL_BACKEND that sends all mail of a project through the task queue.
 
-send_messages() makes a task of each message (messages.py) and returns. In a worker, deliver() makes the message again
-and hands it to the real backend: COMPONENTS["MAIL_BACKEND"], or in a project with MAILERS (Django 6.1) the entry that
-"mailer" among the OPTIONS names. If a worker dies after sending a message and before reporting that, the message is
+send_messages() turns each message into a task (messages.py) and returns. In a worker, deliver() rebuilds the message
+and passes it to the real backend: COMPONENTS["MAIL_BACKEND"] or, in a project with MAILERS (Django 6.1), the entry
+that "mailer" in the OPTIONS names. If a worker dies after sending a message and before reporting that, the message is
 sent again, under the same Message-ID.
 """
 
@@ -29,7 +29,7 @@ from components.services.queues.backend import RedisBackend
 from components.services.queues.mail.messages import from_json, largest_part, message_id, to_json
 from components.services.queues.policy import exponential, task
 
-ATTEMPTS = 12  # over some four hours, since mail servers may be down for long
+ATTEMPTS = 12  # in about four hours, because a mail server may be down for long
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class EmailBackend(BaseEmailBackend):
     """
     An e-mail backend that writes mail into the queue.
 
-    Where the project has MAILERS, *mailer* is the entry that really sends. With *fail_silently*, mail that the queue
+    In a project with MAILERS, *mailer* is the entry that really sends. With *fail_silently*, mail that the queue
     refuses or cannot carry is logged at INFO, and not counted.
     """
 
@@ -84,7 +84,7 @@ class EmailBackend(BaseEmailBackend):
             except ComponentsError as error:
                 if not self.fail_silently:
                     raise
-                # At a higher level, a handler that mails log records would lead back here for ever.
+                # At a higher level, a handler that mails log records would call this again without end.
                 logger.info("Not queued, silently as asked: %s", error)
         return accepted
 
@@ -105,7 +105,7 @@ class EmailBackend(BaseEmailBackend):
         """
         Send the mail of a logging handler about a failed delivery at once, and hide errors from the handler.
 
-        Through the queue the report would fail like the mail, and that failure would be reported again.
+        Through the queue, the report would fail like the mail, and that failure would be reported again.
         """
         try:
             return real_backend(self.alias).send_messages(reports) or 0
@@ -116,9 +116,10 @@ class EmailBackend(BaseEmailBackend):
 
 def real_backend(alias: str | None) -> BaseEmailBackend:
     """
-    Return what sends the mail that the MAILERS entry *alias*, or without one EMAIL_BACKEND, has accepted.
+    Return the backend that sends the mail accepted by the MAILERS entry *alias* or, without an alias, by
+    EMAIL_BACKEND.
 
-    Raises ImproperlyConfigured if that is not named, or is the queue again.
+    Raises ImproperlyConfigured if no such backend is configured, or if it is the queue again.
     """
     if django.VERSION >= (6, 1) and hasattr(settings, "MAILERS"):
         backend = mail.mailers[alias or "default"]
@@ -130,14 +131,15 @@ def real_backend(alias: str | None) -> BaseEmailBackend:
         backend = kind(alias=None) if django.VERSION >= (6, 1) else kind()
     if isinstance(backend, EmailBackend):
         raise ImproperlyConfigured(
-            "The backend that is to send what comes out of the queue would put it back. Name one that sends, in "
-            'COMPONENTS["MAIL_BACKEND"] or, where the project has MAILERS, as "mailer" in the OPTIONS.'
+            "The backend that should send mail from the queue would put it back into the queue. "
+            'Name one that sends, in COMPONENTS["MAIL_BACKEND"] or, in a project with MAILERS, as "mailer" in the '
+            "OPTIONS."
         )
     return backend
 
 
 def backoff(error: BaseException, result: TaskResult[..., Any]) -> float | None:
-    """Return seconds, or None if the mail server has refused the mail for good (a reply of 500 to 559, RFC 5321)."""
+    """Return seconds, or None if the mail server refused the mail permanently (a reply of 500 to 559, RFC 5321)."""
     codes = [error.smtp_code] if isinstance(error, SMTPResponseException) else []
     if isinstance(error, SMTPRecipientsRefused):
         codes = [code for code, _reply in error.recipients.values()]
@@ -157,12 +159,16 @@ _longer = exponential(15, longest=3_600)
     sensitive=True,  # a mail may hold a link that sets a password
 )
 def deliver(message: dict[str, Any], alias: str | None = None) -> str:
-    """Send a mail that EmailBackend accepted. Return its Message-ID. Raises MailNotSent, or what sending raises."""
+    """
+    Send a mail that EmailBackend accepted.
+
+    Return its Message-ID. Raises MailNotSent, or the error of the backend.
+    """
     built = from_json(message)
     identity, recipients = message_id(built.extra_headers), len(built.recipients())
     try:
         if real_backend(alias).send_messages([built]) == 0:
-            raise MailNotSent("The backend sent nothing, and did not say why.")
+            raise MailNotSent("The backend sent nothing and raised no error. Check MAIL_BACKEND.")
     except Exception as error:
         # _report() recognises records about deliveries by this path.
         logger.warning("%s: %s to %d recipients failed: %s", deliver.module_path, identity, recipients, error)
@@ -172,5 +178,5 @@ def deliver(message: dict[str, Any], alias: str | None = None) -> str:
 
 
 def delivery() -> Task[..., str]:
-    """Return deliver with the backend and the queue that the settings name now. Raises InvalidTask."""
+    """Return the task deliver() with the backend and queue that the settings name now. Raises InvalidTask."""
     return deliver.using(backend=conf().mail_tasks, queue_name=conf().mail_queue)

@@ -1,7 +1,7 @@
 """
-System check of the way of mail through the queue.
+The system check of mail that goes through the queue.
 
-It is a module of its own because importing mail/backend.py reads the settings that are checked here.
+It is a separate module, because importing mail/backend.py reads the settings that are checked here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MODULE = "components.services.queues.mail.backend"
 
 
 def check_mail(**kwargs: Any) -> list[CheckMessage]:
-    """E004: mail would get into the queue, but not out of it."""
+    """Report E004 if mail would get into the queue, but not out of it."""
     found: list[CheckMessage] = []
     for alias in _queued():
         try:

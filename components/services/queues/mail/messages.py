@@ -1,9 +1,9 @@
 """
-Write a mail message as JSON, and make an equal message from it.
+Mail messages as JSON, and back.
 
-Each field is stored, so the real backend sees what it would have seen in the sender's process, including attributes
-that only some backends use (Anymail's tags), if they are JSON. Message-ID and Date are added if the sender set none,
-so a mail that is sent twice is the same mail both times. A message that would change on its way is refused.
+Each field is stored, so the real backend gets the same message as it would in the sender's process. This includes
+attributes that only some backends use (Anymail's tags), if they are JSON. Message-ID and Date are added if the sender
+set none, so a mail that is sent twice is recognisably the same. A message that would change on its way is refused.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ FORMAT = 1
 _CLASSES = {"EmailMessage": EmailMessage, "EmailMultiAlternatives": EmailMultiAlternatives}
 #: Attributes of these classes that a message or a subclass may override.
 _TUNABLE = ("content_subtype", "mixed_subtype", "alternative_subtype", "encoding")
-#: How the message came to this backend; another one sends it.
+#: Attributes about the path of the message to this backend; another backend sends it.
 _LEFT_BEHIND = ("connection", "_connection")
 
 
 def to_json(message: EmailMessage) -> dict[str, Any]:
     """
-    Return *message* as it is now.
+    Return the current state of *message* as JSON.
 
-    Raises NotSerializable, which names the message and its part, and what Django raises when it builds a message,
-    such as ValueError for a line feed in a header.
+    Raises NotSerializable, which names the message and the part, and the errors that Django raises when it builds a
+    message, such as ValueError for a line feed in a header.
     """
     headers = _stable_headers(message)
     where = _title(message.subject, headers)
     base = EmailMultiAlternatives if isinstance(message, EmailMultiAlternatives) else EmailMessage
     if changed := _overridden(type(message), base):
         raise NotSerializable(
-            f"{where}: {type(message).__qualname__} makes its mail in its own way ({', '.join(changed)}), "
+            f"{where}: {type(message).__qualname__} builds its mail in its own way ({', '.join(changed)}), "
             f"which a worker cannot repeat; send a plain {base.__name__} with the finished content."
         )
     fields = {name: value for name, value in vars(message).items() if name not in _LEFT_BEHIND}
@@ -73,7 +73,7 @@ def from_json(document: dict[str, Any]) -> EmailMessage:
 
 
 def largest_part(documents: Iterable[dict[str, Any]]) -> str:
-    """Return a sentence that names the mail, and its part, that is the largest in *documents*."""
+    """Return a sentence that names the largest mail in *documents*, and its largest part."""
     fields = max((document["fields"] for document in documents), key=_size)
     sizes = {name: _size(value) for name, value in fields.items() if name != "attachments"}
     for index, item in enumerate(fields["attachments"]):
@@ -85,7 +85,7 @@ def largest_part(documents: Iterable[dict[str, Any]]) -> str:
 
 
 def message_id(headers: dict[str, Any]) -> str:
-    """Return the Message-ID among the extra headers of a message that was carried."""
+    """Return the Message-ID among the extra headers of a stored message."""
     return next(str(value) for name, value in headers.items() if name.lower() == "message-id")
 
 
@@ -105,7 +105,7 @@ def _stable_headers(message: EmailMessage) -> dict[str, Any]:
 
 
 def _overridden(kind: type[EmailMessage], base: type[EmailMessage]) -> list[str]:
-    """Return the methods that make the mail of *base* and that *kind* overrides."""
+    """Return the methods of *base* that build the mail and that *kind* overrides."""
     private = {name for name in dir(base) if name.startswith("_") and not name.startswith("__")}
     methods = {"message", "recipients"} | private
     return sorted(name for name in methods if getattr(kind, name) is not getattr(base, name))
@@ -127,7 +127,9 @@ def _dump(value: Any, where: str) -> Any:
             return [_dump(item, f"{where}[{index}]") for index, item in enumerate(value)]
         case dict() if all(isinstance(key, str) and not key.startswith("$") for key in value):
             return {key: _dump(item, f"{where}[{key!r}]") for key, item in value.items()}
-    raise NotSerializable(f"{where} is {value!r:.80} ({type(value).__name__}), which the queue cannot carry.")
+    raise NotSerializable(
+        f"{where} is {value!r:.80} ({type(value).__name__}), which cannot be stored in the queue."
+    )
 
 
 def _dump_part(part: Message, where: str) -> dict[str, str]:
@@ -140,7 +142,7 @@ def _dump_part(part: Message, where: str) -> dict[str, str]:
     except (TypeError, ValueError, AttributeError, LookupError) as error:
         raise NotSerializable(f"{where} is a {kind} that cannot be written: {error}") from error
     if not same:
-        raise NotSerializable(f"{where} is a {kind} that would not be the same when read again.")
+        raise NotSerializable(f"{where} is a {kind} that would change when stored and read again.")
     return document
 
 

@@ -1,10 +1,10 @@
 """
-Apart: ends of tasks that Redis refused together with others, and that are now sent one by one, so that an end that
-cannot be stored does not block others.
+Apart: sends ends of tasks one by one after Redis refused them as a batch, so that an end that cannot be stored does
+not block others.
 
-An end that is refused by itself as well, while Redis accepts other commands, is sent once more without its document,
-as a failure that gives the reason. If that is refused too, it is tried again, less and less often, as long as the
-worker lives; its lease is renewed meanwhile.
+If an end is refused on its own, too, while Redis accepts other commands, it is sent once more without its document,
+as a failure with the reason. If that is refused as well, it is tried again at growing intervals while the worker
+lives, and the lease is renewed meanwhile.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from components.services.queues.worker.runs import ServerClock
 logger = logging.getLogger(__name__)
 
 _TRIES = 2  # tries of a whole end before it is sent without its document
-_LONGEST_PAUSE = 30.0  # seconds between two tries; they begin at one
-_AT_A_TIME = 50  # ends sent in one step of the worker, which has other things to do
+_LONGEST_PAUSE = 30.0  # most seconds between two tries; the first pause is one second
+_AT_A_TIME = 50  # ends sent in one step of the worker
 
 
 def is_refused(error: Exception) -> bool:
-    """Return whether *error* may be due to what was sent: Redis is full, or the script failed."""
+    """Return whether *error* may be caused by the command: Redis is out of memory, or the script failed."""
     return isinstance(error, StepRefused) or (isinstance(error, RedisRefused) and "maxmemory" in str(error))
 
 
@@ -41,7 +41,7 @@ class _Ack:
 
 
 class Apart:
-    """The ends that one worker sends one by one."""
+    """The ends that a worker sends one by one."""
 
     def __init__(self, consumer: Consumer, clock: ServerClock) -> None:
         self._consumer = consumer
@@ -55,17 +55,17 @@ class Apart:
         self._acks += [_Ack(done) for done in finished]
 
     def tasks(self) -> list[Claimed]:
-        """Return the claims, which are this worker's until their ends are stored."""
+        """Return the claims, which the worker holds until their ends are stored."""
         return [ack.done.task for ack in self._acks]
 
     def pause(self) -> float:
-        """Return the seconds until the next one has to be sent."""
+        """Return the seconds until the next end has to be sent."""
         return min((ack.next_at for ack in self._acks), default=math.inf) - time.monotonic()
 
     def send(self) -> list[str]:
         """
-        Send the ends that are due, one by one; call this when Redis has just accepted another request. Return the ids
-        of tasks that are no longer this worker's, or whose end was stored before.
+        Send the ends that are due, one by one. Call this when Redis has just accepted another request. Return the ids
+        of tasks whose claims this worker has lost, or whose ends were stored before.
         """
         lost: list[str] = []
         due = [ack for ack in self._acks if ack.next_at <= time.monotonic()]
@@ -75,7 +75,7 @@ class Apart:
             except (RedisUnavailable, StepRefused) as error:
                 self._put_off(ack, error)
                 if not is_refused(error):
-                    break  # perhaps it is away; the next request of the worker will tell
+                    break  # Redis may be unavailable; the next request of the worker will show
             else:
                 self._acks.remove(ack)
         return lost
@@ -86,7 +86,11 @@ class Apart:
         if ack.tries != _TRIES:
             return
         task = ack.done.task
-        logger.error("Redis does not store how task %s ended; only that it has: %s", task.id, sentence(error))
+        logger.error(
+            "Redis refuses the result of task %s. Only the fact that it ended will be stored: %s",
+            task.id,
+            sentence(error),
+        )
         kind = f"{EndNotStored.__module__}.{EndNotStored.__qualname__}"
         why = TaskFailure(
             kind, f"The task ended ({ack.done.outcome}), and Redis did not store more: {error}"[:1_000]

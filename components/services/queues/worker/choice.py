@@ -1,5 +1,5 @@
 """
-The choice of queues: which queues a worker asks for tasks, and for how many each.
+The choice of queues: which queues a worker asks for tasks, and how many it asks each for.
 
 Strict: the first queue until it is empty, then the next. Weighted: in proportion to the weights. Round robin: each in
 turn. Only Redis knows which queues have tasks, so the worker sends proportions and the number of its turn, and
@@ -17,17 +17,17 @@ from components.services.queues import Claimed
 
 class Shares(dict[str, float]):
     """
-    The queues in the order in which they are asked, and the mean number of tasks for each. If these add up to more
-    than is wanted, the queues are asked in strict order, each for as much as is left.
+    The queues in the order in which they are asked, and the mean number of tasks for each. If the sum is greater than
+    the wanted number, the queues are asked in strict order, each for the number that is still wanted.
     """
 
-    #: How many tasks were wanted before: the next ones are distributed from there.
+    #: How many tasks were wanted so far: the distribution of the next ones continues from there.
     turn: int = 0
 
 
 @dataclass
 class QueueChoice:
-    """The queues in order; with *weights* (queue -> weight) or *round_robin* each gets a share."""
+    """The queues in order. With *weights* (queue -> weight) or *round_robin*, each gets a share."""
 
     queues: Sequence[str]
     weights: Mapping[str, int] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class QueueChoice:
     turn: int = 0
 
     def shares(self, want: int) -> Shares:
-        """Return the shares for *want* tasks; the next call goes on from there."""
+        """Return the shares for *want* tasks. The next call continues from there."""
         weights = self.weights or (dict.fromkeys(self.queues, 1) if self.round_robin else {})
         if weights:
             total = sum(weights.values())
@@ -50,7 +50,7 @@ class QueueChoice:
     def arranged(self, claimed: Sequence[Claimed]) -> list[Claimed]:
         """
         Return *claimed* in the order in which to run them: with weights or turns, the tasks of all queues are
-        interleaved. So tasks that are given back for lack of time are not always those of the last queue.
+        interleaved. This way, the tasks that are given back for lack of time are not always those of the last queue.
         """
         if not (self.weights or self.round_robin):
             return list(claimed)

@@ -1,9 +1,9 @@
 """
 Concurrency limits of tasks: a semaphore limits how many runs there are at a time, in all workers together.
 
-A run holds a permit as long as it lasts. The permit is renewed like a lease, so the permits of a dead worker come
-back. If no permit is free, the task is parked, and the end of a run makes the first parked task due. The last run may
-end after a permit was refused and before the task is parked; so a worker looks once more after parking.
+A run holds a permit while it lasts. The permit is renewed like a lease, so the permits of a dead worker come back. If
+no permit is free, the task is parked, and the end of a run makes the first parked task due. The last run may end
+between the refusal of a permit and the parking, so a worker checks once more after parking.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 class Limit:
     """The concurrency limit of a task."""
 
-    #: Of the semaphore.
+    #: The name of the semaphore.
     name: str
     most: int
     #: Seconds that a permit lasts without renewal.
@@ -37,7 +37,7 @@ class Limit:
     def of(
         cls, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], lease: float
     ) -> Limit | None:
-        """Return the limit of a call of *task*, or None. Raises what the task's own function raises."""
+        """Return the limit of a call of *task*, or None. Raises any error of the task's own naming function."""
         concurrency = getattr(task, "concurrency", None)
         if concurrency is None:
             return None
@@ -52,7 +52,7 @@ class Limit:
 
     @contextmanager
     def permit(self, parking: Parking, *, owner: str, by: str) -> Iterator[Held | None]:
-        """Yield a permit for the block, or None. After the block it is given back, and a parked task is due."""
+        """Yield a permit for the block, or None. After the block, it is given back, and a parked task becomes due."""
         permit = self._try(owner)
         if permit is None:
             yield None
@@ -64,30 +64,32 @@ class Limit:
                 permit.release()
                 parking.unpark(self.name, by)
             except PermitLost as error:
-                logger.warning("A run went on without its permit, perhaps beside too many others: %s", error)
+                logger.warning(
+                    "A run continued without its permit, so there may have been too many at once: %s", error
+                )
             except RedisUnavailable as error:
-                logger.warning("A permit is not given back, and ends with its lease: %s", error)
+                logger.warning("A permit could not be given back, and will end with its lease: %s", error)
 
     def _try(self, owner: str) -> Permit | None:
         try:
             return self.semaphore.try_acquire(owner=owner, auto_renewal=True)
         except RedisUnavailable as error:
-            logger.warning("It is not known whether %r has room: %s", self.name, error)
+            logger.warning("Could not check whether %r has room: %s", self.name, error)
             return None
 
     def look_again(self, parking: Parking, *, by: str) -> None:
-        """Make a task that was parked due at once if a permit is free by now."""
+        """Make a parked task due at once if a permit is free by now."""
         try:
             if permit := self.semaphore.try_acquire():
                 permit.release()
                 parking.unpark(self.name, by)
-        except ComponentsError as error:  # the task comes by itself, only later
-            logger.warning("It is not known whether %r has room for a parked task: %s", self.name, error)
+        except ComponentsError as error:  # the task becomes due by itself, only later
+            logger.warning("Could not check whether %r has room for a parked task: %s", self.name, error)
 
 
 @dataclass(frozen=True)
 class Held:
-    """A permit that a run has."""
+    """A permit that a run holds."""
 
     limit: Limit
     permit: Permit
@@ -96,11 +98,11 @@ class Held:
 
     def end_soon(self, seconds: float) -> None:
         """
-        Let the permit end in that many *seconds*, and the first parked task be due then: the run still goes on, in a
-        process that is about to end. A failure is logged; the permit then ends with its lease.
+        End the permit in this many *seconds*, and make the first parked task due then, because the run is still going
+        on in a process that is about to end. A failure is logged; the permit then ends with its lease.
         """
         self.permit.drop()
-        self.permit.lease = seconds  # also of a renewal that is under way
+        self.permit.lease = seconds  # also applies to a renewal in progress
         try:
             self.permit.refresh()
             self.parking.unpark(self.limit.name, f"{self.by}:ended", delay=seconds)

@@ -1,8 +1,8 @@
 """
-Run ready tasks in the caller's thread, for tests: no loop, no signals, one task after another.
+Running ready tasks in the caller's thread, for tests: no loop, no signals, one task after another.
 
-Each task passes through claim, Execution and ack, as in a worker. But the database connection is the caller's: a task
-sees what the test has not committed, and the test sees what the task did.
+Each task passes through claim, Execution and ack, as in a worker. But the task uses the caller's database connection,
+so it sees uncommitted changes of the test, and the test sees those of the task.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def run_ready(backend: RedisBackend, limit: int | None = None) -> list[TaskInfo]
 
 
 class InlineExecution(Execution):
-    """Calls tasks like Django's own Task.call(), which leaves the caller's connections alone."""
+    """An Execution that calls tasks as Django's own Task.call() does, without closing the caller's connections."""
 
     def apply(self, run: Run, task: Task[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         return task.call(*args, **kwargs)
@@ -53,7 +53,7 @@ def _run_each(backend: RedisBackend, consumer: Consumer) -> Iterator[str]:
 
 
 def _run(execution: Execution, consumer: Consumer, claimed: Claimed) -> bool:
-    """Run a task, and return whether that was possible. If it is interrupted (KeyboardInterrupt), give it back."""
+    """Run a task. Return whether it could run. If it is interrupted (KeyboardInterrupt), give it back."""
     try:
         finished = execution.run(Run(claimed, consumer, execution.clock))
     except BaseException:

@@ -1,8 +1,8 @@
 """
-The thread of a worker that waits in Redis, so that the loop does not have to.
+The thread of a worker that blocks on Redis, so that the loop does not have to.
 
-A wait is a blocking command of a few seconds. It takes at most a token, which carries no data: if a worker dies or
-stops listening with a token in hand, the other workers lose only the time until they look by themselves.
+A wait is a blocking command of a few seconds. It takes at most one token, which carries no data: if a worker dies or
+stops listening after it took a token, other workers only start the task later, when they next poll.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from components.exceptions import RedisUnavailable
 
 class Listener(threading.Thread):
     """
-    Calls *wait* whenever the loop wants to be woken, and then calls *wake* once: with True for a token, with False if
-    Redis is away, which the loop will see for itself.
+    A thread that calls *wait* whenever the loop wants to be woken, and then calls *wake* once: with True for a token,
+    with False if Redis is unavailable, which the loop will notice itself.
     """
 
     def __init__(self, wait: Callable[[], bool], wake: Callable[[bool], None]) -> None:
@@ -30,7 +30,7 @@ class Listener(threading.Thread):
         (self._wanted.set if wanted else self._wanted.clear)()
 
     def end(self) -> None:
-        """Stop listening; a wait that has begun goes on for its few seconds."""
+        """Stop listening. A wait that has begun continues for its few seconds."""
         self._is_over = True
         self._wanted.set()
 

@@ -1,4 +1,4 @@
-"""The option of commands that names a RedisBackend."""
+"""The command-line option that names a RedisBackend."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """
-Ticker: pushes the ticks of periodic tasks that are due, in any worker or poller.
+Ticker: pushes the due ticks of periodic tasks, in any worker or poller.
 
-All workers find the same ticks by the clock of Redis, and all push each tick; the push stores it once. So no worker
-has to be elected, and nothing has to be taken over when one dies. A tick takes one round trip, and one more if
-several were missed. Between ticks, and if nothing is declared, there are no round trips.
+All workers compute the same ticks by the clock of Redis, and all push each tick, but it is stored only once.
+Therefore no worker has to be elected, and no worker has to take over when another dies. A tick takes one round trip,
+and one more if several were missed. Between ticks, and if nothing is declared, there are no round trips.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ from components.services.queues.worker.runs import ServerClock
 
 logger = logging.getLogger(__name__)
 
-GRACE = timedelta(minutes=1)  # a tick this late is still in time: a restart of all workers takes seconds
-RETRY = timedelta(minutes=1)  # from a tick that could not be pushed to the next try
-TURNED_BACK = timedelta(seconds=1)  # by which Redis' clock must have gone back for a worker to start over
+GRACE = timedelta(
+    minutes=1
+)  # a tick up to this late counts as on time, because restarting all workers takes seconds
+RETRY = timedelta(minutes=1)  # pause before a tick that could not be pushed is tried again
+TURNED_BACK = timedelta(seconds=1)  # a worker starts over if the clock of Redis goes back by this or more
 MOST = 1_000  # the most missed ticks that missed="all" runs
 _NEVER = LAST_INSTANT
 _EVER_BEFORE = EPOCH
@@ -45,7 +47,7 @@ class _Course:
 
 
 class Ticker:
-    """The ticks of one backend. *clock* is that of its worker; the constructor does no I/O."""
+    """The ticks of one backend. *clock* is the clock of its worker. The constructor does no I/O."""
 
     def __init__(self, backend: RedisBackend, clock: ServerClock) -> None:
         self._backend = backend
@@ -57,7 +59,7 @@ class Ticker:
 
     def tick(self) -> float:
         """
-        Push what is due, and return the seconds until there will be more. Raises RedisUnavailable: then call it
+        Push the ticks that are due. Return the seconds until the next one. Raises RedisUnavailable; then call it
         again.
         """
         if self._courses is None:
@@ -93,20 +95,21 @@ class Ticker:
         return [_Course(entry, last[entry.name], last[entry.name]) for entry in entries]
 
     def _try(self, course: _Course, now: datetime) -> None:
-        """Tick one task. An error is logged once, and stops neither the other tasks nor the worker."""
+        """Push a tick of one task. An error is logged once, and stops neither the other tasks nor the worker."""
         try:
             course.last_at = self._push(course, now)
             course.next_at = course.periodic.schedule.next_after(course.last_at)
             course.problem = ""
         except Exception as error:  # receivers of the signal task_enqueued may raise anything
-            # A full server accepts no new task; that must not keep the worker from running those that are there.
+            # A server that is out of memory accepts no new tasks. That must not keep the worker from running stored
+            # ones.
             if isinstance(error, RedisUnavailable) and not isinstance(error, RedisRefused):
                 raise
             course.next_at = now + RETRY
             if course.problem != repr(error):
                 course.problem = repr(error)
                 logger.error(
-                    "%s did not tick, and is tried again every %d s: %s",
+                    "A tick of %s could not be pushed, and is tried again every %d s: %s",
                     course.periodic.name,
                     RETRY.seconds,
                     error,
@@ -114,13 +117,13 @@ class Ticker:
                 )
 
     def _push(self, course: _Course, now: datetime) -> datetime:
-        """Push a tick, and return the last tick that is settled now, by this worker or another."""
+        """Push a tick. Return the last tick that this worker or another one has stored."""
         periodic, last = course.periodic, course.last_at
         next_after = periodic.schedule.next_after
         first = next_after(last)
-        if first <= now and next_after(first) <= now:  # behind; another worker may not be
+        if first <= now and next_after(first) <= now:  # this worker is behind; another one may not be
             seen = self._ticks.last([periodic.name]).get(periodic.name, last)
-            if seen <= next_after(now):  # else the clock had jumped ahead
+            if seen <= next_after(now):  # otherwise the clock had jumped ahead
                 last = max(last, seen)
             first = next_after(last)
         if first > now:
@@ -137,7 +140,7 @@ class Ticker:
 
     def _store(self, periodic: PeriodicTask, due: Sequence[datetime], limit: datetime) -> int:
         """
-        Store a call for each of the ticks *due*, which is its run_after, and return how many of them no other worker
+        Store a call for each tick in *due*, with the tick as its run_after. Return how many of them no other worker
         had stored. A last tick later than *limit* is ignored.
         """
         self._backend.validate_task(periodic.task)

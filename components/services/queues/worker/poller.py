@@ -1,9 +1,9 @@
 """
-Poller: moves due tasks to their queues, moves abandoned tasks back, and pushes ticks, for workers that are too busy.
+Poller: moves due tasks to their queues, moves abandoned tasks back, and pushes ticks, in case workers are too busy.
 
-A step of a worker that wants no tasks does just that, and returns when the next task is due. The poller sleeps until
-then; a task that is pushed to be due earlier puts a token into the poller's list. The poller takes no tokens of
-queues, which are for workers. (Redis in Action, 6.4.2)
+A step of a worker that wants no tasks does exactly this, and returns when the next task is due. The poller sleeps
+until then. The push of a task that is due earlier puts a token into the poller's list. The poller does not take the
+tokens of queues, which are for workers. (Redis in Action, 6.4.2)
 """
 
 from __future__ import annotations
@@ -44,4 +44,4 @@ class Poller(Worker):
         return self.is_stopping
 
     def wants_wake(self) -> bool:
-        return not self.is_stopping  # a quiet poller goes on: moving tasks is not taking them
+        return not self.is_stopping  # a quiet poller continues, because moving tasks is not taking them

@@ -1,9 +1,9 @@
 """
 Prefetch: a worker claims as many tasks ahead of its threads as they will start within a few tens of milliseconds.
 
-So tasks that do nothing come in batches of hundreds, with one round trip for all, and tasks of ten seconds come one
-for each free thread. Tasks that were claimed ahead and wait longer are given back, so a slow task never keeps a quick
-one from an idle worker.
+Tasks that do nothing are claimed in batches of hundreds, with one round trip for all; tasks of ten seconds are
+claimed one for each free thread. Tasks that were claimed ahead and wait for too long are given back, so a slow task
+never keeps a quick one from an idle worker.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HALF = 10  # tasks that move the mean half of the way to theirs
 
 
 class Prefetch:
-    """The mean duration of the latest tasks, and what follows from it."""
+    """The mean duration of the latest tasks, and the number of tasks to claim ahead."""
 
     def __init__(self, concurrency: int) -> None:
         self._concurrency = concurrency
@@ -27,7 +27,7 @@ class Prefetch:
 
     @property
     def limit(self) -> int:
-        """The number of tasks that may wait in the worker; 0 until the first task has ended."""
+        """Return how many tasks may wait in the worker; 0 until the first task has ended."""
         if self._mean is None:
             return 0
         threads = 1 if self.is_computing else self._concurrency

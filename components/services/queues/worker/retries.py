@@ -1,5 +1,5 @@
 """
-Retries: whether and when a failed task is tried again, by its policy (policy.py) or else by the options of its
+Retries: whether and when a failed task is tried again, according to its policy (policy.py) or the options of its
 backend.
 """
 
@@ -23,9 +23,9 @@ def retry_after(
 ) -> float | None:
     """
     Return the seconds until the next attempt of a task that failed with *error*, or None if the failure is final.
-    Without a *result*, this worker does not know the task, perhaps not yet.
+    *result* is None if this worker does not know the task, perhaps because it runs older code.
     """
-    if isinstance(error, ResultTooLarge):  # it has done its work, and would return the same again
+    if isinstance(error, ResultTooLarge):  # a retry would return the same result
         return None
     task = result.task if result is not None else None
     if info.starts >= (getattr(task, "max_attempts", None) or options.max_attempts):
@@ -46,5 +46,7 @@ def _seconds(value: Any) -> float | None:
         return None
     pause = float(value)
     if not 0 <= pause <= LONGEST_DELAY:
-        raise ValueError(f"it said {value!r}, which is no number of seconds, 0 to {LONGEST_DELAY:,}")
+        raise ValueError(
+            f"it returned {value!r}; it must be None or a number of seconds, 0 to {LONGEST_DELAY:,}"
+        )
     return pause

@@ -1,10 +1,10 @@
 """
 Suspects: tasks that were running when a worker died, and may have killed it.
 
-A worker that claims suspects starts only a few of them, and gives the others back until these have ended or have run
-for a moment. The more crashes they have seen, the fewer are started together. A suspect that one more crash would
-send to the dead set runs without any other suspect beside it, so only a task that is no suspect yet can kill it.
-Suspects that have to wait for it are put off, and do not block other tasks.
+A worker that claims suspects starts only a few of them, and gives the others back until those have ended or have run
+for a moment. The more crashes suspects have seen, the fewer are started together. If one more crash would make a
+suspect dead, it runs without any other suspect, so that only a task that is not a suspect yet can crash its worker.
+Suspects that have to wait for it are delayed, and do not block other tasks.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from collections.abc import Container
 from components.services.queues import Claimed
 from components.services.queues.worker.runs import Run
 
-MOST = 20  # suspects that run together if each has seen only one crash
-_DEARER = 5  # factor by which a suspect takes more room with each crash
-WATCHED = 0.05  # seconds that they run before the next are started
-PUT_OFF = 0.2  # seconds until another worker, or this one, may have room for a suspect that runs alone
+MOST = 20  # most suspects that run together if each has seen only one crash
+_DEARER = 5  # factor by which each crash increases the room that a suspect takes
+WATCHED = 0.05  # seconds that suspects run before the next ones are started
+PUT_OFF = 0.2  # seconds by which a suspect that must run alone is delayed if there is no room
 
 
 class Suspects:
@@ -28,21 +28,21 @@ class Suspects:
         self._max_crashes = max_crashes
         self._room = MOST
         self._runs: list[Run] = []
-        self._beside: list[Claimed] = []  # suspects that run or were admitted
+        self._beside: list[Claimed] = []  # running and admitted suspects
         self._waiting_until = self._others_first_until = 0.0
 
     @property
     def are_waiting(self) -> bool:
-        """True while some that were refused may not have come back yet."""
+        """Return whether some refused suspects may not have come back yet."""
         return time.monotonic() < self._waiting_until
 
     @property
     def are_for_others(self) -> bool:
-        """True while some were given back at once, for other workers to take first."""
+        """Return whether some suspects were just given back, so that other workers can take them first."""
         return time.monotonic() < self._others_first_until
 
     def look(self, held: Container[Claimed]) -> None:
-        """Make room again if the latest have ended or have run for long enough; the worker holds *held*."""
+        """Make room if the latest suspects have ended or have run for long enough. *held* are the worker's claims."""
         since = time.monotonic() - WATCHED
         self._runs = [run for run in self._runs if run.claimed in held]
         self._beside = [run.claimed for run in self._runs]
@@ -51,7 +51,8 @@ class Suspects:
 
     def refused_for(self, claimed: Claimed) -> float | None:
         """
-        Return for how many seconds to give it back, or None if it may start. A task that is no suspect always may.
+        Return for how many seconds to give back the task, or None if it may start. A task that is not a suspect
+        always may.
         """
         needed = self._room_for(claimed)
         if needed > self._room:
@@ -71,10 +72,10 @@ class Suspects:
         return MOST if crashes + 1 >= self._max_crashes else min(MOST, _DEARER ** (crashes - 1))
 
     def _would_disturb(self, needed: int) -> bool:
-        """Return True if it, or one that runs, must have no other suspect beside it."""
+        """Return whether the suspect, or a running one, must run without other suspects."""
         return any(needed == MOST or self._room_for(other) == MOST for other in self._beside)
 
     def add(self, run: Run) -> None:
-        """Add an admitted run that begins now."""
+        """Add an admitted suspect that starts now."""
         if run.claimed.crashes:
             self._runs.append(run)

@@ -1,8 +1,8 @@
 """
 Worker: the common loop of everything that claims tasks under leases.
 
-Only a separate thread waits on Redis, for tokens (listener.py), so the loop is never stuck in a blocking command.
-Requests that could not be sent while Redis was away are kept.
+A separate thread waits for tokens from Redis (listener.py), so the loop never blocks in a command. Requests that
+could not be sent while Redis was unavailable are kept.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from components.services.queues.worker.listener import Listener
 
 logger = logging.getLogger(__name__)
 
-ALL = "*"  # all queues, including those to come
+ALL = "*"  # all queues, including future ones
 
-# Entries of the inbox, besides those of subclasses: a token was taken from Redis; Redis did not answer.
+# Events of the inbox, in addition to those of subclasses: a token was taken from Redis; Redis did not answer.
 _TOKEN, _AWAY = object(), object()
 
 
 class Worker(Loop):
-    """One worker of the queues of a backend alias."""
+    """A worker for queues of a backend alias."""
 
     def __init__(self, consumer: Consumer, *, lease: float) -> None:
         super().__init__(lease=lease, harmless=lease / 3)
         self.consumer = consumer
         self.queues: Sequence[str] = ()
-        #: A token was taken from Redis since the last step: there is work, for this worker or for another.
+        #: Whether a token was taken from Redis since the last step. If so, there is work for this worker or another
+        #: one.
         self.has_token = False
         self._listener = Listener(self._wait_for_token, self._wake)
         self._lost: Counter[str] = Counter()
@@ -45,10 +46,10 @@ class Worker(Loop):
         return ()
 
     def cancel(self, task_ids: Sequence[str]) -> None:
-        """Cancel running tasks that somebody has asked to cancel."""
+        """Cancel these running tasks, because a user or caller asked for it."""
 
     def serves(self) -> Sequence[str]:
-        """Return the queues, as the control room shows them."""
+        """Return the queues as the control room shows them."""
         return (ALL,)
 
     def wants_wake(self) -> bool:
@@ -76,9 +77,9 @@ class Worker(Loop):
 
     def beat(self) -> None:
         if self.is_quiet and not self.consumer.is_quiet:
-            logger.info("Quiet: taking no more tasks until stopped.")
+            logger.info("Quiet: this worker takes no more tasks.")
             self.consumer.is_quiet = True
-            self._next_beat = 0.0  # so that others see it at once
+            self._next_beat = 0.0  # so that the control room shows it at once
         super().beat()
 
     def report(self) -> None:
@@ -88,7 +89,11 @@ class Worker(Loop):
         self.obey(heartbeat.order)
 
     def _see_lost(self, task_ids: Sequence[str]) -> None:
-        """Log the leases that were lost since the last heartbeat; a task that still runs is logged at each."""
+        """
+        Log the leases that were lost since the last heartbeat.
+
+        A task that still runs is logged at each heartbeat.
+        """
         lost = Counter(task_ids)
         for task_id in lost - self._lost:
             logger.warning(
@@ -105,12 +110,15 @@ class Worker(Loop):
         if item is _TOKEN:
             self.has_token = True
         elif item is _AWAY:
-            self._next_beat, self.has_token = 0.0, True  # the loop will see; the answer may have been a token
+            self._next_beat, self.has_token = (
+                0.0,
+                True,
+            )  # the loop checks for work, because the lost answer may have been a token
         else:
             super().receive_any(item)
 
     def _wait_for_token(self) -> bool:
-        """Wait for a token, for the length of one blocking command. Runs in the thread of the listener."""
+        """Wait for a token with one blocking command. Runs in the thread of the listener."""
         return self.consumer.wait(self.queues, float("inf"), newcomers=ALL in self.serves())
 
     def _wake(self, has_token: bool) -> None:

@@ -1,8 +1,8 @@
 """
 The actions on one cached row, or on all rows of a model: refresh, remove, change the delay.
 
-All rows of a model are done in parts, by RowControls. One request takes about MOST rows, and then leads back to the
-question, for the rest of the buckets. Doing something twice has the same effect as doing it once.
+RowControls changes all rows of a model in parts. One request changes about MOST rows, and then shows the confirmation
+again for the remaining buckets. Repeating an action has no further effect.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ MOST = 50_000  # rows that one request changes: about a second
 
 
 class DelayForm(forms.Form):
-    """The form for another delay."""
+    """The form for changing the delay."""
 
     delay = forms.FloatField(
         label="Delay in seconds",
         min_value=SHORTEST_DELAY,
-        help_text="Between two loads. It holds until the row is scheduled with another.",
+        help_text="The time between two loads. It applies until the row is scheduled with another delay.",
         widget=forms.NumberInput(attrs={"autocomplete": "off", "step": "any"}),
     )
 
@@ -53,13 +53,11 @@ class DelayForm(forms.Form):
 
 @dataclass(frozen=True)
 class Target:
-    """The target that a request's query names: a row, or all rows of a name that are on the schedule, from a bucket
-    on.
-    """
+    """The target that the query of a request names: one row, or all scheduled rows of a name, from a bucket on."""
 
     name: str
     key: str | None
-    #: None if it is neither on the schedule nor kept, or for all.
+    #: None for all rows, and for a row that is neither on the schedule nor stored.
     info: RowInfo | None
     #: The number of rows on the schedule.
     count: int
@@ -107,7 +105,7 @@ class Target:
         if self.key is None:
             return f"{rows(self.count)} of {self.label} {'is' if self.count == 1 else 'are'} on the schedule."
         if self.info is None or self.info.delay is None:
-            return "It is on no schedule, and kept until it is too old."
+            return "It is not on the schedule, and is stored until it is too old."
         return f"It is loaded every {duration(self.info.delay)}."
 
 
@@ -130,7 +128,7 @@ def _refresh(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
             target.effect,
             f"{'It is' if target.key is not None else 'They are'} due now: the next free daemon, "
             "manage.py cacherows, loads what the database has.",
-            "Until then readers have what they have now.",
+            "Until then, readers get the stored values.",
         ],
         run=run if target.count else None,
         idle=f"Nothing to refresh: {_none(target)} on the schedule.",

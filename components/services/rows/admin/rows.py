@@ -1,10 +1,10 @@
 """
-The Cached rows page: the rows on the schedule, when each is due and how late, how old and large it is, and which rows
+The Cached rows page: the scheduled rows, when each is due and how late it is, its age and size, and the rows that
 fail.
 
 A page of the list costs eight round trips, however many rows there are. A list of one model's rows, or of those that
-fail, searches for them and says where it ends. Values are not shown: people who look after a cache need not see what
-is in it. What can be done is in row_verbs.py.
+fail, searches for them and says where it ends. Values are not shown, because people who look after a cache need not
+see its content. The actions are in row_verbs.py.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Row:
 
     @property
     def is_late(self) -> bool:
-        """Return whether readers can no longer get it, if it was ever loaded."""
+        """Return whether the row was loaded but is too old for readers."""
         return self.info.late > LEASE
 
 
@@ -103,7 +103,7 @@ class CachedRowAdmin(ControlRoomAdmin):
         ]
 
     def find_url(self, name: str) -> str:
-        """Return the address of a row, or of all rows of a name, which has no colon."""
+        """Return the URL of a row or, for a name without a colon, of all rows of that name."""
         return self.url("row", row=name) if ":" in name else self.url("model", model=name)
 
     def overview(self, request: HttpRequest) -> HttpResponse:
@@ -168,7 +168,7 @@ class CachedRowAdmin(ControlRoomAdmin):
         wanted = request.GET.get("row", "")
         info = find_row(wanted)
         if info is None:
-            raise Http404(f"There is no cached row {wanted!r}: it is neither on the schedule nor kept.")
+            raise Http404(f"There is no cached row {wanted!r}: it is neither on the schedule nor stored.")
         row = Row(info)
         context = {
             "row": row,
@@ -196,7 +196,7 @@ def _shared(infos: Iterable[CacheInfo]) -> dict[str, object]:
 
 
 def _is_known(info: RowInfo) -> bool:
-    """Return whether its name has a page."""
+    """Return whether the name of the row has a page."""
     return info.delay is not None or info.name in cached_rows()
 
 
@@ -209,7 +209,7 @@ def _cache(info: CacheInfo, rates: dict[str, HitRate]) -> Cache:
 
 
 def hit_rates(names: Iterable[str]) -> dict[str, HitRate]:
-    """Return those of the rows of each name, and of all rows as "". One or two round trips to each node."""
+    """Return the hit rates of each name, and of all rows under "", in one or two round trips to each node."""
     pairs = {"": ("rows:hit", "rows:missed")}
     pairs |= {name: (beside(f"rows:{name}", "hit"), beside(f"rows:{name}", "missed")) for name in names}
     found = Span(_HOUR).read([counter for pair in pairs.values() for counter in pair])

@@ -1,6 +1,6 @@
 -- RECORD  claim: since ends owner
--- A load: the microseconds of its beginning and of the end of its lease, and the token of who loads. Most claims of a
--- call are alike: so each text is read once.
+-- A load: the microseconds of its beginning and of the end of its lease, and the token of the loader. Most claims of
+-- a call are alike, so each distinct text is parsed only once.
 local known_claims = {}
 local function claim_in(text)
   known_claims[text] = known_claims[text] or read_claim(text)

@@ -1,3 +1,3 @@
 -- RECORD  failure: count tried_at
--- After these comes the error, which may have blanks.
+-- The error follows these fields. It may contain blanks.
 local function failure_of(member) return read_failure(redis.call("HGET", failures, member) or "") end

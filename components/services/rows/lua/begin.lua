@@ -1,4 +1,4 @@
--- Claim rows of a bucket that a reader missed, unless they are there or claimed. A repeated call returns the same.
+-- Claim rows of a bucket that a reader missed, unless they are stored or claimed. A repeated call returns the same.
 -- KEYS    schedule row claim
 -- ARGV    token lease shape oldest members...
 -- USES    time head claim lease
@@ -12,8 +12,8 @@ local function is_there(member)
 end
 
 local function take(member, before)
-  -- A server that is full refuses a script that begins with a write that needs memory, and lets the rest of one pass
-  -- that begins with this, which changes nothing. Rows on the schedule were there before; others are not added to it.
+  -- A server that is out of memory refuses a script whose first write needs memory. This write needs none and changes
+  -- nothing: it neither moves rows on the schedule nor adds others.
   if redis.call("ZSCORE", schedule, member) then redis.call("ZREM", schedule, "") end
   local mine = claim_for(length_after(before))
   redis.call("SET", claim .. ":" .. member, mine.text, "PX", mine.kept)

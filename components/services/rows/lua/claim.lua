@@ -15,7 +15,7 @@ local function take(due)
       redis.call("SET", names[at], mine.text, "PX", mine.kept)
       ends[#ends + 1], ends[#ends + 2] = mine.ends, member
       claimed[#claimed + 1] = member
-    else -- without a delay it is on the schedule by mistake
+    else -- a member without a delay is on the schedule by mistake
       lost[#lost + 1] = member
       count(member, "", -1)
     end
@@ -26,7 +26,8 @@ local function take(due)
 end
 
 if redis.call("LINDEX", call, 0) == token then return redis.call("LRANGE", call, 1, -1) end
-redis.call("DEL", call) -- a server that is full takes a script that begins with a command that frees
+-- First, because a server that is out of memory runs a script only if it begins by freeing memory.
+redis.call("DEL", call)
 local due = redis.call("ZRANGEBYSCORE", schedule, "-inf", text(MICROSECONDS), "LIMIT", 0, limit)
 local claimed = #due > 0 and take(due) or {}
 local next_at = redis.call("ZRANGE", schedule, 0, 0, "WITHSCORES")[2]

@@ -1,12 +1,12 @@
--- Let rows of a bucket be due now; they can be read until they are loaded. A repeated call changes nothing.
+-- Make rows of a bucket due now. They can be read until they are loaded. A repeated call changes nothing.
 -- KEYS    schedule claim
 -- ARGV    members...
 -- USES    time claim
 -- RETURNS for each member 1 if it is on the schedule, else 0
 local answer = {}
 for at, member in ipairs(members) do
-  -- A load that is under way may have read before this, and is good nevertheless. A row that is claimed is due when
-  -- the claim ends; two microseconds less are the sign that it is due as soon as that load is over.
+  -- A running load may have read the row before this, but is still stored. A claimed row is due when the claim ends.
+  -- A score two microseconds lower marks that it is due as soon as that load is over.
   local ends = tonumber(claim_of(member).ends)
   local is_there = redis.call("ZSCORE", schedule, member)
   if is_there then

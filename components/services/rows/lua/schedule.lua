@@ -1,11 +1,10 @@
--- Let rows of a bucket be loaded again and again, those that are new to the schedule at once. A repeated call changes
--- nothing.
+-- Schedule rows of a bucket to be loaded repeatedly, new ones at once. A repeated call changes nothing.
 -- KEYS    schedule delays row claim counts
 -- ARGV    grace only_these delayed...
 -- USES    time head claim counts
 -- RETURNS for each member 1 if it was on the schedule, else 0
 
--- A row that was good for longer is now good for its delay and *grace* microseconds, whether or not a daemon runs.
+-- A row that was valid for longer is now valid for its delay and *grace* microseconds, whether or not a daemon runs.
 local function shorten(member, delay)
   local since, till = head_of(member)
   if since and since + delay + grace < tonumber(till) then

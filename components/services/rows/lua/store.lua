@@ -1,5 +1,4 @@
--- Store rows that were loaded, each unless somebody has claimed or invalidated it since. A repeated call returns the
--- same.
+-- Store loaded rows, except those claimed or invalidated since. A repeated call returns the same.
 -- KEYS    schedule delays failures row claim counts
 -- ARGV    token loaded_at grace good loaded...
 -- USES    time head claim counts
@@ -8,8 +7,8 @@ local SHORTEST, LONGEST = 60000000, 86400000000 -- microseconds for which a stal
 grace = tonumber(grace) -- microseconds that a row on the schedule is good beyond its delay
 good = tonumber(good) -- microseconds that another row is good; nil if none such is stored
 
--- What stands before a row that is loaded so often, and for how long it is kept for readers that take it stale. Most
--- rows of a call are alike: so each kind is made once.
+-- Return the beginning of the text of a row with this delay, and how long the row is stored for readers that accept
+-- stale rows. Most rows of a call have the same delay, so each result is made once.
 local kinds = {}
 local function kind_of(delay)
   local key = delay or 0
@@ -21,7 +20,8 @@ local function kind_of(delay)
   return kinds[key]
 end
 
--- Each row has instants of its own, a delay apart: rows that were scheduled or late together do not stay together.
+-- Each row is due at its own instants, a delay apart, so rows that were scheduled or late together do not stay
+-- together.
 local function due_after(member, delay)
   local phase = math.floor(tonumber(string.sub(redis.sha1hex(member), 1, 6), 16) / 16777216 * delay)
   return math.max(MICROSECONDS, loaded_at + delay - (loaded_at - phase) % delay)
@@ -29,14 +29,16 @@ end
 
 local due, gone, stored = {}, {}, {}
 
--- Store a row; *score* is when it is due by the schedule, false if it is not on it.
+-- Store a row. *score* is when the schedule has it due, false if it is not on the schedule.
 local function store(member, is_there, body, delay, mine, score)
   local kind = kind_of(delay)
-  redis.call("DEL", claim .. ":" .. member) -- first what frees: a server that is full takes the rest as well
+  -- First, because a server that is out of memory runs a script only if it begins by freeing memory.
+  redis.call("DEL", claim .. ":" .. member)
   redis.call("SET", row .. ":" .. member, kind.head .. body .. "]", "PX", kind.kept)
-  -- A row that is not there, and was scheduled while it was loaded, may be there again; another one heeds its delay.
+  -- A deleted row that was scheduled during its load may have been created again, so it stays due; others keep their
+  -- delay.
   local least = is_there and mine.ends - 1 or tonumber(mine.ends)
-  if score and tonumber(score) < least then -- it is to be loaded again: refresh.lua, schedule.lua
+  if score and tonumber(score) < least then -- marked to be loaded again, see refresh.lua and schedule.lua
     due[#due + 1], due[#due + 2] = text(MICROSECONDS), member
   elseif not is_there then
     gone[#gone + 1] = member
@@ -71,7 +73,7 @@ local scores = redis.call("ZMSCORE", schedule, unpack(members))
 local answer = {}
 for at, member in ipairs(members) do
   local mine, delay = claim_in(claims[at] or ""), tonumber(known[at] or nil)
-  if mine.owner ~= token then -- a repeated call, or one that comes too late
+  if mine.owner ~= token then -- a repeated or late call
     answer[at] = head_of(member) == loaded_at and 1 or 0
   elseif delay or good then
     store(member, loaded[3 * at - 1] == "1", loaded[3 * at], delay, mine, scores[at])

@@ -1,11 +1,11 @@
 """
 CachedRows: the cached rows of a model, and CachedRow, a model that has them.
 
-A reader loads the rows that it misses itself, once for all that miss them. Within a transaction it asks the database
-and stores nothing: it may see uncommitted rows, or rows as they were when the transaction began.
+A reader loads missing rows itself, once for all readers that miss them. Within a transaction, it asks the database
+and stores nothing, because it may see uncommitted rows, or rows as of the beginning of the transaction.
 
-Rows are loaded by one query for all of them. A row that makes the query fail is found by halving: it alone counts as
-an error, and the others are loaded. A database that does not answer is no error of any row.
+Rows are loaded by one query for all of them. A row that makes the query fail is found by halving: only that row
+counts as failed, and the others are loaded. If the database does not answer, no row counts as failed.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from components.services.rows.models.fields import kind_of
 from components.services.rows.models.frozen import FrozenRow, frozen_class
 from components.services.rows.models.writes import Writes
 
-#: Never cached, unless they are asked for by name.
+#: Fields that are never cached unless they are listed by name.
 _SECRET = {"password"}
 _IN_QUERY = 30_000  # parameters: SQLite takes 32,766 of them, PostgreSQL 65,535
 
 
 class _Uncommitted(Unshared):
-    """Rows were to be loaded within a transaction, where they are not everybody's."""
+    """Raised when rows would be loaded within a transaction, where they may not be shared."""
 
 
 @dataclass
 class Loaded:
-    """The values of the rows that there are, by key; and why others could not be loaded."""
+    """The values of the existing rows by key, and the errors of rows that could not be loaded."""
 
     values: dict[str, Sequence[Any]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
@@ -54,10 +54,10 @@ class Loaded:
 
 class CachedRows:
     """
-    The rows of *model*: of each the *fields* (None: all but passwords), by the unique field *key*.
+    The cached rows of *model*: the *fields* of each row (None: all but passwords), by the unique field *key*.
 
-    A row on the schedule is loaded every *delay* seconds unless it has a delay of its own; a row that is on no
-    schedule is good for so long. They are called *name* in Redis, by default as the model: "market.item".
+    A row on the schedule is loaded every *delay* seconds unless it has its own delay. A row that is not on the
+    schedule is valid for *delay* seconds. *name* is their name in Redis, by default that of the model: "market.item".
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class CachedRows:
             raise ImproperlyConfigured(
                 f"The rows of {self.name} have the delay {delay!r}: it must be above 0."
             )
-        # A model of another registry is one of a test, or one that stands for a table while that is rebuilt.
+        # A model of another registry belongs to a test, or represents a table while that is rebuilt.
         if model._meta.apps is apps:
             if self.name in _declared:
                 raise ImproperlyConfigured(
@@ -98,18 +98,18 @@ class CachedRows:
         await self.cache.aschedule(self.key(pk), self.delay if delay is None else delay)
 
     def schedule_many(self, pks: Iterable[Any], delay: float | None = None) -> None:
-        """Do what schedule() does for several rows, in one round trip to each node."""
+        """Schedule several rows, as schedule() does, in one round trip to each node."""
         each = self.delay if delay is None else delay
         self.cache.schedule_many({self.key(pk): each for pk in pks})
 
     def unschedule(self, *pks: Any) -> None:
-        """Forget these rows."""
+        """Remove these rows from the schedule and the cache."""
         self.cache.unschedule(*map(self.key, pks))
 
     def refresh(self, *pks: Any) -> set[Any]:
         """
-        Have these rows loaded as soon as a daemon can. Return those that are not on the schedule, which no daemon
-        loads.
+        Make these rows due now, to be loaded by the next free daemon. Return the keys of those that are not on the
+        schedule, which no daemon loads.
         """
         keys = {pk: self.key(pk) for pk in pks}
         absent = self.cache.refresh(*keys.values())
@@ -123,10 +123,12 @@ class CachedRows:
         self, pk: Any, *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
     ) -> FrozenRow | None:
         """
-        Return the row; None if there is none. It is loaded if it is not there, or older than *max_age* seconds.
+        Return the row; None if it does not exist. It is loaded if it is not cached, or is older than *max_age*
+        seconds.
 
-        If somebody else is loading it, wait for *wait* seconds, or with *stale* return the old one, if there is one.
-        Raises RowNotLoaded, RowNotSerializable, RowTooLarge, InvalidDuration, InvalidName, and RedisUnavailable.
+        If another reader is loading it, wait for up to *wait* seconds or, with *stale*, return the old row if there
+        is one. Raises RowNotLoaded, RowNotSerializable, RowTooLarge, InvalidDuration, InvalidName, and
+        RedisUnavailable.
         """
         return self.get_many([pk], wait=wait, max_age=max_age, stale=stale).get(pk)
 
@@ -139,10 +141,14 @@ class CachedRows:
     def get_many(
         self, pks: Iterable[Any], *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
     ) -> dict[Any, FrozenRow]:
-        """Return the rows that there are, by *pks*. Others are loaded in one query. Raises what get() raises."""
+        """
+        Return the existing rows by *pks*.
+
+        Missing ones are loaded in one query. Raises the same errors as get().
+        """
         wanted = {pk: self.key(pk) for pk in pks}
         options: dict[str, Any] = {"max_age": max_age, "stale": stale}
-        # A transaction may hold locks of the database: so it waits for nobody else to load.
+        # A transaction may hold database locks, so it does not wait for another reader's load.
         if self._is_within_a_transaction():
             found = self.cache.get_many(wanted.values(), **options)
             found |= self._rows(self.load([key for key in wanted.values() if key not in found]))
@@ -153,7 +159,7 @@ class CachedRows:
     async def aget_many(
         self, pks: Iterable[Any], *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
     ) -> dict[Any, FrozenRow]:
-        """Return the rows that there are, as get_many() does."""
+        """Return the existing rows, as get_many() does."""
         wanted = {pk: self.key(pk) for pk in pks}
         options: dict[str, Any] = {"max_age": max_age, "stale": stale}
         try:
@@ -177,7 +183,7 @@ class CachedRows:
         return connection.in_atomic_block or (is_open and not connection.autocommit)
 
     def _rows(self, values: Mapping[str, Sequence[Any]]) -> dict[str, Row]:
-        """Return what was loaded as rows, as if they came from Redis."""
+        """Return the loaded values as rows, as if they came from Redis."""
         found = {}
         for key, each in values.items():
             found[key] = Row(self.shape, key, 0, json.loads(f"[0,1,{self.shape.encode(key, each)}]"))
@@ -222,7 +228,8 @@ class CachedRows:
 
     @cached_property
     def key_field(self) -> models.Field[Any, Any]:
-        """Return the field that knows the type of the keys: the one that key_column points at, if that is a
+        """
+        Return the field that determines the type of the keys: key_column, or the field that it refers to if it is a
         relation.
         """
         found = self.key_column
@@ -265,9 +272,9 @@ class CachedRows:
         return Shape([(each.attname, kind_of(each)) for each in self.fields], note=note)
 
     def key(self, value: Any) -> str:
-        """Return the *value* of the key field as text, in the one way that it is written. Raises InvalidName."""
+        """Return the *value* of the key field as text, in its canonical form. Raises InvalidName."""
         if type(value) is int and self._has_whole_keys:
-            return str(value)  # most are so, and a page reads many
+            return str(value)  # the fast path for most keys, because a page reads many
         try:
             found = self.key_field.to_python(value)
         except (ValidationError, TypeError, ValueError, OverflowError):
@@ -277,12 +284,12 @@ class CachedRows:
         return _written(found)
 
     def load(self, keys: Sequence[str]) -> Mapping[str, Sequence[Any]]:
-        """Return the values of the rows that there are, by key, in one query for 30,000. Raises any error of the
-        query.
+        """
+        Return the values of the existing rows by key, with one query per 30,000 keys. Raises any error of the query.
         """
         if not keys:
             return {}
-        # By the values of the keys, since a database may write them in another way.
+        # Matched by the values of the keys, because a database may spell them differently.
         wanted = {self.key_field.to_python(key): key for key in keys}
         columns = [each.attname for each in self.fields]
         rows = self.model._base_manager.using(self.database).order_by().values_list(self.key_name, *columns)
@@ -295,7 +302,7 @@ class CachedRows:
         return Q(**{f"{self.key_name}__in": values})
 
     def load_all(self, keys: Sequence[str]) -> Loaded:
-        """Return what load() does, and why other rows cannot be loaded. Raises RowsUnavailable."""
+        """Return the values, as load() does, and the errors of rows that cannot be loaded. Raises RowsUnavailable."""
         loaded = Loaded()
         self._load_into(loaded, [key for key in keys if self._can_be(key, loaded)])
         return loaded
@@ -309,7 +316,7 @@ class CachedRows:
                 f"{self.model._meta.label}: the database does not answer: {error}"
             ) from error
         except Exception as error:  # noqa: BLE001  (whatever a field raises for what it finds is an error of its row)
-            if len(keys) == 1 or isinstance(error, ProgrammingError):  # that of a table without a column
+            if len(keys) == 1 or isinstance(error, ProgrammingError):  # such as a missing column
                 loaded.errors.update(dict.fromkeys(keys, f"{type(error).__name__}: {error}"))
                 return
             half = len(keys) // 2
@@ -317,7 +324,7 @@ class CachedRows:
                 self._load_into(loaded, some)
 
     def _can_be(self, key: str, loaded: Loaded) -> bool:
-        """Return whether it can be the key of a row. It may stem from a release with another key field."""
+        """Return whether *key* can be the key of a row. It may come from a release with another key field."""
         try:
             if self.key(key) == key:
                 return True
@@ -328,7 +335,7 @@ class CachedRows:
 
 
 def _written(key: Any) -> str:
-    """Return a key as text, the same for all that are equal: 1.00 and 1, noon in one zone and in another."""
+    """Return a key as text. Equal keys give the same text: 1.00 and 1, or one instant in two time zones."""
     if isinstance(key, Decimal) and key.is_finite():
         text = format(key, "f")
         return text.rstrip("0").rstrip(".") if "." in text else text
@@ -341,7 +348,7 @@ class AnyOf(Lookup):
     """
     filter(AnyOf(F("pk"), [1, 2, 3])): rows by many whole numbers, sent to PostgreSQL as one parameter.
 
-    With pk__in each number is a parameter: to write a thousand of them takes longer than the query.
+    With pk__in, each number is a parameter, and writing a thousand of them takes longer than the query.
     """
 
     prepare_rhs = False
@@ -358,12 +365,12 @@ _declared: dict[str, CachedRows] = {}
 
 
 def cached_rows() -> Mapping[str, CachedRows]:
-    """Return all that were declared, by their names."""
+    """Return all declared CachedRows, by name."""
     return MappingProxyType(_declared)
 
 
 def _watch(sender: type[models.Model], **kwargs: Any) -> None:
-    """Heed the writes of a model that is made after those with cached rows, such as a child or a proxy."""
+    """Watch the writes of a model that is declared after those with cached rows, such as a child or a proxy."""
     for rows in _declared.values():
         rows.writes.watch(sender)
 
@@ -373,7 +380,7 @@ class_prepared.connect(_watch, dispatch_uid="components.rows.writes")
 
 @dataclass(frozen=True, kw_only=True)
 class Caching:
-    """The way in which the rows of a model are cached: the options of CachedRows."""
+    """The caching options of a model's rows; see CachedRows."""
 
     delay: float = 60.0
     fields: Sequence[str] | None = None
@@ -384,10 +391,10 @@ class Caching:
 
 class CachedRow(models.Model):
     """
-    A model whose class has *cached*, its CachedRows, as its attribute *caching* says.
+    A model whose class attribute *cached* is its CachedRows, with the options of the attribute *caching*.
 
-    A model that derives from it has a cache of its own, a proxy that of its model. The rows of a model of another app
-    are cached by CachedRows(User, fields=[...]), in a module that ready() imports.
+    A derived model has its own cache; a proxy shares the cache of its model. The rows of a model of another app are
+    cached by CachedRows(User, fields=[...]), in a module that ready() imports.
     """
 
     caching: ClassVar[Caching] = Caching()

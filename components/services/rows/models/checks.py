@@ -1,8 +1,8 @@
 """
 System checks of cached rows: errors in their declarations, found before a reader or a daemon meets them.
 
-A delay of 0 and a name that is taken are refused when the model is declared. Everything else has to wait until all
-models are loaded, since fields point at other models. No check opens a connection.
+A delay of 0 and a duplicate name are refused when the model is declared. Everything else is checked after all models
+are loaded, because fields refer to other models. No check opens a connection.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from components.services.rows.models.fields import AS_TEXT
 
 
 def check_rows(**kwargs: Any) -> list[CheckMessage]:
-    """Check fields (E007), key (E008), name and database (E009), and warn of fields of unknown kinds (W005)."""
+    """Check the fields (E007), the key (E008), the name and database (E009), and fields of unknown kinds (W005)."""
     return [message for rows in cached_rows().values() for message in _of(rows)]
 
 
@@ -55,14 +55,14 @@ def _problems(rows: CachedRows) -> Iterator[tuple[str, str, str]]:
         known = ", ".join(connections.settings)
         yield (
             f"settings.DATABASES has no alias {rows.database!r}.",
-            f"There is: {known}. Without *using*, it is where the model's writes go.",
+            f"Known aliases: {known}. Without *using*, it is the database of the model's writes.",
             "components.E009",
         )
 
 
 def _unknown(rows: CachedRows) -> Iterator[CheckMessage]:
-    """Warn of such fields unless they were named: then the project knows what they hold."""
-    if rows.names_its_fields:  # they may also be wrong, which is reported above
+    """Warn of fields of unknown kinds, unless they were named: then the project knows their values."""
+    if rows.names_its_fields:  # wrong names are reported above
         return
     for field, kind in zip(rows.fields, rows.shape.kinds, strict=True):
         if kind.name.startswith(AS_TEXT):

@@ -1,8 +1,8 @@
 """
-The kinds of fields: the kind of the values of a model's field, by the class that Django knows it as.
+Kinds of fields: the kind of the values of a model field, chosen by its Django class.
 
-A field of no known class is written by its own serialization (value_to_string, to_python) if the value comes back as
-it was; else its row is refused. A foreign key has the kind of the field that it points at.
+A field of an unknown class uses its own serialization (value_to_string, to_python). If a value does not come back
+unchanged, its row is refused. A foreign key has the kind of the field that it refers to.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from django.db import models
 from components.exceptions import RowNotSerializable
 from components.services.rows import KINDS, Kind, list_of
 
-#: The beginning of the names of kinds that are only known by the field's own serialization.
+#: The prefix of the names of kinds that use the field's own serialization.
 AS_TEXT = "text of "
 #: By Field.get_internal_type().
 _KINDS = {
@@ -46,21 +46,21 @@ def kind_of(field: models.Field[Any, Any]) -> Kind:
     if isinstance(field, models.JSONField):
         return _json(field)
     if base := getattr(field, "base_field", None):
-        # A range has one as well, and is no list.
+        # A range field has a base field as well, but its values are not lists.
         if field.get_internal_type() == "ArrayField":
             return list_of(kind_of(base))
         return _as_text(field)
     if isinstance(field, models.GeneratedField):
         return kind_of(field.output_field)  # type: ignore[arg-type]
     name = _KINDS.get(field.get_internal_type())
-    # If it converts what it finds in the database, the class of the column says nothing of its values.
+    # If the field converts values from the database, the class of the column does not determine their kind.
     if name is None or hasattr(field, "from_db_value"):
         return _as_text(field)
     return KINDS[name]
 
 
 def _json(field: models.JSONField[Any, Any]) -> Kind:
-    """Return JSON as it is; with an encoder or a decoder of its own, text by these."""
+    """Return the kind for plain JSON or, if the field has its own encoder or decoder, for text made by these."""
     if field.encoder is None and field.decoder is None:
         return KINDS["json"]
     return Kind(

@@ -12,8 +12,8 @@ class FrozenRow:
     """
     The values of a row as attributes, by the names of the columns: owner_id for a foreign key owner.
 
-    *cached* says when it was loaded and how old it is. Reading a field that is not cached raises AttributeError;
-    there is no query.
+    *cached* says when it was loaded and how old it is. Reading a field that is not cached raises AttributeError; it
+    never starts a query.
     """
 
     __slots__ = ("cached",)
@@ -54,12 +54,16 @@ class FrozenRow:
         return f"<{self._label} {self.cached.key}, {self.cached.age:.3f} s old>"
 
 
-#: Writes the slot, which __setattr__ does not.
+#: Sets the slot, bypassing __setattr__, which refuses changes.
 _set_row = FrozenRow.__dict__["cached"].__set__
 
 
 def frozen_class(label: str, names: Iterable[str]) -> type[FrozenRow]:
-    """Return the class for rows of one model. A column with a name that is taken is read as row.cached["save"]."""
+    """
+    Return the class for rows of a model.
+
+    A column named like a method, such as save, is read as row.cached["save"].
+    """
     columns = {name: _column(name) for name in names if not hasattr(FrozenRow, name)}
     return type(
         f"Frozen{label.rpartition('.')[2]}", (FrozenRow,), {"__slots__": (), "_label": label, **columns}

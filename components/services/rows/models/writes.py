@@ -1,13 +1,13 @@
 """
-Writes: invalidate the rows that a write has changed, as Django's signals tell it, after the commit.
+Writes: invalidates the rows that a write has changed, by Django's signals, after the commit.
 
-Signals are received from the models that share rows with the cached one (kit/model_families.py).
+It listens to the models that share rows with the cached one (kit/model_families.py).
 
-A row whose key is not its primary key may have another key in memory than in the database. So
-before such a row is saved or deleted, the database is asked what its key is.
+A row whose key is not its primary key may have another key in memory than in the database. Therefore, before such a
+row is saved or deleted, the key is read from the database.
 
-Where the deletion of a row changes cached rows that refer to it without a signal of their own (SET_NULL, SET_DEFAULT,
-SET(), what the database does by itself), the database is asked before the deletion which rows these are.
+The deletion of a row can change cached rows that refer to it without sending signals for them (SET_NULL, SET_DEFAULT,
+SET(), or actions of the database itself). The keys of these rows are read from the database before the deletion.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MOST_REFERRING = 10_000
 
 
 class Writes:
-    """The writes to rows of *source*; *invalidate* is called with the keys of what they change."""
+    """The writes to rows of *source*. *invalidate* is called with the keys of the rows that they change."""
 
     def __init__(self, name: str, source: CachedRows, invalidate: Callable[..., None]) -> None:
         self._name, self._source, self._invalidate = name, source, invalidate
@@ -48,13 +48,14 @@ class Writes:
         for relation in self._relations:
             if not isinstance(
                 relation.remote_field.model, str
-            ):  # a model that is not there yet is watched later
+            ):  # a model that is not declared yet is watched later
                 known.update(family(relation.remote_field.model))
         for model in known:
             self.watch(model)
 
     def watch(self, model: type[models.Model]) -> None:
-        """Listen to writes of *model* if it shares rows with the cached model, and to deletions if the cached model
+        """
+        Listen to writes of *model* if it shares rows with the cached model, and to deletions if the cached model
         refers to it.
         """
         if any(_is_a(model, relation) for relation in self._relations):
@@ -77,7 +78,11 @@ class Writes:
     def _before_delete(
         self, sender: type[models.Model], instance: Any, using: str, origin: Any = None, **kwargs: Any
     ) -> None:
-        """Remember the key. Rows deleted by a query set were just read; an instance may have been changed since."""
+        """
+        Note the key.
+
+        Rows deleted by a queryset were just read; an instance may have been changed since it was read.
+        """
         is_fresh = isinstance(origin, QuerySet)
         self._keep(instance, (self._key if is_fresh else self._stored_key)(sender, instance, using))
 
@@ -118,10 +123,10 @@ class Writes:
             return
         connection = connections[using]
         if connection.in_atomic_block or connection.get_autocommit():
-            # If the cache cannot be told, the write has not failed: that is only logged.
+            # An error of the cache does not make the write fail, so it is only logged.
             transaction.on_commit(lambda: self._invalidate(*keys), using=using, robust=True)
             return
-        try:  # no signal tells when a transaction that is managed by hand is committed
+        try:  # no signal is sent when a manually managed transaction commits
             self._invalidate(*keys)
         except Exception:
             logger.exception("The rows %s of %s are not invalidated.", sorted(keys), self._name)
@@ -131,7 +136,7 @@ class Writes:
         return self._source.key_column.attname
 
     def _key(self, sender: type[models.Model], instance: Any, using: str) -> str | None:
-        """Return the key of the row that *instance* is; None if it has none that can be cached."""
+        """Return the key of the row of *instance*; None if it cannot be cached."""
         value = instance.__dict__.get(self._attname)
         if value is None and self._source.is_known_by_pk and _is_linked(self._source.model, sender):
             value = instance.pk
@@ -140,7 +145,7 @@ class Writes:
         return self._written(value)
 
     def _stored_key(self, sender: type[models.Model], instance: Any, using: str) -> str | None:
-        """Return the key that the database has for it."""
+        """Return the key that the row has in the database."""
         model, pk = self._source.model, self._source.model._meta.pk
         is_parent = pk.attname not in instance.__dict__
         known = {sender._meta.pk.name: instance.pk} if is_parent else {"pk": instance.__dict__[pk.attname]}
@@ -151,7 +156,7 @@ class Writes:
     def _written(self, value: Any) -> str | None:
         try:
             return check_key(self._source.key(value))
-        except InvalidName:  # no reader can have asked for it
+        except InvalidName:  # no reader can have requested this key
             return None
 
 
@@ -170,7 +175,7 @@ def _relations(model: type[models.Model]) -> list[Any]:
 
 
 def _is_a(model: type[models.Model], relation: Any) -> bool:
-    """Return whether *relation* refers to rows of *model*; what it names may be a model that is not there yet."""
+    """Return whether *relation* refers to rows of *model*. It may name a model that is not declared yet."""
     target: Any = resolve_relation(relation.model, relation.remote_field.model)  # "self" is its own model
     if isinstance(target, str):
         return any(

@@ -1,9 +1,9 @@
 """
-The Semaphores page: the state of each, who holds its permits and who waits. Its limit can be changed, and holders can
-be evicted.
+The Semaphores page: the state of each semaphore, with its holders and waiters. Its limit can be changed, and holders
+can be evicted.
 
-A page of the list costs five round trips, however many there are, and a semaphore five. An address names a permit by
-its id, which no other permit has, so a later holder keeps theirs.
+A page of the list costs five round trips, however many semaphores there are, and the page of one semaphore five. URLs
+name a permit by its unique id, so a later holder is never evicted by mistake.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from components.services.semaphores import HolderInfo, SemaphoreControls, Semaph
 from components.services.semaphores.permit import check_count
 from components.templatetags.control_room import duration, grouped, legible
 
-WAITERS = 50  # that a page shows
+WAITERS = 50  # waiters on a page
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Row:
 
     @property
     def is_over(self) -> bool:
-        """Return whether more is used than the limit allows, because it was made smaller."""
+        """Return whether more is in use than the limit allows, because the limit was lowered."""
         return self.info.limit is not None and self.info.used > self.info.limit
 
     @property
@@ -59,11 +59,11 @@ class Row:
 
 
 class LimitForm(forms.Form):
-    """The form for another limit."""
+    """The form for changing the limit."""
 
     limit = forms.IntegerField(
         min_value=1,
-        help_text="It wins over what the code declares, in all processes and at once, until it is reset.",
+        help_text="It overrides the limit that the code declares, in all processes and at once, until it is reset.",
         widget=forms.NumberInput(attrs={"autocomplete": "off"}),
     )
 
@@ -131,8 +131,8 @@ class SemaphoreAdmin(ControlRoomAdmin):
             title=f"Change the limit of {row.name}",
             effects=[
                 f"The limit is {row.limit}. Used now: {grouped(info.used)}; waiting: {grouped(info.waiting)}.",
-                "Holders keep their permits: under a smaller limit, nobody gets one until enough were given back.",
-                "Under a larger limit, those who wait first get theirs at once.",
+                "Holders keep their permits: under a lower limit, nobody gets one until enough have been given back.",
+                "Under a higher limit, the first waiters get theirs at once.",
             ],
             run=run,
             form=form,
@@ -156,11 +156,11 @@ class SemaphoreAdmin(ControlRoomAdmin):
                 f"The limit is {row.limit}.",
                 "It becomes what the code declares again, in all processes and at once"
                 f"{'.' if declared is None else f': {grouped(declared)}.'}",
-                "Holders keep their permits. If the limit grows, those who wait first get theirs at once.",
+                "Holders keep their permits. If the limit rises, the first waiters get theirs at once.",
             ],
             run=None if row.info.override is None else run,
             idle=f"The limit of the semaphore {row.name} is what the code declares.",
-            # A semaphore that no code has declared is in no list any more.
+            # A semaphore that no code has declared disappears from the list.
             back="" if declared is not None else self.url("changelist"),
         )
 
@@ -214,7 +214,7 @@ def _effects(row: Row, holder: HolderInfo) -> list[str]:
     return [
         f"The permit is held by {_who(holder)}. It counts as {grouped(holder.weight)}, and its lease ends in "
         f"{duration(holder.remaining)} if it is not refreshed.",
-        f"The permit is free at once. {waiting}.",
+        f"The permit becomes free at once. {waiting}.",
         "The holder is not stopped. It learns that the permit is lost when it refreshes it or gives it back, with "
-        "auto_renewal within a third of its lease; until then, more may be at work than the limit allows.",
+        "auto_renewal within a third of its lease. Until then, more than the limit may be working.",
     ]

@@ -1,4 +1,4 @@
--- Take a permit or, if none is free, a place in the queue. A repeated call takes one of either.
+-- Take a permit or, if none is free, a place in the queue. A repeated call does not take another.
 -- KEYS    holders heavy since queue beats stats limits names ended wake
 -- ARGV    name permit weight declared lease life
 -- USES    time waiters queueing waking permits
@@ -8,8 +8,9 @@
 weight, lease, life = tonumber(weight), tonumber(lease), tonumber(life)
 local MONTH, TWO_DAYS = 30 * 86400000, 2 * 86400000 -- milliseconds
 
--- A full server refuses a script whose first write needs memory. This one changes nothing and needs none, so that
--- tasks under a limit are claimed, and queues drained, however full the server is. There are few permits.
+-- A server that is out of memory refuses a script whose first write needs memory. This write changes nothing and
+-- needs none. There are few permits, so it is safe, and workers can claim tasks under a limit and drain queues even
+-- then.
 redis.call("ZREM", holders, "")
 
 local over = redis.call("ZRANGEBYSCORE", holders, "-inf", text(MICROSECONDS)) -- the leases that have ended
@@ -50,7 +51,7 @@ redis.call("PEXPIRE", holders, MONTH)
 redis.call("PEXPIRE", since, MONTH)
 if weight > 1 or #weights > 0 then redis.call("PEXPIRE", heavy, MONTH) end
 redis.call("HINCRBY", stats, "granted", 1)
-if first then -- it is this one
+if first then -- the first waiter is the caller
   local waited = MICROSECONDS - redis.call("ZSCORE", queue, permit)
   local longest = tonumber(redis.call("HGET", stats, "longest") or 0)
   remove_waiter(permit)

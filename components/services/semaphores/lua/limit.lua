@@ -3,7 +3,8 @@
 -- ARGV    name limit
 -- USES    time waiters waking
 -- RETURNS 1
-redis.call("HDEL", limits, name) -- first: a full server runs a script that begins by freeing memory
+-- First, because a server that is out of memory runs a script only if it begins by freeing memory.
+redis.call("HDEL", limits, name)
 if limit ~= "" then
   redis.call("HSET", limits, name, limit)
   redis.call("ZADD", names, "inf", name) -- it stays until the limit is reset

@@ -1,4 +1,4 @@
--- Restart the lease of a permit, unless it has ended. A repeated call does no more.
+-- Restart the lease of a permit, unless it has ended. A repeated call has no further effect.
 -- KEYS    holders ended
 -- ARGV    permit lease
 -- USES    time
@@ -6,7 +6,8 @@
 if tonumber(redis.call("ZSCORE", holders, permit) or 0) <= MICROSECONDS then
   return redis.call("GET", ended .. ":" .. permit) or ""
 end
--- For a month, as when it was granted. First: a full server runs a script whose first write needs no memory.
+-- A month, as when the permit was granted. This comes first, because a server that is out of memory runs a script
+-- only if its first write needs no memory.
 redis.call("PEXPIRE", holders, 30 * 86400000)
 redis.call("ZADD", holders, "XX", text(MICROSECONDS + lease), permit)
 return "refreshed"

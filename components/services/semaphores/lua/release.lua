@@ -2,7 +2,7 @@
 -- KEYS    holders heavy since queue beats stats ended wake
 -- ARGV    permit call
 -- USES    time waiters waking permits
--- RETURNS the name of the call that ended the permit, this one or one before; "" if its lease ran out
+-- RETURNS the name of the call that ended the permit, this one or an earlier one; "" if its lease ran out
 local mine = ended .. ":" .. permit
 local is_leaving = string.sub(call, 1, 5) == "leave" -- the others begin with release or evict
 local ends_at = tonumber(redis.call("ZSCORE", holders, permit) or 0)
