@@ -96,8 +96,7 @@ class Names:
     def locals(self, table: str) -> Iterator[str]:
         """Yield the Lua that gives these names to the entries of *table*."""
         if self.first:
-            entries = ", ".join(f"{table}[{number}]" for number in range(1, len(self.first) + 1))
-            yield f"local {', '.join(self.first)} = {entries}"
+            yield f"local {', '.join(self.first)} = unpack({table}, 1, {len(self.first)})"
         if not self.first and len(self.tables) == 1 and not self.tables[0].parts:
             yield f"local {self.tables[0].name} = {table}"
             return
@@ -290,10 +289,10 @@ class Record:
         """Yield the Lua functions that read and write it."""
         names, pattern = ", ".join(self.fields), " ?".join(["([^ ]*)"] * len(self.fields))
         table = ", ".join(f"{field} = {field}" for field in self.fields)
-        words = ", ".join(f'record.{field} or ""' for field in self.fields)
+        words = ' .. " " .. '.join(f'(record.{field} or "")' for field in self.fields)
         yield f'local function read_{self.name}(text) local {names} = string.match(text, "^{pattern}")'
         yield f"  return {{ {table} }} end"
-        yield f'local function write_{self.name}(record) return table.concat({{ {words} }}, " ") end'
+        yield f"local function write_{self.name}(record) return {words} end"
 
 
 @cache

@@ -9,5 +9,6 @@ local MICROSECONDS = microseconds()
 local NOW = math.floor(MICROSECONDS / 1000)
 local DAY = math.floor(MICROSECONDS / 86400000000)
 
--- Return a whole number as text with all of its digits, since ".." rounds it.
-local function text(number) return string.format("%.0f", number) end
+-- Return a whole number as text with all of its digits, since ".." rounds it. For a command that is given the number
+-- itself, Redis writes it in a way that takes three times as long.
+local function text(number) return string.format("%d", number) end

@@ -1,6 +1,6 @@
 -- Digests are remembered in parts, so that each stays small: one of level 0, four of level 1, sixteen of level 2, ...
 local function part_of(level, digest)
-  return sent .. "/" .. level .. ":" .. tonumber(string.sub(digest, 1, 8), 16) % 4 ^ level
+  return string.format("%s/%d:%d", sent, level, tonumber(string.sub(digest, 1, 8), 16) % 4 ^ level)
 end
 
 local function all_parts(level)
