@@ -50,6 +50,7 @@ _DEFINITION = re.compile(
     r"(?:^--.*\n)*^local (?:function )?(\w+(?:, \w+)*)(?:.*\n?)(?:^(?!--|local ).*\n?)*", re.M
 )
 _NAME = re.compile(r"[a-z][a-z0-9_]*$")
+_AT_ONCE = 1_000  # entries of a table
 #: What Lua keeps for itself.
 _RESERVED = {
     "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in", "local", "nil", "not",
@@ -81,9 +82,13 @@ class Table:
 
     def lua(self, table: str, first: str, last: str) -> str:
         """Return the Lua that makes it of the entries of *table* from *first* to *last*."""
+        if not self.parts:  # Lua unpacks up to 8,000 at once, which is faster than a loop
+            some = f"unpack({table}, {first}, math.min({last}, {first} + {_AT_ONCE - 1}))"
+            rest = f"{self.name}[#{self.name} + 1] = {table}[at]"
+            return f"local {self.name} = {{ {some} }} for at = {first} + {_AT_ONCE}, {last} do {rest} end"
         entry = ", ".join(f"{part} = {table}[at + {number}]" for number, part in enumerate(self.parts))
-        made, size = (f"{{ {entry} }}", len(self.parts)) if self.parts else (f"{table}[at]", 1)
-        return f"for at = {first}, {last}, {size} do {self.name}[#{self.name} + 1] = {made} end"
+        made = f"{self.name}[#{self.name} + 1] = {{ {entry} }}"
+        return f"local {self.name} = {{}} for at = {first}, {last}, {len(self.parts)} do {made} end"
 
 
 @dataclass(frozen=True)
@@ -103,11 +108,10 @@ class Names:
         begin = str(len(self.first) + 1)
         for each in self.tables[:-1]:  # which begin with how many entries they have
             size, end = len(each.parts) or 1, f"{each.name}_end"
-            yield f"local {each.name}, {end} = {{}}, {begin} + {size} * {table}[{begin}]"
+            yield f"local {end} = {begin} + {size} * {table}[{begin}]"
             yield each.lua(table, f"{begin} + 1", end)
             begin = f"{end} + 1"
         for each in self.tables[-1:]:
-            yield f"local {each.name} = {{}}"
             yield each.lua(table, begin, f"#{table}")
 
     @cached_property

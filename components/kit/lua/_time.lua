@@ -1,11 +1,6 @@
--- Return the server's clock, for scripts that seldom need it.
-local function microseconds()
-  local time = redis.call("TIME")
-  return time[1] * 1000000 + time[2]
-end
-
 -- The server's clock, read once: MICROSECONDS, NOW in milliseconds, and DAY, counted from 1970.
-local MICROSECONDS = microseconds()
+local CLOCK = redis.call("TIME")
+local MICROSECONDS = CLOCK[1] * 1000000 + CLOCK[2]
 local NOW = math.floor(MICROSECONDS / 1000)
 local DAY = math.floor(MICROSECONDS / 86400000000)
 

@@ -1,7 +1,7 @@
 -- Move the reading position of a member, which only ever goes forward.
 -- KEYS    chat messages members reads mentions own deleted
 -- ARGV    person wanted channel most_told
--- USES    time entry member
+-- USES    clock entry member
 -- RETURNS the position after it, -1 for who is no member, and 1 if trimming is due
 local member = member_of(person)
 if not member then return { -1, 0 } end
