@@ -18,6 +18,8 @@ local function row_of(shelf, id)
   return from and string.sub(shelf, from + 1, to)
 end
 
+local function label_of(row) return string.match(row, "^[^\1]+\1([^\1]+)") end
+
 -- Return the label, the search key, the starts and the variants of a row.
 local function parts_of(row)
   local label, key, starts, variants = string.match(row, "^[^\1]+\1([^\1]+)\1([^\1]*)\1?([^\1]*)(.*)$")

@@ -10,7 +10,7 @@ for at, shelf in ipairs(shelves_of(ids)) do
   local score = redis.call("ZSCORE", ranks, ids[at])
   if row then
     local weight = score and 2 ^ (score - HALF_LIVES) or 0
-    answer[#answer + 1] = { ids[at], (parts_of(row)), string.format("%.17g", weight) }
+    answer[#answer + 1] = { ids[at], label_of(row), string.format("%.17g", weight) }
   end
 end
 return answer

@@ -1,7 +1,7 @@
 -- Digests are stored in parts, so that each part stays small: one at level 0, four at level 1, sixteen at level 2,
 -- ...
 local function part_of(level, digest)
-  return sent .. "/" .. level .. ":" .. tonumber(string.sub(digest, 1, 8), 16) % 4 ^ level
+  return string.format("%s/%d:%d", sent, level, tonumber(string.sub(digest, 1, 8), 16) % 4 ^ level)
 end
 
 local function all_parts(level)

@@ -4,7 +4,7 @@
 -- that they have, "" for any.
 -- KEYS    chat messages members reads mentions own deleted
 -- ARGV    person most most_bytes most_told questions...
--- USES    time head member aged shown news
+-- USES    time member aged shown news
 -- RETURNS the millisecond, and for each chat: 0 if not a member; 1 if nothing is new; 2 if the stored chat
 --         cannot be read; else title, news, reads, the last entry, and the entries after the seq
 most, most_bytes, most_told = tonumber(most), tonumber(most_bytes), tonumber(most_told)
@@ -17,16 +17,17 @@ local function entries(stream, from, is_newest)
   return shown(found, is_newest, most, most_bytes)
 end
 
-local function look(id, seq, revision)
+local function look(id, seq, known)
   local record, stream = redis.call("HGET", members .. id, person), messages .. id
   if not record then return 0 end
-  local head = head_of(chat .. id, "seq", "revision", "n", "at", "cut", "base", "closed", "title", "max_age")
-  local last, n, cut, base = tonumber(head.seq), tonumber(head.n), tonumber(head.cut), tonumber(head.base)
+  local last, revision, n, at, cut, base, closed, title, age = unpack(redis.call("HMGET", chat .. id,
+    "seq", "revision", "n", "at", "cut", "base", "closed", "title", "max_age"))
+  last, n, cut, base, age = tonumber(last), tonumber(n), tonumber(cut), tonumber(base), tonumber(age)
   local read = tonumber(redis.call("ZSCORE", reads .. id, person))
   local has = seq == "read" and read or tonumber(seq)
-  if has and has >= last and (revision == "" or revision == head.revision) then return 1 end
-  local member, age = read_member(record), tonumber(head.max_age)
-  if age > 0 and tonumber(head.at) <= NOW - age then
+  if has and has >= last and (known == "" or known == revision) then return 1 end
+  local member = read_member(record)
+  if age > 0 and tonumber(at) <= NOW - age then
     cut, base = last, n
   elseif age > 0 then
     cut, base = aged(stream, cut, base, last, NOW - age)
@@ -40,14 +41,14 @@ local function look(id, seq, revision)
   local first = redis.call("XRANGE", stream, from, "+", "COUNT", 1)[1]
   local newest = first and redis.call("XREVRANGE", stream, "+", from, "COUNT", 1)[1]
   local news = {
-    role = member.role, is_closed = head.closed == "1" and 1 or 0, last_seq = last, read_seq = read, unread = unread,
+    role = member.role, is_closed = closed == "1" and 1 or 0, last_seq = last, read_seq = read, unread = unread,
     mentions = redis.call("ZCOUNT", mentions .. id .. "/" .. person, after, "+inf"), members = count,
-    revision = head.revision, missed = is_newest and 0 or math.max(0, cut - math.max(has, hidden)),
+    revision = revision, missed = is_newest and 0 or math.max(0, cut - math.max(has, hidden)),
     oldest = first and seq_of(first) or last + 1, muted_until = member.muted_until,
     has_more = is_newest and 0 or has_more,
   }
   local told = count <= most_told and redis.call("ZRANGE", reads .. id, 0, -1, "WITHSCORES") or {}
-  return { head.title, write_news(news), told, newest and plain(newest) or {}, got }
+  return { title, write_news(news), told, newest and plain(newest) or {}, got }
 end
 
 local found = { NOW }

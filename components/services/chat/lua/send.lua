@@ -10,10 +10,10 @@ local PART = 72 -- messages for each part of *sent*
 local member = member_of(sender)
 if not member then return { "unknown" } end
 -- In locals, since a table of so many fields would cost more than reading them.
-local seq, n, at, bytes, cut, level, due_at, closed, max_messages, max_bytes, max_age, drop_read_after, max_text,
-  max_data, rate_limit, rate_period, slow_mode = unpack(redis.call("HMGET", chat,
-    "seq", "n", "at", "bytes", "cut", "level", "due_at", "closed", "max_messages", "max_bytes", "max_age",
-    "drop_read_after", "max_text", "max_data", "rate_limit", "rate_period", "slow_mode"))
+local seq, n, at, bytes, cut, level, closed, max_messages, max_bytes, max_age, drop_read_after, max_text, max_data,
+  rate_limit, rate_period, slow_mode = unpack(redis.call("HMGET", chat,
+    "seq", "n", "at", "bytes", "cut", "level", "closed", "max_messages", "max_bytes", "max_age", "drop_read_after",
+    "max_text", "max_data", "rate_limit", "rate_period", "slow_mode"))
 local digest = digest_of(sender, client_id)
 
 -- Return seq and millisecond of the message if it was sent before.
@@ -46,12 +46,10 @@ local function pay(limit, period, slow)
   return 0
 end
 
-local function expire(key) if max_age ~= "0" then redis.call("PEXPIRE", key, max_age) end end
-
 local function note(key, seq)
   redis.call("ZREMRANGEBYSCORE", key, "-inf", cut)
   redis.call("ZADD", key, seq, seq)
-  expire(key)
+  if max_age ~= "0" then redis.call("PEXPIRE", key, max_age) end
 end
 
 -- Record the message for the members whom it mentions. Return the members addressed, and the stored form of the
@@ -65,21 +63,12 @@ local function address(seq)
       note(mentions .. "/" .. person, seq)
     end
   end
-  local some = redis.call("ZRANGE", reads, 0, 2)
-  for _, person in ipairs(#some == 2 and some or {}) do
-    if not told[person] then spoken_to[1] = person end
+  if redis.call("ZCARD", reads) == 2 then
+    for _, person in ipairs(redis.call("ZRANGE", reads, 0, 1)) do
+      if not told[person] then spoken_to[1] = person end
+    end
   end
   return spoken_to, named
-end
-
--- Store the digest in a part of the level that suits the number of messages. Return the level.
-local function remember(seq, live)
-  local level = 0
-  while PART * 4 ^ level < live do level = level + 1 end
-  local part = part_of(level, digest)
-  redis.call("HSET", part, digest, seq)
-  expire(part)
-  return level
 end
 
 local found, found_at = find_sent()
@@ -95,26 +84,32 @@ local slow = member.role == "u" and tonumber(slow_mode) or 0
 local wait = pay(tonumber(rate_limit), tonumber(rate_period), slow)
 if wait > 0 then return { "fast", wait } end
 
-local seq, n, sent_at = seq + 1, n + 1, math.max(NOW, tonumber(at))
+local before, sent_at = seq, text(math.max(NOW, tonumber(at)))
+seq, n = text(seq + 1), text(n + 1) -- as texts, since each goes into several commands
 local spoken_to, named = address(seq)
 append(seq, sender, client_id, sent_at, n, named, body)
 local live = redis.call("XLEN", messages)
 -- The stream has an expiry if all of it was too old.
-if live == 1 then redis.call("HSET", chat, "cut", seq - 1, "base", n - 1) end
+if live == 1 then redis.call("HSET", chat, "cut", before, "base", n - 1) end
 local size = (live == 1 and 0 or bytes) + #sender + #client_id + #named + #body
-redis.call("HSET", chat, "seq", seq, "n", n, "at", sent_at, "bytes", size)
-local new_level = remember(seq, live)
-if new_level > tonumber(level) then redis.call("HSET", chat, "level", new_level) end
-if tonumber(redis.call("ZSCORE", reads, sender)) == seq - 1 then
+redis.call("HSET", chat, "seq", seq, "n", n, "at", sent_at, "bytes", text(size))
+-- Store the digest in a part of the level that suits the number of messages.
+local fitting = 0
+while PART * 4 ^ fitting < live do fitting = fitting + 1 end
+local part = part_of(fitting, digest)
+redis.call("HSET", part, digest, seq)
+if fitting > tonumber(level) then redis.call("HSET", chat, "level", fitting) end
+if redis.call("ZSCORE", reads, sender) == before then
   redis.call("ZADD", reads, seq, sender)
   member.read_n = n
   redis.call("HSET", members, sender, write_member(member))
 else
   note(own .. "/" .. sender, seq)
 end
-expire(messages)
+if max_age ~= "0" then for _, key in ipairs({ messages, part }) do redis.call("PEXPIRE", key, max_age) end end
 redis.call("ZADD", names, sent_at, id)
 redis.call("PUBLISH", channel, seq)
 local is_full = live > math.floor(max_messages * 1.01) or size > max_bytes * 1.01
-local is_old = (max_age ~= "0" or drop_read_after ~= "0") and NOW >= tonumber(due_at or 0)
-return { "sent", seq, sent_at, (is_full or is_old) and 1 or 0, spoken_to }
+local ages = max_age ~= "0" or drop_read_after ~= "0"
+local is_old = ages and NOW >= tonumber(redis.call("HGET", chat, "due_at") or 0)
+return { "sent", tonumber(seq), tonumber(sent_at), (is_full or is_old) and 1 or 0, spoken_to }

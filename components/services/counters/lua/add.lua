@@ -28,8 +28,8 @@ local function add()
   -- The plan says what is stored, the coarsest last: of each its seconds, ":", for how many a slot is kept, a space.
   for precision, how_long in string.gmatch(plan, "(%d+):(%d+)") do
     local number = math.floor(seconds / precision)
-    local slot = number % SLOTS
-    local window = (number - slot) / SLOTS
+    local slot = text(number % SLOTS)
+    local window = text((number - slot) / SLOTS)
     seen, kept = nil, how_long
     for at = 1, #counted, 2 do -- name and count, in turn
       local name, count = counted[at], counted[at + 1]

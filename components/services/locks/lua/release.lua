@@ -1,7 +1,7 @@
 -- Release a lock that the caller holds, and wake the first waiter. Repeated within two minutes, it returns the same.
 -- KEYS    lock state queue beats held wake released let_go
 -- ARGV    token asker fence reason
--- USES    time waiters waking holder index
+-- USES    clock waiters waking holder index
 -- RETURNS 1 if it is released now, or was released by this holder before; 0 if it was lost before
 
 -- *reason* is "released"; "evicted" if somebody other than the holder releases it; or "left" if a waiter gives up.

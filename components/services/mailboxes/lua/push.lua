@@ -21,12 +21,17 @@ local function make_room(depth)
   return ids
 end
 
--- Return the next id. Ids count up from the microsecond of the first message, so they have no gaps, and no id is
--- reused after the mailbox was erased.
+-- Return the next id, and how many messages were pushed before. Ids count up from the microsecond of the first
+-- message, so they have no gaps, and no id is reused after the mailbox was erased.
 local function next_id()
-  redis.call("HSETNX", mailbox, "first", text(MICROSECONDS))
+  local first, last, pushed = unpack(redis.call("HMGET", mailbox, "first", "last", "pushed"))
+  if not first then
+    first = text(MICROSECONDS)
+    redis.call("HSET", mailbox, "first", first)
+  end
   local newest = redis.call("XREVRANGE", messages, "+", "-", "COUNT", 1)[1]
-  return text(math.max(figure("last"), figure("first") - 1, newest and tonumber(id_of(newest)) or 0) + 1)
+  local before = math.max(counted(last), counted(first) - 1, newest and tonumber(id_of(newest)) or 0)
+  return text(before + 1), counted(pushed)
 end
 
 local known = redis.call("HGET", today, digest) or redis.call("HGET", yesterday, digest)
@@ -36,10 +41,11 @@ local depth, gone = redis.call("XLEN", messages), {}
 if depth >= limit and when_full ~= "drop_oldest" then return { "full", depth } end
 if depth >= limit then gone = make_room(depth) end
 
-local id = next_id()
-redis.call("XADD", messages, id .. "-0", "from", sender, "at", text(NOW), "body", body)
-redis.call("HSET", mailbox, "last", id, "limit", limit, "pushed", text(figure("pushed") + 1))
-local record = table.concat({ call, id, text(NOW), unpack(gone) }, " ")
+local id, pushed = next_id()
+local now = text(NOW)
+redis.call("XADD", messages, id .. "-0", "from", sender, "at", now, "body", body)
+redis.call("HSET", mailbox, "last", id, "limit", limit, "pushed", text(pushed + 1))
+local record = table.concat({ call, id, now, unpack(gone) }, " ")
 redis.call("HSET", today, digest, record)
 bound_memory(limit)
 for _, key in ipairs({ mailbox, messages, handed }) do redis.call("PEXPIRE", key, YEAR) end

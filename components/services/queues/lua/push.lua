@@ -21,7 +21,7 @@ end
 local function take(tick)
   local last, limit = tonumber(redis.call("ZSCORE", periodic, tick.name) or ""), tonumber(tick.limit)
   if last and limit > 0 and last > limit then
-    ahead[#ahead + 1], ahead[#ahead + 2] = tick.name, text(last)
+    ahead[#ahead + 1], ahead[#ahead + 2] = tick.name, string.format("%.0f", last)
     last = nil
   end
   if last and last >= tonumber(tick.tick) then return true end

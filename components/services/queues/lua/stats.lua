@@ -28,7 +28,7 @@ for at, name in ipairs(names) do
   answer[at + 1] = {
     count(queue.ready), count(queue.delayed), count(queue.running), count(queue.dead), count(queue.successful),
     redis.call("SISMEMBER", paused, name), oldest_age(queue.ready),
-    text(redis.call("ZRANGE", queue.delayed, 0, 0, "WITHSCORES")[2] or 0),
+    string.format("%.0f", redis.call("ZRANGE", queue.delayed, 0, 0, "WITHSCORES")[2] or 0),
     tonumber(redis.call("GET", queue.cut) or 0),
   }
 end

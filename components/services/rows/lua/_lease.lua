@@ -11,11 +11,11 @@ end
 
 -- Return what is written for a claim of that length: its text, for how long, and its end. Most claims of a call are
 -- alike: so that is made once for each length.
-local claims = {}
+local BEGUN, claims = text(MICROSECONDS), {}
 local function claim_for(length)
   if not claims[length] then
     local ends = text(MICROSECONDS + length)
-    local written = write_claim({ since = text(MICROSECONDS), ends = ends, owner = token })
+    local written = write_claim({ since = BEGUN, ends = ends, owner = token })
     claims[length] = { text = written, kept = text(math.ceil(2 * length / 1000) + KEPT), ends = ends }
   end
   return claims[length]

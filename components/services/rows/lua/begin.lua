@@ -12,15 +12,15 @@ local function is_there(member)
 end
 
 local function take(member, before)
+  local mine, is_scheduled = claim_for(length_after(before)), redis.call("ZSCORE", schedule, member)
   -- A server that is out of memory refuses a script whose first write needs memory. This write needs none and changes
   -- nothing: it neither moves rows on the schedule nor adds others.
-  if redis.call("ZSCORE", schedule, member) then redis.call("ZREM", schedule, "") end
-  local mine = claim_for(length_after(before))
+  if is_scheduled then redis.call("ZREM", schedule, "") end
   redis.call("SET", claim .. ":" .. member, mine.text, "PX", mine.kept)
-  redis.call("ZADD", schedule, "XX", "GT", mine.ends, member)
+  if is_scheduled then redis.call("ZADD", schedule, "GT", mine.ends, member) end
 end
 
-local answer = { text(MICROSECONDS) }
+local answer = { BEGUN }
 for at, member in ipairs(members) do
   local before, said = claim_of(member), "load"
   if before.owner == token then

@@ -31,7 +31,7 @@ redis.call("DEL", call)
 local due = redis.call("ZRANGEBYSCORE", schedule, "-inf", text(MICROSECONDS), "LIMIT", 0, limit)
 local claimed = #due > 0 and take(due) or {}
 local next_at = redis.call("ZRANGE", schedule, 0, 0, "WITHSCORES")[2]
-local answer = { text(MICROSECONDS), next_at and text(next_at) or "" }
+local answer = { BEGUN, next_at and string.format("%.0f", next_at) or "" }
 for _, member in ipairs(claimed) do answer[#answer + 1] = member end
 if #claimed > 0 then
   redis.call("RPUSH", call, token, unpack(answer))

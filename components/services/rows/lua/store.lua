@@ -27,7 +27,7 @@ local function due_after(member, delay)
   return math.max(MICROSECONDS, loaded_at + delay - (loaded_at - phase) % delay)
 end
 
-local due, gone, stored = {}, {}, {}
+local due, gone, scheduled = {}, {}, {}
 
 -- Store a row. *score* is when the schedule has it due, false if it is not on the schedule.
 local function store(member, is_there, body, delay, mine, score)
@@ -36,30 +36,15 @@ local function store(member, is_there, body, delay, mine, score)
   redis.call("DEL", claim .. ":" .. member)
   redis.call("SET", row .. ":" .. member, kind.head .. body .. "]", "PX", kind.kept)
   -- A deleted row that was scheduled during its load may have been created again, so it stays due; others keep their
-  -- delay.
-  local least = is_there and mine.ends - 1 or tonumber(mine.ends)
-  if score and tonumber(score) < least then -- marked to be loaded again, see refresh.lua and schedule.lua
+  -- delay. refresh.lua and schedule.lua mark rows to be loaded again in this way.
+  if score and tonumber(score) < mine.ends - (is_there and 1 or 0) then
     due[#due + 1], due[#due + 2] = text(MICROSECONDS), member
   elseif not is_there then
     gone[#gone + 1] = member
   elseif delay then
     due[#due + 1], due[#due + 2] = text(due_after(member, delay)), member
   end
-  stored[#stored + 1] = member
-end
-
-local function leave_the_schedule()
-  for _, member in ipairs(gone) do
-    if redis.call("ZREM", schedule, member) == 1 then count(member, "", -1) end
-    redis.call("HDEL", delays, member)
-  end
-end
-
-local function forget_failures()
-  if redis.call("EXISTS", failures) == 0 then return end
-  for _, member in ipairs(stored) do
-    if redis.call("HDEL", failures, member) == 1 then count(member, ":failing", -1) end
-  end
+  if delay then scheduled[#scheduled + 1] = member end
 end
 
 local members, names = {}, {}
@@ -83,6 +68,13 @@ for at, member in ipairs(members) do
   end
 end
 if #due > 0 then redis.call("ZADD", schedule, "XX", unpack(due)) end
-leave_the_schedule()
-forget_failures()
+for _, member in ipairs(gone) do
+  if redis.call("ZREM", schedule, member) == 1 then count(member, "", -1) end
+  redis.call("HDEL", delays, member)
+end
+if #scheduled > 0 and redis.call("EXISTS", failures) == 1 then
+  for _, member in ipairs(scheduled) do
+    if redis.call("HDEL", failures, member) == 1 then count(member, ":failing", -1) end
+  end
+end
 return answer

@@ -7,6 +7,6 @@ local answer = {}
 local page = redis.call("ZRANGE", since, offset, offset + limit - 1, "WITHSCORES")
 for at = 1, #page, 2 do
   local ends_at = tonumber(redis.call("ZSCORE", holders, page[at]) or MICROSECONDS)
-  answer[#answer + 1] = { page[at], text(page[at + 1]), ends_at - MICROSECONDS }
+  answer[#answer + 1] = { page[at], string.format("%.0f", page[at + 1]), ends_at - MICROSECONDS }
 end
 return answer
