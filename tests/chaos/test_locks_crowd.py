@@ -209,7 +209,7 @@ def test_no_write_has_an_older_fence_than_one_before_it_whatever_happens(
             server.url, str(crowd.folder), str(PROCESSES), program=program, PROXY_URL=proxy.url
         ) as command,
     ):
-        assert eventually(lambda: len(crowd.lines()) == PROCESSES), command.output
+        assert eventually(lambda: len(crowd.lines()) == PROCESSES, within=60), command.output
         make_trouble(server, proxy, crowd)
         (crowd.folder / "stop").touch()
         assert command.exit_code() == 0, command.output

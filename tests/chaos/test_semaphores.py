@@ -169,7 +169,7 @@ def test_no_more_hold_a_permit_than_may_whatever_happens(
     record_property: Callable[[str, object], None],
 ) -> None:
     with sharers(server, crowd, "share", PROXY_URL=proxy.url) as command:
-        assert eventually(lambda: len(crowd.lines()) == PROCESSES), command.output
+        assert eventually(lambda: len(crowd.lines()) == PROCESSES, within=60), command.output
         make_trouble(server, proxy, crowd)
         (crowd.folder / "stop").touch()
         assert command.exit_code() == 0, command.output
@@ -203,10 +203,10 @@ def test_permits_of_killed_holders_are_taken_within_a_lease_and_a_second(
     with redis_at(server.url) as redis, Starvation(server, crowd.folder) as starvation:
         mine = [semaphore.acquire(auto_renewal=True) for _ in range(LIMIT)]
         with sharers(server, crowd, "queue") as command:
-            assert eventually(lambda: command.children)
+            assert eventually(lambda: command.children, within=60)
             for number in range(PROCESSES):
                 (crowd.folder / f"go-{number}").touch()
-            assert eventually(lambda: len(queued(redis, NAME)) == PROCESSES), command.output
+            assert eventually(lambda: len(queued(redis, NAME)) == PROCESSES, within=60), command.output
             head, *others = queued(redis, NAME)
             # As if who holds had been killed; and of those who wait, the first is.
             for permit in mine:
@@ -232,7 +232,7 @@ def test_waiters_are_served_in_order_and_the_dead_among_them_hold_nobody_up(
     with ExitStack() as stack, redis_at(server.url) as redis:
         mine = stack.enter_context(semaphore.acquire(auto_renewal=True))
         command = stack.enter_context(sharers(server, crowd, "queue"))
-        assert eventually(lambda: command.children)
+        assert eventually(lambda: command.children, within=60)
         order = []
         for number in range(PROCESSES):
             (crowd.folder / f"go-{number}").touch()
