@@ -7,10 +7,11 @@ Each takes the lock "shared" again and again, until the file FOLDER/stop is ther
 ones take it as a fair lock. The register is FOLDER/register.sqlite3: it accepts no older fence than its newest, and
 remembers what it accepted in order. PROXY_URL is where each second process finds Redis. A line is
 
-    <kind> <instant> <fence> <until when the lock is surely held>     # instants by components.kit.leases.clock()
+    <kind> <instant> <starved> <fence> <until when the lock is surely held>
 
-of one of the kinds: w it waits, + it holds the lock, a the register has accepted its write, x refused it, - it is
-about to release, l the lock was lost, u Redis was away, f the lock was not free in time.
+Instants are by components.kit.leases.clock(); <starved> are seconds, see starvation.py. A line is of one of the
+kinds: w it waits, + it holds the lock, a the register has accepted its write, x refused it, - it is about to release,
+l the lock was lost, u Redis was away, f the lock was not free in time.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from components.exceptions import LockLost, RedisUnavailable
 from components.kit.leases import clock
 from components.services.locks import Lock, lock
 from components.testing import redis_at
+from tests.chaos.starvation import starved
 
 NAME, TIMEOUT = "shared", 0.6
 _SOCKET_TIMEOUT = 1.0  # seconds: a reply that is lost silently is missed so soon
@@ -99,7 +101,7 @@ class Holder:
 
     def _note(self, kind: str, held: Lock | None = None) -> None:
         of_lock = f"{held.fence} {clock() + held.remaining:.6f}" if held else f"0 {-math.inf}"
-        os.write(self._log, f"{kind} {clock():.6f} {of_lock}\n".encode())
+        os.write(self._log, f"{kind} {clock():.6f} {starved():.6f} {of_lock}\n".encode())
 
 
 def _become(folder: Path, number: int) -> None:

@@ -17,9 +17,11 @@ from pathlib import Path
 from subprocess import Popen
 
 from components.exceptions import LockLost, RedisUnavailable
+from components.kit.leases import clock
 from components.services.locks import Lock, lock
 from components.testing import redis_at
 from tests.chaos.register import Writer
+from tests.chaos.starvation import starved
 from tests.commands.processes import ROOT
 
 TIMEOUT = 0.7  # seconds
@@ -34,6 +36,8 @@ class Acquisition:
     asked_at: float
     got_at: float
     fence: int
+    #: Seconds in the life of the process until then; see starvation.py.
+    starved: float
     released_at: float | None = None
 
 
@@ -74,13 +78,13 @@ class Locker:
         self._number = 0
 
     def work(self) -> None:
-        asked_at = time.monotonic()
+        asked_at = clock()
         while not self._is_acquired():
             time.sleep(0.02)
-            asked_at = time.monotonic()
+            asked_at = clock()
         self._number += 1
         held = self._lock
-        self._note("got", asked_at, time.monotonic(), held.fence)
+        self._note("got", asked_at, clock(), held.fence, starved())
         self._register.write(self._number, held.fence)
         time.sleep(0.002)
         self._register.write(self._number, held.fence, is_last=True)
@@ -96,7 +100,7 @@ class Locker:
         while held.local.token:
             try:
                 held.release()
-                self._note("released", time.monotonic())
+                self._note("released", clock())
             except RedisUnavailable:
                 time.sleep(0.02)
             except LockLost:

@@ -7,10 +7,11 @@ Sharers: processes that share a semaphore, each with a wall clock of its own, an
 "queue" waits for the file FOLDER/go-NUMBER, and takes one permit. The first process only forks, since that takes
 no time. PROXY_URL is where each second process finds Redis, if it is set. A line is
 
-    <kind> <instant> <permit> <until when it is surely held>     # instants by components.kit.leases.clock()
+    <kind> <instant> <starved> <permit> <until when it is surely held>
 
-of one of the kinds: w it waits, + it has a permit, r has refreshed it, - is about to give it back, u Redis was away,
-l the permit was lost, f nobody left in time.
+Instants are by components.kit.leases.clock(); <starved> are seconds, see starvation.py. A line is of one of the
+kinds: w it waits, + it has a permit, r has refreshed it, - is about to give it back, u Redis was away, l the permit
+was lost, f nobody left in time.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from components.exceptions import PermitLost, RedisUnavailable, SemaphoreFull
 from components.kit.leases import clock
 from components.services.semaphores import Permit, Semaphore
 from components.testing import redis_at
+from tests.chaos.starvation import starved
 
 NAME, LIMIT, LEASE = "shared", 5, 0.8
 _SKEWS = (0.0, 3600.0, -3600.0)  # seconds that a process's wall clock is ahead
@@ -84,7 +86,7 @@ class Sharer:
 
     def _note(self, kind: str, permit: Permit | None = None) -> None:
         of_permit = f"{permit.id} {permit.valid_until:.6f}" if permit else "none 0"
-        os.write(self._log, f"{kind} {clock():.6f} {of_permit}\n".encode())
+        os.write(self._log, f"{kind} {clock():.6f} {starved():.6f} {of_permit}\n".encode())
 
 
 def _become(folder: Path, act: str, number: int) -> None:

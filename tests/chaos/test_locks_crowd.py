@@ -24,6 +24,7 @@ from components.kit.leases import clock
 from components.services.locks import LockReader
 from components.testing import redis_at
 from tests.chaos.holders import NAME, TIMEOUT, Register
+from tests.chaos.starvation import Starvation
 from tests.commands.processes import Command
 from tests.support.proxy import LossyProxy
 from tests.support.waiting import eventually
@@ -31,7 +32,9 @@ from tests.support.waiting import eventually
 pytestmark = pytest.mark.slow
 
 PROCESSES = 8
-SECONDS = 10.0  # of trouble
+HOLDS = 50  # at least
+SECONDS, PATIENCE = 10.0, 60.0  # of trouble; and until it was enough, where the machine lets few run
+TROUBLE = Counter({"SIGSTOP +a": 4, "SIGSTOP w": 3, "SIGKILL +a": 3, "SIGKILL w": 3})
 STOPPED = 2.5 * TIMEOUT
 #: Seconds after a holder's time in which the lock is somebody's: a second, of which a dead waiter takes most.
 GRACE = 1.0
@@ -43,13 +46,14 @@ class Line:
 
     kind: str
     at: float
+    starved: float
     fence: int
     valid_until: float
 
     @classmethod
     def read(cls, text: str) -> Line:
-        kind, at, fence, valid_until = text.split()
-        return cls(kind, float(at), int(fence), float(valid_until))
+        kind, at, starved, fence, valid_until = text.split()
+        return cls(kind, float(at), float(starved), int(fence), float(valid_until))
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,9 @@ class Hold:
     began_at: float
     ended_at: float
     fence: int
+    process: int
+    #: Seconds in the life of the process until it began.
+    starved: float
 
 
 class Crowd:
@@ -81,6 +88,9 @@ class Crowd:
             ]
             for path in self.folder.glob("*.log")
         }
+
+    def kinds(self) -> Counter[str]:
+        return Counter(line.kind for lines in self.lines().values() for line in lines)
 
     def those(self, kinds: str) -> list[int]:
         """Processes that run, and whose last line is of one of these kinds."""
@@ -113,7 +123,7 @@ class Crowd:
     def holds(self) -> list[Hold]:
         """In the order of their fences."""
         found = []
-        for lines in self.lines().values():
+        for pid, lines in self.lines().items():
             asked_at = 0.0
             for number, line in enumerate(lines):
                 if line.kind == "w":
@@ -122,7 +132,7 @@ class Crowd:
                     rest = [other for other in lines[number:] if other.fence == line.fence]
                     released_at = [other.at for other in rest if other.kind == "-"]
                     ended_at = min([line.valid_until, *released_at])
-                    found.append(Hold(asked_at, line.at, ended_at, line.fence))
+                    found.append(Hold(asked_at, line.at, ended_at, line.fence, pid, line.starved))
         return sorted(found, key=lambda hold: hold.fence)
 
 
@@ -144,6 +154,10 @@ def make_trouble(server: EmbeddedServer, proxy: LossyProxy, crowd: Crowd) -> Non
     """Stop and kill holders, waiters and Redis, each at its own pace, and lose replies all the time."""
     chance, began = random.Random(5), clock()
 
+    def is_enough() -> bool:
+        kinds = crowd.kinds()
+        return kinds["+"] > HOLDS and kinds["x"] > 0 and crowd.done >= TROUBLE and proxy.lost > 10
+
     def restart() -> None:
         away_from = clock()
         server.kill()
@@ -155,7 +169,7 @@ def make_trouble(server: EmbeddedServer, proxy: LossyProxy, crowd: Crowd) -> Non
     plan |= {partial(crowd.stop, "+a", chance): 1.7, partial(crowd.stop, "w", chance): 1.1}
     plan |= {partial(crowd.kill, "+a", chance): 1.9, partial(crowd.kill, "w", chance): 0.8}
     due = {act: began + pace / 2 for act, pace in plan.items()}
-    while clock() - began < SECONDS:
+    while clock() - began < SECONDS or (clock() - began < PATIENCE and not is_enough()):
         crowd.let_go_on()
         for act, pace in plan.items():
             if clock() >= due[act]:
@@ -167,12 +181,18 @@ def make_trouble(server: EmbeddedServer, proxy: LossyProxy, crowd: Crowd) -> Non
     crowd.let_go_on(all_of_them=True)
 
 
-def idle_gaps(holds: list[Hold], away: list[tuple[float, float]]) -> Iterator[float]:
-    """How long nobody surely held the lock though somebody waited, where Redis was there all the time."""
+def idle_gaps(holds: list[Hold], away: list[tuple[float, float]], starvation: Starvation) -> Iterator[float]:
+    """
+    For how long nobody surely held the lock, where somebody waited, Redis was there all the time, and the machine let
+    the next holder run.
+    """
+    for hold in holds:
+        starvation.note(hold.process, hold.began_at, hold.starved)
     for before, after in pairwise(sorted(holds, key=lambda hold: hold.began_at)):
         since = max(before.ended_at, after.asked_at)
         if after.began_at > since and not any(begin < after.began_at and end > since for begin, end in away):
-            yield after.began_at - since
+            starved = starvation.between(since, after.began_at, after.process)
+            yield max(0.0, after.began_at - since - starved)
 
 
 def test_no_write_has_an_older_fence_than_one_before_it_whatever_happens(
@@ -184,11 +204,12 @@ def test_no_write_has_an_older_fence_than_one_before_it_whatever_happens(
     program = ("-m", "tests.chaos.holders")
     with (
         redis_at(server.url),
+        Starvation(server, crowd.folder, proxy=proxy.thread) as starvation,
         Command(
             server.url, str(crowd.folder), str(PROCESSES), program=program, PROXY_URL=proxy.url
         ) as command,
     ):
-        assert eventually(lambda: len(crowd.lines()) == PROCESSES), command.output
+        assert eventually(lambda: len(crowd.lines()) == PROCESSES, within=60), command.output
         make_trouble(server, proxy, crowd)
         (crowd.folder / "stop").touch()
         assert command.exit_code() == 0, command.output
@@ -197,8 +218,8 @@ def test_no_write_has_an_older_fence_than_one_before_it_whatever_happens(
         info = LockReader().find(NAME)
 
     accepted, holds = Register(crowd.folder).accepted(), crowd.holds()
-    kinds = Counter(line.kind for lines in crowd.lines().values() for line in lines)
-    gaps = sorted(idle_gaps(holds, crowd.away))
+    kinds = crowd.kinds()
+    gaps = sorted(idle_gaps(holds, crowd.away, starvation))
     record_property(
         "figures",
         [
@@ -214,7 +235,7 @@ def test_no_write_has_an_older_fence_than_one_before_it_whatever_happens(
     assert accepted == sorted(accepted)
     assert kinds["a"] <= len(accepted) <= kinds["a"] + len(crowd.killed)
     assert kinds["x"] > 0, "nobody was stopped long enough to write too late"
-    assert len({hold.fence for hold in holds}) == len(holds) > 50
+    assert len({hold.fence for hold in holds}) == len(holds) > HOLDS
     overlaps = [
         (before, after)
         for before, after in pairwise(holds)
@@ -223,7 +244,7 @@ def test_no_write_has_an_older_fence_than_one_before_it_whatever_happens(
     ]
     assert not overlaps
     assert gaps[-1] < TIMEOUT + GRACE
-    assert crowd.done >= Counter({"SIGSTOP +a": 4, "SIGSTOP w": 3, "SIGKILL +a": 3, "SIGKILL w": 3})
+    assert crowd.done >= TROUBLE
     assert proxy.lost > 10
     assert kinds["u"] > 0
     assert info

@@ -123,9 +123,10 @@ def test_a_thread_that_has_nothing_to_renew_any_more_ends(
     renewals._starter.get()  # it has a thread that keeps the time
     before = renewing()
     monkeypatch.setattr(renewals, "_IDLE", 0.05)
+    monkeypatch.setattr(renewals, "_PART", 50)
     with Redis.from_url(healthy.url) as client:
         for _ in range(2):  # it begins again
-            with Lock(client, "a", timeout=0.6, auto_renewal=True) as held:
+            with Lock(client, "a", timeout=10, auto_renewal=True) as held:
                 first = held._holding.valid_until
                 assert eventually(lambda until=first: held._holding.valid_until > until)
             assert eventually(lambda: renewing() <= before)

@@ -147,8 +147,9 @@ def fence_of(redis: Redis, name: str) -> int:
 
 
 def test_those_that_are_held_are_renewed_while_another_is_waited_for_longer_than_their_time(
-    redis: Redis,
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(renewals, "_PART", 20)
     other, seen = lock("b", timeout=None), threading.Event()
     other.acquire()
     first: list[int] = []
@@ -156,7 +157,7 @@ def test_those_that_are_held_are_renewed_while_another_is_waited_for_longer_than
     def hold() -> None:
         assert eventually(lambda: fence_of(redis, "a"))
         first.append(fence_of(redis, "a"))
-        seen.wait(1.5)  # three times what a lock is held for
+        seen.wait(1.5)  # longer than a lock is held for
         other.local.token = token
         other.release()
 
@@ -164,7 +165,7 @@ def test_those_that_are_held_are_renewed_while_another_is_waited_for_longer_than
     thread = Thread(target=hold)
     thread.start()
     try:
-        with locks(["a", "b"], timeout=0.5, blocking_timeout=20) as held:
+        with locks(["a", "b"], timeout=1, blocking_timeout=20) as held:
             assert [held.fences["a"]] == first  # it was held all the time
             held.ensure_held()
     finally:
@@ -173,11 +174,15 @@ def test_those_that_are_held_are_renewed_while_another_is_waited_for_longer_than
     assert free() == ["a", "b", "c"]
 
 
-def test_coroutines_renew_those_that_they_hold_while_they_wait(redis: Redis) -> None:
+def test_coroutines_renew_those_that_they_hold_while_they_wait(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(renewals, "_PART", 20)
+
     async def main() -> None:
         other = alock("c", timeout=None)
         await other.acquire()
-        several = alocks(NAMES, timeout=0.5, blocking_timeout=20)
+        several = alocks(NAMES, timeout=1, blocking_timeout=20)
         acquiring = asyncio.create_task(several.acquire())
         while not (fence_of(redis, "a") and fence_of(redis, "b")):
             await asyncio.sleep(0.005)

@@ -11,6 +11,7 @@ import pytest
 from redis import Redis
 
 from components.exceptions import PermitLost, PermitReleased, SemaphoreFull
+from components.kit import leases
 from components.services.semaphores import Semaphore
 from tests.support.semaphores import let_pass, queued, take
 
@@ -200,8 +201,9 @@ def test_a_lost_permit_is_said_at_the_end_of_its_block(semaphore: Semaphore, red
     run(scene())
 
 
-def test_the_loop_renews_and_tells_of_a_loss(redis: Redis) -> None:
-    semaphore = Semaphore("api", limit=1, lease=1)
+def test_the_loop_renews_and_tells_of_a_loss(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "_PART", 50)
+    semaphore = Semaphore("api", limit=1, lease=10)
 
     async def scene() -> None:
         async with semaphore.aacquire(auto_renewal=True) as permit:

@@ -10,6 +10,7 @@ import pytest
 from redis import Redis
 
 from components.exceptions import PermitLost, PermitReleased, RedisUnavailable
+from components.kit import leases
 from components.services.semaphores import Permit, Semaphore
 from components.testing import redis_at
 from tests.support.semaphores import Waiter, let_pass, take
@@ -190,11 +191,12 @@ def test_a_permit_that_was_given_back_is_not_lost(redis: Redis) -> None:
     assert permit.remaining == 0
 
 
-def test_a_renewed_permit_outlives_its_lease(redis: Redis) -> None:
-    semaphore = Semaphore("api", limit=1, lease=0.9)
+def test_a_renewed_permit_outlives_its_lease(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "_PART", 20)
+    semaphore = Semaphore("api", limit=1, lease=2)
     with semaphore.acquire(auto_renewal=True) as permit:
-        refreshed = []
-        assert eventually(lambda: _note(refreshed, permit.valid_until) >= 5)  # renewed at a third: 1.2 s
+        refreshed, first = [], permit.valid_until
+        assert eventually(lambda: _note(refreshed, permit.valid_until) >= 5 and leases.clock() > first)
         assert semaphore.try_acquire() is None
         permit.ensure_held()
 
@@ -207,8 +209,9 @@ def _note(seen: list[float], value: float) -> int:
     return len(seen)
 
 
-def test_a_renewed_permit_learns_that_it_was_evicted(redis: Redis) -> None:
-    semaphore = Semaphore("api", limit=1, lease=0.3)
+def test_a_renewed_permit_learns_that_it_was_evicted(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "_PART", 100)
+    semaphore = Semaphore("api", limit=1, lease=10)
     permit = semaphore.acquire(auto_renewal=True)
 
     assert semaphore.evict(permit.id)
@@ -219,10 +222,10 @@ def test_a_renewed_permit_learns_that_it_was_evicted(redis: Redis) -> None:
 
 
 def test_rows_without_references_are_not_renewed(redis: Redis) -> None:
-    semaphore = Semaphore("api", limit=1, lease=0.3)
-    semaphore.acquire(auto_renewal=True)
+    Semaphore("api", limit=1, lease=0.3).acquire(auto_renewal=True)
     gc.collect()
 
+    semaphore = Semaphore("api", limit=1, lease=10)
     with semaphore.acquire(wait=10):
         assert semaphore.info().expired == 1
 

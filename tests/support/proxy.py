@@ -49,6 +49,11 @@ class LossyProxy:
         host, port = self._listener.getsockname()
         return f"redis://{host}:{port}"
 
+    @property
+    def thread(self) -> int | None:
+        """The system's id of the thread."""
+        return self._thread.native_id
+
     def lose_replies(self, *, to: str, times: int = 1, silently: bool = False) -> None:
         """
         Lose the replies to the next requests that contain *to*, such as the name of a command.
