@@ -118,8 +118,7 @@ def _guarded(name: str, body: Callable[[], int], *, warns: bool = True) -> int:
         if folder := conf().embedded:
             require_running(folder)
         server = inspect_server()
-        version = f"Redis {server.version} ({server.mode})" if server.version else "Redis"
-        logger.info("%s: %s. Ctrl-C stops after running tasks, a second one at once.", name, version)
+        logger.info("%s: %s. Ctrl-C stops after running tasks, a second one at once.", name, server)
         for warning in server.warnings if warns else ():
             logger.warning("%s", warning)
         return body()
