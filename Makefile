@@ -4,8 +4,8 @@
 VENV ?= .venv
 PORT ?= 8000
 PYTEST_ARGS ?=
-# The first that is new enough; 3.12 and 3.11 come first because a Redis server can be had for them by pip.
-PYTHON ?= $(shell for python in python3.12 python3.11 python3 python3.13 python3.14; do \
+# The first that is there and new enough; one that CI tests comes before the newest.
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3.14 python3; do \
 	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then \
 		echo $$python; break; fi; done)
 

