@@ -68,7 +68,10 @@ def test_it_carries_templates_scripts_static_files_and_types(site_packages):
         "templates/admin/components/base.html",
         "templates/components/unavailable.html",
     } <= found
-    assert {path.name.partition("-")[0] for path in site_packages.iterdir()} == {"components"}
+    assert {path.name.partition("-")[0] for path in site_packages.iterdir()} == {
+        "components",
+        "django_redis_components",
+    }
     assert not any("market" in path for path in found)
 
 
