@@ -216,8 +216,8 @@ def check_embedded(**kwargs: Any) -> list[CheckMessage]:
     return [
         Warning(
             "This project uses the embedded Redis server, which is for development and the demo.",
-            hint="Its binary may not get security fixes, and it ends with the process that started "
-            "it. Run a Redis of your own, name it in REDIS_URL, and leave EMBEDDED out of COMPONENTS.",
+            hint="Nothing updates its binary when security fixes come out, and it ends with the process that started "
+            "it. Run a Redis or Valkey of your own, name it in REDIS_URL, and leave EMBEDDED out of COMPONENTS.",
             id="components.W004",
         )
     ]

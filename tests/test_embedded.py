@@ -48,9 +48,13 @@ server.stop()
 """
 
 
-@pytest.fixture(params=list(embedded.servers()), ids=lambda program: program.parts[-3])
-def program(request: pytest.FixtureRequest) -> Path:
-    return Path(request.param)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test with a program runs for each of this machine, or for the one that --redis-server names."""
+    if "program" in metafunc.fixturenames:
+        named = metafunc.config.getoption("--redis-server")
+        metafunc.parametrize(
+            "program", [named] if named else list(embedded.servers()), ids=lambda path: path.name
+        )
 
 
 @dataclass
