@@ -4,8 +4,8 @@
 VENV ?= .venv
 PORT ?= 8000
 PYTEST_ARGS ?=
-# The first interpreter that is new enough. 3.12 and 3.11 come first because pip can install a Redis server for them.
-PYTHON ?= $(shell for python in python3.12 python3.11 python3 python3.13 python3.14; do \
+# The first interpreter that is new enough. Versions that CI tests come before the newest.
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3.14 python3; do \
 	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then \
 		echo $$python; break; fi; done)
 

@@ -26,12 +26,14 @@ BUSY = 0.5  # if others use this many processors or more, figures are doubtful
 def print_conditions(redis: Redis, *more: str) -> None:
     """Print the time and the machine of a run, and a warning if other programs use the machine."""
     info: Any = redis.info("server")
+    valkey = info.get("valkey_version")
+    server = f"Valkey {valkey}" if valkey else f"Redis {info['redis_version']}"
     libraries = ", ".join(f"{name} {version(name)}" for name in ("Django", "redis", "hiredis"))
     where = "unix socket" if not info["tcp_port"] else "TCP on this machine"
     parts = [
         f"{datetime.now(UTC):%Y-%m-%d}",
         f"{os.cpu_count()} processors, {platform.system()} {platform.machine()}",
-        f"Python {platform.python_version()}, Redis {info['redis_version']} ({where}), {libraries}",
+        f"Python {platform.python_version()}, {server} ({where}), {libraries}",
         *filter(None, more),
     ]
     load = os.getloadavg()[0]

@@ -4,7 +4,11 @@ System checks: report mistakes in the settings before they cause errors in use. 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.machinery import PathFinder
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
 from typing import Any
 
 from django.apps import apps
@@ -147,6 +151,49 @@ def check_paths(**kwargs: Any) -> list[CheckMessage]:
 
 
 @register("components")
+def check_name(**kwargs: Any) -> list[CheckMessage]:
+    """E011: another distribution has put its files among this app's. W008: there is another package components."""
+    found: list[CheckMessage] = [
+        Warning(
+            f"{other} is called components as well, so it cannot be imported beside this app.",
+            hint="Which of the two Python imports depends on the order of sys.path, and that may differ between "
+            "processes. Rename yours, or move it into another package.",
+            id="components.W008",
+        )
+        for other in _namesakes()
+    ]
+    if _shares_its_folder():
+        found.append(
+            Error(
+                "The distribution called components has installed its files among those of django-redis-components.",
+                hint="Run `pip uninstall components`, and then "
+                "`pip install --force-reinstall --no-deps django-redis-components`.",
+                id="components.E011",
+            )
+        )
+    return found
+
+
+def _namesakes() -> Iterator[Path]:
+    """Yield the modules and packages on sys.path that are called components, except this app."""
+    ours = Path(__file__).with_name("__init__.py").resolve()
+    for folder in dict.fromkeys(sys.path):
+        spec = PathFinder.find_spec("components", [folder or str(Path.cwd())])
+        # A folder without __init__.py has no origin, and hides nothing.
+        if spec and spec.origin and (other := Path(spec.origin).resolve()) != ours:
+            yield other.parent if other.name == "__init__.py" else other
+
+
+def _shares_its_folder() -> bool:
+    """Return True if the distribution components, which is a stranger's, has a package of that name."""
+    try:
+        files = distribution("components").files or []
+    except PackageNotFoundError:
+        return False
+    return any(file.parts[0] == "components" for file in files)
+
+
+@register("components")
 def check_commands(**kwargs: Any) -> list[CheckMessage]:
     """Warn if two apps have a command `runworker` (W001)."""
     if not apps.is_installed("channels"):
@@ -169,8 +216,8 @@ def check_embedded(**kwargs: Any) -> list[CheckMessage]:
     return [
         Warning(
             "This project uses the embedded Redis server, which is for development and the demo.",
-            hint="Its binary may not get security fixes, and it ends with the process that started "
-            "it. Run a Redis of your own, name it in REDIS_URL, and leave EMBEDDED out of COMPONENTS.",
+            hint="Nothing updates its binary when security fixes come out, and it ends with the process that started "
+            "it. Run a Redis or Valkey of your own, name it in REDIS_URL, and leave EMBEDDED out of COMPONENTS.",
             id="components.W004",
         )
     ]

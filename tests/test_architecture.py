@@ -74,7 +74,7 @@ ROLES = {
     "worker",
 }
 #: What those may import besides.
-FOR_ROLES = {"api", "control_room", "middleware", "models", "people", "templatetags"}
+FOR_ROLES = {"api", "control_room", "middleware", "models", "people", "servers", "templatetags"}
 #: Modules of a service that others import from, besides the service itself.
 PUBLIC = {
     "access",

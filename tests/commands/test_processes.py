@@ -16,6 +16,7 @@ from redis import Redis
 from components.embedded import EmbeddedServer
 from components.kit.commands import processes
 from components.kit.commands.processes import Processes
+from components.servers import inspect_server
 from components.services.queues import Consumer, TaskQueue, keys
 from tests.commands.processes import Command, Held, run_worker
 from tests.support.queues import claim, places
@@ -71,7 +72,7 @@ def test_several_processes_work_at_the_same_time(
         parent.signal(signal.SIGTERM)
         assert parent.exit_code() == 0
     assert queue.workers() == []
-    assert "INFO 3 processes for default: Redis" in parent.output
+    assert f"INFO 3 processes for default: {inspect_server().name} " in parent.output
     assert "Traceback" not in parent.output
 
 

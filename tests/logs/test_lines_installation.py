@@ -47,7 +47,7 @@ def test_without_numpy_the_error_names_the_extra() -> None:
     """
 
     assert run(code, "numpy", "numba") == (
-        'Logs need numpy, which is not installed here. Install the extra: pip install "components[logs]"'
+        'Logs need numpy, which is not installed here. Install the extra: pip install "django-redis-components[logs]"'
     )
 
 
@@ -66,7 +66,7 @@ def test_without_numba_numpy_does_the_work_and_numba_is_refused() -> None:
 
     assert run(code, "numba").splitlines() == [
         "numpy",
-        'The kernel numba is not installed. Install it: pip install "components[logs]"',
+        'The kernel numba is not installed. Install it: pip install "django-redis-components[logs]"',
     ]
 
 

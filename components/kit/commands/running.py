@@ -118,9 +118,8 @@ def _guarded(name: str, body: Callable[[], int], *, warns: bool = True) -> int:
         if folder := conf().embedded:
             require_running(folder)
         server = inspect_server()
-        version = f"Redis {server.version} ({server.mode})" if server.version else "Redis"
         logger.info(
-            "%s: %s. Press Ctrl-C to stop after the running tasks, and again to stop at once.", name, version
+            "%s: %s. Press Ctrl-C to stop after the running tasks, and again to stop at once.", name, server
         )
         for warning in server.warnings if warns else ():
             logger.warning("%s", warning)

@@ -36,7 +36,8 @@ def read_mmdb(path: Path, builder: Builder) -> str:
         import maxminddb
     except ImportError:
         raise ExtraNotInstalled(
-            f"{path} is a MaxMind DB, which needs the package maxminddb. Run pip install 'components[logs]'."
+            f"{path} is a MaxMind DB, which needs the package maxminddb. "
+            "Run pip install 'django-redis-components[logs]'."
         ) from None
     builder.begin(path.name)
     with TemporaryDirectory() as folder:

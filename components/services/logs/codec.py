@@ -26,7 +26,8 @@ def zstandard() -> ModuleType:
         import zstandard
     except ImportError:
         raise ExtraNotInstalled(
-            "Logs in Redis and .zst files need zstandard, which is not installed. Run pip install 'components[logs]'."
+            "Logs in Redis and .zst files need zstandard, which is not installed. "
+            "Run pip install 'django-redis-components[logs]'."
         ) from None
     return zstandard
 

@@ -424,7 +424,7 @@ def test_a_forbidden_channel_is_an_error_of_the_caller(redis: Redis, server: Emb
 
     async def main() -> None:
         async with Listener.of_the_loop().interest(["a"]) as interest:
-            with pytest.raises(Exception, match="permissions to access one of the channels"):
+            with pytest.raises(Exception, match=r"permissions to access (one of the channels|a channel)"):
                 async with Listener.of_the_loop().interest(["b"]):
                     pass
             assert await interest.wait(PATIENCE) == {"a"}

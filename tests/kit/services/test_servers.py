@@ -10,7 +10,7 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
-from components.servers import inspect_server
+from components.servers import inspect_server, server_name
 from components.testing import redis_at
 
 
@@ -24,11 +24,26 @@ def configured(redis: Redis, **options: str) -> Iterator[None]:
         redis.config_set(name, value)
 
 
-def test_it_tells_version_and_mode(redis: Redis, redis_mode: str) -> None:
-    server = inspect_server()
+def test_it_tells_name_version_and_mode(redis: Redis, redis_mode: str) -> None:
+    server, mode = inspect_server(), {"plain": "standalone", "cluster": "cluster"}[redis_mode]
 
-    assert server.version.count(".") == 2
-    assert server.mode == {"plain": "standalone", "cluster": "cluster"}[redis_mode]
+    info = redis.info("server")
+    is_valkey = info.get("server_name") == "valkey"
+    assert server.name == ("Valkey" if is_valkey else "Redis")
+    assert server.version == info["valkey_version" if is_valkey else "redis_version"]
+    assert server.mode == mode
+    assert str(server) == f"{server.name} {server.version} ({mode})"
+
+
+def test_its_name_is_read_once_a_minute(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert server_name() == str(inspect_server())
+
+    with monkeypatch.context() as patched:
+        patched.setattr("components.servers.inspect_server", lambda: pytest.fail("asked again"))
+        assert server_name()
+    monkeypatch.setattr("components.servers._REMEMBERED", 0.0)
+    monkeypatch.setattr("components.servers.inspect_server", lambda: "another")
+    assert server_name() == "another"
 
 
 def test_a_server_that_keeps_nothing_on_disk_is_warned_of(redis: Redis) -> None:
@@ -57,7 +72,8 @@ def test_a_server_that_does_not_permit_info_is_no_error(redis_server: EmbeddedSe
     with redis_at(f"{redis_server.url}?username=shop&password=secret"):
         server = inspect_server()
 
-    assert server.version == ""
+    assert (server.name, server.version) == ("", "")
+    assert str(server) == "Redis"
     assert "does not permit INFO" in server.warnings[0]
 
 

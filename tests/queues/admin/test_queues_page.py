@@ -79,6 +79,10 @@ def test_the_overview_says_how_long_the_oldest_waits_and_what_is_due_next(viewer
     assert re.search("in (1 h|59 min)", text)
 
 
+def test_the_overview_names_the_server(viewer):
+    assert re.search(r"(Redis|Valkey) \d+\.\d+\.\d+ \((standalone|cluster)\)", page(viewer))
+
+
 def test_big_numbers_are_grouped(viewer, redis):
     scene.ready("mail")
     redis.zadd(keys.QueueKeys("default", "mail").dead, {str(number): number for number in range(12_345)})

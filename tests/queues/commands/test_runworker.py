@@ -12,6 +12,7 @@ from redis import Redis
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisRefused
 from components.kit.client import get_client
+from components.servers import inspect_server
 from components.services.queues import Consumer, NewTask, TaskQueue, keys
 from tests.commands.processes import Command, Held, run_worker
 from tests.support.queues import claim_one, found, places
@@ -27,7 +28,7 @@ def test_a_worker_says_who_it_is_what_it_serves_and_where(server: EmbeddedServer
         [info] = queue.workers()
         [line] = worker.output.splitlines()
 
-        assert f"INFO Worker for high, mail {info.id}: Redis" in line
+        assert f"INFO Worker for high, mail {info.id}: {inspect_server().name} " in line
         assert line.endswith(
             "(standalone). Press Ctrl-C to stop after the running tasks, and again to stop at once."
         )

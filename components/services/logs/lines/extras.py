@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from components.exceptions import ExtraNotInstalled
 
 #: What a user has to run.
-INSTALL = 'pip install "components[logs]"'
+INSTALL = 'pip install "django-redis-components[logs]"'
 
 if find_spec("numpy") is None:
     raise ExtraNotInstalled(f"Logs need numpy, which is not installed here. Install the extra: {INSTALL}")

@@ -2,10 +2,10 @@
 The Queues page: the waiting, running and dead tasks, and the workers, of each TASKS alias on Redis. Other pages show
 the tasks of a queue in a state, one task, and the periodic tasks.
 
-The first page reads sizes and workers, in three round trips for each alias, and a chart if tasks are counted. Its
-cost does not grow with the queues. A list reads one page, and a search only its window. Search results are not
-refreshed automatically, because a search reads a thousand tasks. No module is imported to find out the policy of a
-task, because the task may be dead because its module is broken.
+The first page reads sizes and workers, in three round trips for each alias, the version of the server once a minute,
+and a chart if tasks are counted. Its cost does not grow with the queues. A list reads one page, and a search only its
+window. Search results are not refreshed automatically, because a search reads a thousand tasks. No module is imported
+to find out the policy of a task, because the task may be dead because its module is broken.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from components.control_room.pages import ControlRoomAdmin, Paging
 from components.control_room.verbs import Verb
 from components.exceptions import UnknownFormat
 from components.models import Queue
+from components.servers import server_name
 from components.services.queues import QueueStats, State, TaskInfo, TaskQueue, WorkerInfo
 from components.services.queues.admin.contents import Contents, is_sensitive, loaded
 from components.services.queues.admin.lookups import STATES, QueuePage, find_service, find_state
@@ -101,6 +102,7 @@ class QueueAdmin(ControlRoomAdmin):
         context = {
             "aliases": [AliasOverview.of(alias) for alias in redis_aliases()],
             "late": _lateness(request),
+            "server": server_name(),
             "has_chart": conf().count_services and request.user.has_perm("components.view_counter"),
         }
         return self.render(request, "admin/components/queues/overview.html", "Queues", context)

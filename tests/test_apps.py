@@ -1,0 +1,75 @@
+"""Apps and packages that collide with this one, or that it needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SETUP = """
+import sys
+import django
+from django.conf import settings
+
+settings.configure(INSTALLED_APPS=sys.argv[1].split())
+django.setup()
+"""
+#: Django 5.2 without the backport, whatever is installed.
+WITHOUT_BACKPORT = """
+import sys
+import django
+
+django.VERSION, django.__version__ = (5, 2, 9, "final", 0), "5.2.9"
+sys.modules["django_tasks"] = None
+import components.kit.compat
+"""
+
+
+def run(folder: Path, code: str, *args: str) -> str:
+    """Run *code* with this checkout and *folder* on its path, and return the last line of its error, or ""."""
+    command = [
+        sys.executable,
+        "-c",
+        f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(folder)!r}]\n{code}",
+        *args,
+    ]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    return done.stderr.strip().rpartition("\n")[2]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A project with an app shop.components, and another one that has a label of its own."""
+    app = 'from django.apps import AppConfig\n\n\nclass Config(AppConfig):\n    name = "{}"\n{}'
+    for name, label in (("shop.components", ""), ("shop.parts.components", '    label = "parts"\n')):
+        folder = tmp_path.joinpath(*name.split("."))
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").touch()
+        (folder / "apps.py").write_text(app.format(name, label))
+    return tmp_path
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("entry", ["shop.components", "shop.components.apps.Config"])
+def test_an_app_with_the_same_label_is_named_with_what_to_do(shop: Path, entry: str, order: int) -> None:
+    said = run(shop, SETUP, " ".join(["components", entry][::order]))
+
+    assert (
+        f"two apps with the label 'components': 'components' of django-redis-components, and '{entry}'"
+        in said
+    )
+    assert 'label = "shop_components"' in said
+
+
+def test_an_app_with_a_label_of_its_own_is_no_matter(shop: Path) -> None:
+    assert run(shop, SETUP, "components shop.parts.components") == ""
+
+
+def test_a_missing_backport_is_named_with_what_to_do(tmp_path: Path) -> None:
+    said = run(tmp_path, WITHOUT_BACKPORT)
+
+    assert "Django 5.2.9 has no django.tasks" in said
+    assert "pip install 'django-redis-components[django52]'" in said

@@ -1,0 +1,175 @@
+"""
+The wheel, the source distribution and an editable checkout, each installed into an environment of its own: an empty
+Django project that is set up as README says finds all that the app brings, and runs a task on the embedded server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import django
+import pytest
+
+from components.embedded import EmbeddedServer
+from components.locations import with_database
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: A module with a task, as an app of the project has it.
+TASKS = """
+from components.services.queues import task
+
+
+@task
+def greet(name: str) -> str:
+    return f"Hello {name}"
+"""
+#: What README says in words: the app with the task, and of Django 5.2 the backport.
+APPS = ["shop", *(["django_tasks"] if django.VERSION < (6, 0) else [])]
+
+LOOK = """
+import json
+import subprocess
+import sys
+from importlib.metadata import metadata
+
+import components
+from django.contrib.auth import get_user_model
+from django.contrib.staticfiles.finders import find
+from django.core.management import call_command
+from django.template.loader import get_template
+from django.test import Client
+from django.urls import reverse
+from components.kit.contracts import contract
+from components.services.queues import TaskQueue
+from shop.tasks import greet
+
+call_command("check", fail_level="WARNING")
+call_command("migrate", verbosity=0)
+result = greet.enqueue("Ann")
+subprocess.run([sys.executable, "-W", "error", "manage.py", "runworker", "--burst", "--no-reload"], check=True)
+client = Client(SERVER_NAME="localhost")
+client.force_login(get_user_model().objects.create_superuser("admin"))
+page = client.get(reverse("admin:components_queue_changelist"))
+print(json.dumps({
+    "package": components.__file__,
+    "licence": metadata("django-redis-components")["License-Expression"],
+    "state": str(TaskQueue().get(result.id).state),
+    "page": [page.status_code, page.text],
+    "templates": [
+        get_template(name).origin.name for name in ("components/unavailable.html", "admin/components/base.html")
+    ],
+    "static": [find(f"components/{name}") for name in ("components.css", "live.js", "openapi.json")],
+    "script": contract("queues/advance").source,
+}))
+"""
+
+
+def run(*command: str | Path, **options: Any) -> str:
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def pip(python: Path, *args: str | Path) -> None:
+    """Run pip for the environment of *python*, without network."""
+    run(sys.executable, "-m", "pip", "--python", python, "--quiet", "--disable-pip-version-check", *args)
+
+
+def environment(folder: Path) -> Path:
+    """Make an environment that has what this one has, except the app; return its interpreter."""
+    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    python = folder / "bin" / "python"
+    packages = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+    (packages / "ours.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")))
+    return python
+
+
+@pytest.fixture(scope="module", params=["wheel", "sdist", "editable"])
+def python(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment into which the app was installed in this way."""
+    folder = tmp_path_factory.mktemp(request.param)
+    python = environment(folder / "environment")
+    kind = request.param
+    if kind == "editable":
+        what: list[str | Path] = ["--editable", ROOT]
+    else:
+        run(sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", folder, cwd=ROOT)
+        what = [next(folder.glob("django_redis_components-*"))]
+    pip(python, "install", "--no-build-isolation", "--no-deps", *what)
+    return python
+
+
+def settings_from_readme() -> str:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^ *```python\n( *# settings\.py\n.*?)^ *```$", readme, re.DOTALL | re.MULTILINE)
+    return dedent(block)
+
+
+@pytest.fixture(scope="module")
+def found(python: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What an empty project finds of the app."""
+    site = tmp_path_factory.mktemp("site")
+    run(python, "-m", "django", "startproject", "shop", site)
+    with (site / "shop" / "settings.py").open("a") as settings:
+        settings.write(f"{settings_from_readme()}\nINSTALLED_APPS += {APPS}\n")
+    (site / "shop" / "tasks.py").write_text(TASKS)
+    with EmbeddedServer(site / "redis") as server:
+        variables = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "shop.settings",
+            "REDIS_URL": server.url,
+            "CACHE_URL": with_database(server.url, 1),
+        }
+        code = f"import django\n\ndjango.setup()\n{LOOK}"
+        output = run(python, "-W", "error", "-c", code, cwd=site, env=variables)
+    answer: dict[str, Any] = json.loads(output.splitlines()[-1])
+    return answer
+
+
+def test_it_brings_templates_scripts_and_static_files(found: dict[str, Any], python: Path) -> None:
+    app = Path(found["package"]).parent
+
+    assert app == ROOT / "components" or app.is_relative_to(python.parents[1])
+    assert all(Path(path).is_relative_to(app) for path in found["templates"] + found["static"])
+    assert "redis.call" in found["script"]
+    assert (app / "py.typed").exists()
+    assert found["licence"] == "BSD-3-Clause"
+
+
+def test_an_empty_project_opens_the_queues_page(found: dict[str, Any]) -> None:
+    status, page = found["page"]
+
+    assert status == 200
+    assert "Queues" in page
+
+
+def test_an_empty_project_runs_a_task(found: dict[str, Any]) -> None:
+    assert found["state"] == "successful"
+
+
+def test_what_is_installed_is_the_app_and_nothing_of_the_demo(python: Path) -> None:
+    code = "from importlib.metadata import files; print(*files('django-redis-components'), sep='\\n')"
+    files = run(python, "-c", code).splitlines()
+
+    tops = {file.partition("/")[0] for file in files}
+    if python.parents[1].parent.name.startswith("editable"):
+        assert all(top.endswith((".pth", ".dist-info")) for top in tops)
+    else:
+        assert tops == {"components", f"django_redis_components-{version_of_checkout()}.dist-info"}
+        assert not any("market" in file for file in files)
+    assert {"LICENSE", "NOTICE"} <= {Path(file).name for file in files}
+
+
+def version_of_checkout() -> str:
+    (found,) = re.findall(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    return str(found)
