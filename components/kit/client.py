@@ -27,6 +27,7 @@ from components.exceptions import RedisUnsuitable
 from components.kit import aclient, sentinels
 from components.kit.errors import translated
 from components.kit.silence import guard
+from components.kit.test_runs import refuse
 from components.locations import mistakes
 
 _T = TypeVar("_T")
@@ -97,7 +98,9 @@ def _new_async_client(alias: str, closing: AsyncExitStack) -> AsyncRedis:
 
 
 def _django_redis(alias: str) -> Any:
-    """What django-redis keeps behind a cache. Raises RedisUnsuitable if its settings cannot work."""
+    """
+    What django-redis keeps behind a cache. Raises RedisUnsuitable if its settings cannot work, and RedisNotPrivate.
+    """
     try:
         found = cast(Any, caches[alias]).client
     except AttributeError:
@@ -106,6 +109,7 @@ def _django_redis(alias: str) -> Any:
             'its BACKEND must be "django_redis.cache.RedisCache".'
         ) from None
     _check(alias)
+    refuse()
     return found
 
 
