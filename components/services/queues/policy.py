@@ -49,10 +49,21 @@ _R = TypeVar("_R")
 if TYPE_CHECKING:
 
     class Result(TaskResult[..., Any], Generic[_R]):
-        """A TaskResult that keeps the type of the return value; without Django's stubs a TaskResult has none."""
+        """A TaskResult that keeps the type of the return value, and its own where Django's types are not known."""
+
+        id: str
+        enqueued_at: datetime | None
+        started_at: datetime | None
+        finished_at: datetime | None
 
         @property
         def return_value(self) -> _R: ...
+        @property
+        def is_finished(self) -> bool: ...
+        @property
+        def attempts(self) -> int: ...
+        def refresh(self) -> None: ...
+        async def arefresh(self) -> None: ...
 
 
 #: Returns the seconds to wait before the next attempt, or None: then the failure is final.

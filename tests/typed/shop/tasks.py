@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, assert_type
 
 from components.services.queues import cron, periodic, task
@@ -55,7 +55,11 @@ def use() -> None:
     assert_type(attempt.enqueue("a").return_value, int)
     assert_type(attempt_later.enqueue("a").return_value, int)
     assert_type(clean_up.enqueue().return_value, float)
-    double.enqueue(1).id.upper()
+    result = double.enqueue(1)
+    assert_type(result.id, str)
+    assert_type(result.finished_at, datetime | None)
+    assert_type(result.is_finished, bool)
+    result.refresh()
 
     double.enqueue("s")  # refused
     double.enqueue()  # refused
