@@ -98,9 +98,7 @@ def _new_async_client(alias: str, closing: AsyncExitStack) -> AsyncRedis:
 
 
 def _django_redis(alias: str) -> Any:
-    """
-    What django-redis keeps behind a cache. Raises RedisUnsuitable if its settings cannot work, and RedisNotPrivate.
-    """
+    """What django-redis keeps behind a cache. Raises RedisUnsuitable if its settings cannot work."""
     try:
         found = cast(Any, caches[alias]).client
     except AttributeError:

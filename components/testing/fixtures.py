@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def redis_server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[EmbeddedServer]:
-    """A private server on a unix socket, which keeps nothing on disk."""
+    """Run a private server on a Unix socket, which keeps nothing on disk."""
     program = request.config.getoption("--redis-server")
     with EmbeddedServer(tmp_path_factory.mktemp("redis"), server=program, appendonly=False) as server:
         yield server
@@ -35,7 +35,7 @@ def redis_server(
 def redis_cluster_server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ClusterServer]:
-    """A private server in cluster mode."""
+    """Run a private server in cluster mode."""
     program = request.config.getoption("--redis-server")
     with ClusterServer(tmp_path_factory.mktemp("redis-cluster"), server=program) as server:
         yield server
@@ -43,13 +43,13 @@ def redis_cluster_server(
 
 @pytest.fixture
 def redis(redis_server: EmbeddedServer) -> Iterator[Redis]:
-    """The project's Redis for this test, empty: the client that components.kit.client.get_client() returns."""
+    """Empty the project's Redis for this test, and yield the client of components.kit.client.get_client()."""
     with empty(redis_server) as client:
         yield client
 
 
 @pytest.fixture
 def redis_cluster(redis_cluster_server: ClusterServer) -> Iterator[Redis]:
-    """The same on a server in cluster mode."""
+    """Do what `redis` does, with a server in cluster mode."""
     with empty(redis_cluster_server) as client:
         yield client
