@@ -75,6 +75,9 @@ class Conf:
     count_services: bool = False
     #: The kernel that counts log lines: "numba", "numpy" or "naive"; "auto" is the fastest that is installed.
     log_kernel: str = "auto"
+    #: Whether this process runs tests, which may use private servers only. None: if Django's test environment is set
+    #: up. False: tests may use the Redis of the settings, since it is theirs.
+    test_run: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -154,7 +157,7 @@ def problems(cls: type[Conf] | type[QueueOptions], given: Mapping[str, Any]) -> 
         types = get_args(hints[name]) or (hints[name],)
         if float in types:
             types = (*types, int)
-        if isinstance(value, bool) != (types == (bool,)) or not isinstance(value, types):
+        if (isinstance(value, bool) and bool not in types) or not isinstance(value, types):
             wanted = " or ".join(kind.__name__ for kind in types)
             yield f"{name!r} is {value!r} ({type(value).__name__}); it must be {wanted}."
         elif name in _AT_LEAST and value is not None and not _AT_LEAST[name] <= value < math.inf:

@@ -33,6 +33,10 @@ class RedisUnsuitable(RedisRefused, ImproperlyConfigured):
     """
 
 
+class RedisNotPrivate(ComponentsError):
+    """A test asked for the Redis that the settings name, and not for a private one; nothing was sent."""
+
+
 class RedisNotFound(ComponentsError):
     """No Redis server is installed here, and the settings name none."""
 

@@ -12,6 +12,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from hypothesis import settings
 
+from components.kit import test_runs
 from tests.support.postgres import PostgresServer, postgres
 from tests.support.programs import NO_POSTGRES, find_postgres, missing
 
@@ -33,6 +34,14 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             "\n".join(["These are missing, and some tests would be skipped without them:", *reasons])
         )
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_test_run() -> Iterator[None]:
+    """No Redis is refused in this run: that of the settings is nowhere, and many tests see what happens then."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(test_runs, "is_test_run", lambda: False)
+        yield
 
 
 @pytest.fixture(params=["plain", "cluster"])

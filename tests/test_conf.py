@@ -121,6 +121,8 @@ def test_a_wrong_setting_is_an_error_in_use() -> None:
         (QueueOptions, {"timeout": "1"}, "'timeout' is '1' (str); it must be float or NoneType or int."),
         (QueueOptions, {"max_crashes": 0}, "'max_crashes' is 0"),
         (QueueOptions, {"max_body": 0}, "'max_body' is 0"),
+        (Conf, {"test_run": "yes"}, "'test_run' is 'yes' (str); it must be bool or NoneType."),
+        (Conf, {"test_run": 1}, "'test_run' is 1 (int); it must be bool or NoneType."),
     ],
 )
 def test_a_wrong_setting_is_named(cls: type[Conf], given: dict[str, Any], problem: str) -> None:

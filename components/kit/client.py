@@ -27,6 +27,7 @@ from components.exceptions import RedisUnsuitable
 from components.kit import aclient, sentinels
 from components.kit.errors import translated
 from components.kit.silence import guard
+from components.kit.test_runs import refuse
 from components.locations import mistakes
 
 _T = TypeVar("_T")
@@ -110,6 +111,7 @@ def _django_redis(alias: str) -> Any:
             'its BACKEND must be "django_redis.cache.RedisCache".'
         ) from None
     _check(alias)
+    refuse()
     return found
 
 

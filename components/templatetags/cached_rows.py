@@ -38,7 +38,7 @@ def cached_rows(name: str, pks: Iterable[Any], **options: Any) -> list[FrozenRow
     return [found[pk] for pk in wanted if pk in found]
 
 
-def _called(name: str) -> CachedRows:
+def _called(name: str) -> CachedRows[Any]:
     """Return a name as plain text: a template marks quoted text as safe HTML."""
     known = declared()
     rows = known.get(name + "") or known.get(name.lower())

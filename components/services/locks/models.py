@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from asgiref.sync import sync_to_async
 from django.core import checks
@@ -28,6 +28,7 @@ from components.exceptions import StaleFence
 from components.kit.values import check_fence
 
 _Model = TypeVar("_Model", bound=models.Model, covariant=True)
+_Owner = TypeVar("_Owner", bound=models.Model)
 
 
 class FenceField(models.BigIntegerField):  # type: ignore[type-arg]
@@ -106,7 +107,7 @@ class FencedQuerySet(QuerySet[_Model]):
             obj.fence = self._fence
         return written
 
-    def create(self, **kwargs: Any) -> Any:
+    def create(self, **kwargs: Any) -> _Model:
         if self._fence is None:
             return super().create(**kwargs)
         _refuse_own_fence("create", kwargs)
@@ -114,24 +115,24 @@ class FencedQuerySet(QuerySet[_Model]):
 
     def bulk_create(
         self,
-        objs: Iterable[Any],
+        objs: Iterable[_Model],
         batch_size: int | None = None,
         ignore_conflicts: bool = False,
         update_conflicts: bool = False,
         update_fields: Collection[str] | None = None,
         unique_fields: Collection[str] | None = None,
-    ) -> list[Any]:
+    ) -> list[_Model]:
         objs = list(objs)
         if self._fence is not None:
             if update_conflicts:
                 raise _cannot("bulk_create(update_conflicts=True)", "bulk_update()")
-            for obj in objs:
+            for obj in cast("list[Any]", objs):
                 obj.fence = self._fence
         return super().bulk_create(
             objs, batch_size, ignore_conflicts, update_conflicts, update_fields, unique_fields
         )
 
-    def update_or_create(self, *args: Any, **kwargs: Any) -> tuple[Any, bool]:
+    def update_or_create(self, *args: Any, **kwargs: Any) -> tuple[_Model, bool]:
         if self._fence is None:
             return super().update_or_create(*args, **kwargs)
         raise _cannot("update_or_create()", "get_or_create(), and save(fence=...) on what it found")
@@ -162,12 +163,20 @@ class FencedQuerySet(QuerySet[_Model]):
         return clone
 
 
+if TYPE_CHECKING:
+
+    class _Objects:
+        """The manager, whose methods are those of the queryset: type checkers do not know what as_manager() makes."""
+
+        def __get__(self, instance: None, model: type[_Owner]) -> FencedQuerySet[_Owner]: ...
+
+
 class FencedModel(models.Model):
     """A model whose rows can be written with a fence, by `objects.fenced(fence)` or save(fence=...)."""
 
     fence = FenceField(default=0, editable=False)
 
-    objects = FencedQuerySet.as_manager()
+    objects: _Objects = cast(Any, FencedQuerySet.as_manager())
 
     #: The fence of the running save().
     _saving: int | None = None

@@ -14,20 +14,57 @@ from __future__ import annotations
 import json
 import random
 from asyncio import to_thread
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from math import inf
-from typing import Any, Protocol, TypeAlias, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 from django.db import DEFAULT_DB_ALIAS
 from django.utils import timezone
 
-from components.kit.compat import InvalidTask, Task, TaskResult
+from components.kit.compat import InvalidTask, Task, TaskContext, TaskResult
 from components.kit.ids import uuid7
 from components.services.queues.arguments import normalize_call
 from components.services.queues.new_task import LATEST, LONGEST_DELAY, NewTask
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+if TYPE_CHECKING:
+
+    class Result(TaskResult[..., Any], Generic[_R]):
+        """A TaskResult that keeps the type of the return value, and its own where Django's types are not known."""
+
+        id: str
+        enqueued_at: datetime | None
+        started_at: datetime | None
+        finished_at: datetime | None
+
+        @property
+        def return_value(self) -> _R: ...
+        @property
+        def is_finished(self) -> bool: ...
+        @property
+        def attempts(self) -> int: ...
+        def refresh(self) -> None: ...
+        async def arefresh(self) -> None: ...
+
 
 #: A function that returns the seconds to wait before the next attempt, or None if the failure is final.
 Backoff: TypeAlias = "Callable[[BaseException, TaskResult[..., Any]], float | None]"
@@ -50,8 +87,12 @@ class Concurrency:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyTask(Task):  # type: ignore[type-arg]  # Django's is not generic when it runs
-    """A Task with a policy. Fields that are None default to the OPTIONS of the backend. Durations are in seconds."""
+class PolicyTask(Task, Generic[_P, _R]):  # type: ignore[type-arg]  # Django's is not generic when it runs
+    """
+    A Task with a policy. Fields that are None default to the OPTIONS of the backend. Durations are in seconds.
+
+    Type checkers know the parameters and the result of its function, whether or not they know Django's types.
+    """
 
     #: The number of starts after which a failure is final.
     max_attempts: int | None = None
@@ -79,22 +120,24 @@ class PolicyTask(Task):  # type: ignore[type-arg]  # Django's is not generic whe
             raise InvalidTask(f"{self.module_path}: {problem}")
         Task.__post_init__(self)
 
-    def using(
-        self,
-        *,
-        priority: int | None = None,
-        queue_name: str | None = None,
-        run_after: datetime | timedelta | None = None,
-        backend: str | None = None,
-    ) -> PolicyTask:
-        """Return this task with other defaults. A timedelta counts from the moment of enqueueing."""
-        return Task.using(  # type: ignore[return-value]
+    if TYPE_CHECKING:
+
+        def using(
             self,
-            priority=priority,
-            queue_name=queue_name,
-            run_after=run_after,  # type: ignore[arg-type]
-            backend=backend,
-        )
+            *,
+            priority: int | None = None,
+            queue_name: str | None = None,
+            run_after: datetime | timedelta | None = None,
+            backend: str | None = None,
+        ) -> Self:
+            """Return this task with other defaults. A timedelta counts from the moment of enqueueing."""
+
+        def enqueue(self, *args: _P.args, **kwargs: _P.kwargs) -> Result[_R]: ...
+        async def aenqueue(self, *args: _P.args, **kwargs: _P.kwargs) -> Result[_R]: ...
+        def get_result(self, result_id: str) -> Result[_R]: ...
+        async def aget_result(self, result_id: str) -> Result[_R]: ...
+        def call(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+        async def acall(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
 
 
 def _problems(task: Any) -> list[str]:
@@ -129,25 +172,49 @@ def _is_number(value: Any, least: float, most: float) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
 
 
+class Policy(TypedDict, total=False):
+    """What @task takes besides its function and takes_context: fields of a Task and of PolicyTask."""
+
+    priority: int
+    queue_name: str
+    backend: str
+    max_attempts: int | None
+    backoff: float | Backoff | None
+    lease: float | None
+    timeout: float | None
+    result_ttl: float | None
+    unique: bool | Callable[..., str]
+    on_commit: bool | str
+    concurrency: int | Concurrency | None
+    sensitive: bool
+
+
+class _Declare(Protocol):
+    @overload
+    def __call__(self, function: Callable[_P, Coroutine[Any, Any, _R]], /) -> PolicyTask[_P, _R]: ...
+    @overload
+    def __call__(self, function: Callable[_P, _R], /) -> PolicyTask[_P, _R]: ...
+
+
+class _DeclareWithContext(Protocol):
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[TaskContext[..., Any], _P], Coroutine[Any, Any, _R]], /
+    ) -> PolicyTask[_P, _R]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[TaskContext[..., Any], _P], _R], /
+    ) -> PolicyTask[_P, _R]: ...
+
+
 @overload
-def task(function: Callable[..., Any], /) -> PolicyTask: ...
+def task(function: Callable[_P, Coroutine[Any, Any, _R]], /) -> PolicyTask[_P, _R]: ...
 @overload
-def task(
-    *,
-    priority: int = ...,
-    queue_name: str = ...,
-    backend: str = ...,
-    takes_context: bool = ...,
-    max_attempts: int | None = ...,
-    backoff: float | Backoff | None = ...,
-    lease: float | None = ...,
-    timeout: float | None = ...,
-    result_ttl: float | None = ...,
-    unique: bool | Callable[..., str] = ...,
-    on_commit: bool | str = ...,
-    concurrency: int | Concurrency | None = ...,
-    sensitive: bool = ...,
-) -> Callable[[Callable[..., Any]], PolicyTask]: ...
+def task(function: Callable[_P, _R], /) -> PolicyTask[_P, _R]: ...
+@overload
+def task(*, takes_context: Literal[True], **policy: Unpack[Policy]) -> _DeclareWithContext: ...
+@overload
+def task(*, takes_context: Literal[False] = False, **policy: Unpack[Policy]) -> _Declare: ...
 def task(
     function: Callable[..., Any] | None = None,
     /,
@@ -157,14 +224,14 @@ def task(
     backend: str = "default",
     takes_context: bool = False,
     **policy: Any,
-) -> PolicyTask | Callable[[Callable[..., Any]], PolicyTask]:
+) -> Any:
     """
     Declare a function of a module as a task. The policy arguments are fields of PolicyTask.
 
     Raises InvalidTask, or TypeError for a name that is not a field of the policy.
     """
 
-    def declare(function: Callable[..., Any]) -> PolicyTask:
+    def declare(function: Callable[_P, _R]) -> PolicyTask[_P, _R]:
         return PolicyTask(
             func=function,
             priority=priority,

@@ -44,7 +44,7 @@ def everybody(user: str, keys: Sequence[str]) -> Collection[str]:
 
 
 def rows_view(
-    rows: CachedRows, *, fields: Sequence[str], readable: Readable | None = None, most: int = 100
+    rows: CachedRows[Any], *, fields: Sequence[str], readable: Readable | None = None, most: int = 100
 ) -> View:
     """
     Return a view that serves *fields* of the *rows*, by the names of their columns; at most *most* rows at once.
@@ -63,7 +63,9 @@ async def _nobody(request: HttpRequest) -> str:
 class _Served:
     """The rows and fields that one view serves."""
 
-    def __init__(self, rows: CachedRows, fields: Sequence[str], readable: Readable | None, most: int) -> None:
+    def __init__(
+        self, rows: CachedRows[Any], fields: Sequence[str], readable: Readable | None, most: int
+    ) -> None:
         self._rows, self._readable = rows, readable or self._by_permission
         self._keys = Names("pk", is_required=True, most=most)
         self._is_public = readable is everybody

@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-from components.testing import redis  # noqa: F401  (a plain server only)
+from components.testing.fixtures import redis  # noqa: F401  (a plain server only)
 from tests.fixtures.command import held, queue, server  # noqa: F401

@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-from components.testing import redis  # noqa: F401  (a plain server only)
+from components.testing.fixtures import redis  # noqa: F401  (a plain server only)
 from tests.fixtures.admin import onlooker, operator, remover, staff, stranger, two_sites, viewer  # noqa: F401

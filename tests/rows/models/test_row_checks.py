@@ -41,7 +41,7 @@ def declare() -> Iterator[Declare]:
         ({"key": "none"}, "E008", "no field named 'none'", ": id, name."),
         ({"key": "boxes"}, "E008", "boxes has no column", ": id, name."),
         ({"name": "a:b"}, "E009", "without a colon", "that of the model"),
-        ({"using": "nowhere"}, "E009", "no alias 'nowhere'", "There is: default"),
+        ({"using": "nowhere"}, "E009", "no alias 'nowhere'", "Known aliases: default"),
     ],
 )
 def test_an_invalid_declaration_is_an_error_with_a_hint(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
@@ -74,7 +75,7 @@ class Cache:
     info: CacheInfo
     hits: HitRate
     #: None if this release has no model of that name.
-    declared: CachedRows | None
+    declared: CachedRows[Any] | None
 
     @property
     def name(self) -> str:

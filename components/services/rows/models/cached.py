@@ -11,13 +11,13 @@ counts as failed, and the others are loaded. If the database does not answer, no
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast, overload
 
 from asgiref.sync import sync_to_async
 from django.apps import apps
@@ -34,6 +34,8 @@ from components.services.rows.members import parts
 from components.services.rows.models.fields import kind_of
 from components.services.rows.models.frozen import FrozenRow, frozen_class
 from components.services.rows.models.writes import Writes
+
+_Model = TypeVar("_Model", bound=models.Model)
 
 #: Fields that are never cached unless they are listed by name.
 _SECRET = {"password"}
@@ -52,17 +54,19 @@ class Loaded:
     errors: dict[str, str] = field(default_factory=dict)
 
 
-class CachedRows:
+class CachedRows(Generic[_Model]):
     """
     The cached rows of *model*: the *fields* of each row (None: all but passwords), by the unique field *key*.
 
     A row on the schedule is loaded every *delay* seconds unless it has its own delay. A row that is not on the
     schedule is valid for *delay* seconds. *name* is their name in Redis, by default that of the model: "market.item".
+
+    Rows are FrozenRows. Type checkers take them for instances of the model, whose fields they know.
     """
 
     def __init__(
         self,
-        model: type[models.Model],
+        model: type[_Model],
         *,
         delay: float = 60.0,
         fields: Sequence[str] | None = None,
@@ -121,7 +125,7 @@ class CachedRows:
 
     def get(
         self, pk: Any, *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
-    ) -> FrozenRow | None:
+    ) -> _Model | None:
         """
         Return the row; None if it does not exist. It is loaded if it is not cached, or is older than *max_age*
         seconds.
@@ -134,13 +138,13 @@ class CachedRows:
 
     async def aget(
         self, pk: Any, *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
-    ) -> FrozenRow | None:
+    ) -> _Model | None:
         """Return the row, as get() does."""
         return (await self.aget_many([pk], wait=wait, max_age=max_age, stale=stale)).get(pk)
 
     def get_many(
         self, pks: Iterable[Any], *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
-    ) -> dict[Any, FrozenRow]:
+    ) -> dict[Any, _Model]:
         """
         Return the existing rows by *pks*.
 
@@ -158,7 +162,7 @@ class CachedRows:
 
     async def aget_many(
         self, pks: Iterable[Any], *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
-    ) -> dict[Any, FrozenRow]:
+    ) -> dict[Any, _Model]:
         """Return the existing rows, as get_many() does."""
         wanted = {pk: self.key(pk) for pk in pks}
         options: dict[str, Any] = {"max_age": max_age, "stale": stale}
@@ -189,8 +193,8 @@ class CachedRows:
             found[key] = Row(self.shape, key, 0, json.loads(f"[0,1,{self.shape.encode(key, each)}]"))
         return found
 
-    def _frozen(self, wanted: Mapping[Any, str], found: Mapping[str, Row]) -> dict[Any, FrozenRow]:
-        frozen = self._frozen_class
+    def _frozen(self, wanted: Mapping[Any, str], found: Mapping[str, Row]) -> dict[Any, _Model]:
+        frozen = cast("Callable[[Row], _Model]", self._frozen_class)
         return {
             pk: frozen(row)
             for pk, key in wanted.items()
@@ -361,10 +365,10 @@ class AnyOf(Lookup):
         return f"{column} = ANY(%s)", [*params, self.rhs]
 
 
-_declared: dict[str, CachedRows] = {}
+_declared: dict[str, CachedRows[Any]] = {}
 
 
-def cached_rows() -> Mapping[str, CachedRows]:
+def cached_rows() -> Mapping[str, CachedRows[Any]]:
     """Return all declared CachedRows, by name."""
     return MappingProxyType(_declared)
 
@@ -389,6 +393,18 @@ class Caching:
     using: str | None = None
 
 
+if TYPE_CHECKING:
+
+    class _Cached:
+        """The attribute *cached*: of a model its rows, of such a row what is known of it."""
+
+        @overload
+        def __get__(self, row: None, model: type[_Model]) -> CachedRows[_Model]: ...
+        @overload
+        def __get__(self, row: models.Model, model: type[_Model]) -> Row: ...
+        def __get__(self, row: Any, model: Any) -> Any: ...
+
+
 class CachedRow(models.Model):
     """
     A model whose class attribute *cached* is its CachedRows, with the options of the attribute *caching*.
@@ -398,15 +414,16 @@ class CachedRow(models.Model):
     """
 
     caching: ClassVar[Caching] = Caching()
-    cached: ClassVar[CachedRows]
+    cached: ClassVar[_Cached]
 
     class Meta:
         abstract = True
 
 
-def _prepare(sender: type[Any], **kwargs: Any) -> None:
+def _prepare(sender: type[models.Model], **kwargs: Any) -> None:
     if issubclass(sender, CachedRow) and not sender._meta.abstract and not sender._meta.proxy:
-        sender.cached = CachedRows(sender, **asdict(sender.caching))
+        rows: Any = CachedRows(sender, **asdict(sender.caching))
+        sender.cached = rows
 
 
 class_prepared.connect(_prepare, dispatch_uid="components.rows")

@@ -25,13 +25,13 @@ def check_rows(**kwargs: Any) -> list[CheckMessage]:
     return [message for rows in cached_rows().values() for message in _of(rows)]
 
 
-def _of(rows: CachedRows) -> Iterator[CheckMessage]:
+def _of(rows: CachedRows[Any]) -> Iterator[CheckMessage]:
     for problem, hint, id in _problems(rows):
         yield Error(f"The cached rows {rows.name!r}: {problem}", hint=hint, obj=rows.model, id=id)
     yield from _unknown(rows)
 
 
-def _problems(rows: CachedRows) -> Iterator[tuple[str, str, str]]:
+def _problems(rows: CachedRows[Any]) -> Iterator[tuple[str, str, str]]:
     meta = rows.model._meta
     try:
         rows.shape  # noqa: B018  (made of the fields when it is first asked for)
@@ -60,7 +60,7 @@ def _problems(rows: CachedRows) -> Iterator[tuple[str, str, str]]:
         )
 
 
-def _unknown(rows: CachedRows) -> Iterator[CheckMessage]:
+def _unknown(rows: CachedRows[Any]) -> Iterator[CheckMessage]:
     """Warn of fields of unknown kinds, unless they were named: then the project knows their values."""
     if rows.names_its_fields:  # wrong names are reported above
         return

