@@ -41,6 +41,13 @@ def seconds(text: str) -> float:
     return value
 
 
+def add_running(parser: ArgumentParser) -> None:
+    """The options of every worker: its heartbeat file, and what its parent, or the process before it, tells it."""
+    add_heartbeat_file(parser)
+    parser.add_argument("--lifeline", type=int, help=SUPPRESS)
+    parser.add_argument(QUIETED, action="store_true", help=SUPPRESS)
+
+
 def add_heartbeat_file(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--heartbeat-file",
@@ -48,6 +55,16 @@ def add_heartbeat_file(parser: ArgumentParser) -> None:
         metavar="PATH",
         help="A file to touch at least every 5 seconds while the loop turns, also while Redis is away; removed at a "
         "clean end.",
+    )
+
+
+def add_shutdown_timeout(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--shutdown-timeout",
+        type=seconds,
+        default=25.0,
+        metavar="SECONDS",
+        help="How long running tasks may take to finish when stopping (default: 25).",
     )
 
 
@@ -73,10 +90,7 @@ def add_processes(parser: ArgumentParser) -> None:
         metavar="N",
         help="So many worker processes under a parent that replaces those that end (default: 1, without a parent).",
     )
-    # What the parent tells its children, and a process the one that it becomes.
     parser.add_argument("--child", type=int, help=SUPPRESS)
-    parser.add_argument("--lifeline", type=int, help=SUPPRESS)
-    parser.add_argument(QUIETED, action="store_true", help=SUPPRESS)
 
 
 def find_limits(options: Mapping[str, Any]) -> Limits:
