@@ -63,7 +63,8 @@ def refused(client: Redis) -> list[tuple[str, str]]:
     """What the server has refused since the last look, and to whom."""
     found = [(str(each["username"]), str(each["object"])) for each in client.acl_log()]
     client.acl_log_reset()
-    return found
+    # A connection may not tell Redis 6.2 its name: there CLIENT can only be allowed as a whole. It goes on without.
+    return [each for each in found if each[1] != "client"]
 
 
 @pytest.mark.slow
