@@ -12,6 +12,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -36,7 +37,7 @@ USERS: dict[str, tuple[str, ...]] = {
     "admin": ("services/*/worker/*", "services/counters/cleaning.py"),
 }  # fmt: skip
 #: Names of what holds a client or a pipeline.
-_HOLDERS = {"client", "_client", "pipe", "redis", "node", "batch", "cluster", "get_client()"}
+_HOLDERS = {"client", "_client", "pipe", "redis", "node", "batch", "cluster", "get_client"}
 #: Methods of redis-py that are not named for their command.
 _SPELLED = {"delete": "del", "scan_iter": "scan", "hscan_iter": "hscan"}
 #: Commands whose first argument belongs to them.
@@ -92,9 +93,15 @@ def _cache_prefixes() -> list[str]:
 def _commands(files: Sequence[Path]) -> Iterator[str]:
     yield from ("eval", "evalsha", "script|load", "subscribe", "unsubscribe")  # kit/scripts.py, kit/news.py
     for path in files:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call):
-                yield from _commands_of_call(node)
+        yield from _commands_of_file(path)
+
+
+@cache
+def _commands_of_file(path: Path) -> set[str]:
+    calls = [
+        each for each in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(each, ast.Call)
+    ]
+    return {command for call in calls for command in _commands_of_call(call)}
 
 
 def _commands_of_call(call: ast.Call) -> Iterator[str]:
@@ -104,7 +111,9 @@ def _commands_of_call(call: ast.Call) -> Iterator[str]:
         yield from (each.lower() for each in re.findall(r'redis\.p?call\("(\w+)"', Script(text).source))
     if not isinstance(call.func, ast.Attribute):
         return
-    name, holder = call.func.attr, ast.unparse(call.func.value).rpartition(".")[2]
+    name, value = call.func.attr, call.func.value
+    called = value.func if isinstance(value, ast.Call) else value
+    holder = called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")
     if name == "execute_command":
         yield from [text.lower()] if text else []
     elif holder in _HOLDERS and hasattr(CoreCommands, name):

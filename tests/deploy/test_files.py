@@ -19,6 +19,7 @@ import pytest
 import yaml
 from django.core.management import load_command_class
 
+from components.embedded import find_server
 from components.kit.rights import USERS
 from tests.support.programs import NO_SYSTEMD, find_systemd
 
@@ -219,7 +220,7 @@ def test_the_server_takes_its_configuration_with_tls_and_the_users(
     text = "\n".join((DEPLOY / "redis" / name).read_text() for name in ("redis.conf", "tls.conf"))
     text = text.replace("/etc/redis", str(tmp_path)).replace("tls-port 6379", f"tls-port {port}")
     (tmp_path / "redis.conf").write_text(f"{text}\ndir {tmp_path}\n")
-    program = request.config.getoption("--redis-server") or shutil.which("redis-server")
+    program = request.config.getoption("--redis-server") or shutil.which("redis-server") or find_server()
     server = subprocess.Popen([program, tmp_path / "redis.conf"], stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout
