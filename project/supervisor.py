@@ -1,6 +1,6 @@
 """
-Run the site until someone stops it or one of its processes (processes.py) ends. honcho runs the processes in its own
-session. So Ctrl-C reaches only this process, which stops honcho, and honcho stops the others.
+Run the site until someone stops it or one of its processes ends. `manage.py runall`, which runs them, has a session
+of its own: Ctrl-C reaches only this process, which stops runall, which stops the others.
 
 If this process is killed, a Watcher does the same. The embedded Redis belongs to this process. If it ends, it is
 started again after a pause, which shows how the site works without Redis.
@@ -8,7 +8,7 @@ started again after a pause, which shows how the site works without Redis.
 
 from __future__ import annotations
 
-import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -24,12 +24,21 @@ from components.exceptions import RedisUnavailable
 from components.services.queues import TaskQueue
 
 _LOOK = 0.2  # seconds between two checks of the processes
-# Seconds after which honcho has certainly started its processes, even if the site hangs.
-_HONCHO_STARTS = 5.0
+
+#: What runs beside the worker, the poller and the daemon of cached rows. The caller has checked the site.
+_ALSO = {
+    "web": "{python} -m uvicorn project.asgi:application --host 127.0.0.1 --port {port} --lifespan off "
+    "--no-access-log --log-level warning --timeout-graceful-shutdown 3",
+    "game": "{python} -m project.players.gameserver var/logs",
+    "copier": "copylogs --skip-checks --follow --no-progress var/logs",
+    "counter": "aggregatelogs --skip-checks",
+}
+#: The processes of the game's log, which write, copy and count it.
+LOG = ("game", "copier", "counter")
 
 
 class ProcessEnded(Exception):
-    """A process of the site ended without being asked to; honcho has stopped the others."""
+    """A process of the site ended without being asked to; runall has stopped the others."""
 
 
 class Supervisor:
@@ -58,42 +67,39 @@ class Supervisor:
         At its end no process is left. Raises ProcessEnded, or the error of EmbeddedServer.start() if Redis cannot be
         started again.
         """
-        with self._honcho() as honcho:
+        with self._processes() as runall:
             began = datetime.now(UTC)
-            self._await_site(honcho)
-            while honcho.poll() is None and not are_at_work(since=began):
+            while runall.poll() is None and not (is_open(self._port) and are_at_work(since=began)):
                 time.sleep(_LOOK)
-            if honcho.poll() is None:
+            if runall.poll() is None:
                 ready()
-            while honcho.poll() is None:
+            while runall.poll() is None:
                 self._look_after_redis()
                 time.sleep(_LOOK)
         raise ProcessEnded
 
     @contextmanager
-    def _honcho(self) -> Iterator[subprocess.Popen[bytes]]:
-        honcho = subprocess.Popen(
-            [sys.executable, "-m", "project.processes", str(self._port), *self._without],
+    def _processes(self) -> Iterator[subprocess.Popen[bytes]]:
+        python = shlex.quote(sys.executable)
+        also = [
+            f"--also={name}={command.format(python=python, port=self._port)}"
+            for name, command in _ALSO.items()
+            if name not in self._without
+        ]
+        options = ["--skip-checks", "--no-reload", "--no-restart", "--shutdown-timeout", "3"]
+        runall = subprocess.Popen(
+            [sys.executable, "manage.py", "runall", *options, *also],
             cwd=settings.BASE_DIR,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
-        watcher = Watcher(honcho.pid)
+        watcher = Watcher(runall.pid)
         try:
-            yield honcho
+            yield runall
         finally:
-            # If honcho is asked to stop before it has started all its processes, it loses track of some of them.
-            self._await_site(honcho, at_most=_HONCHO_STARTS)
             watcher.close()
-            honcho.terminate()
-            honcho.wait()
-
-    def _await_site(self, honcho: subprocess.Popen[bytes], at_most: float = float("inf")) -> None:
-        """Wait until the site answers, or until honcho ends because one of its processes did."""
-        deadline = time.monotonic() + at_most
-        while honcho.poll() is None and not is_open(self._port) and time.monotonic() < deadline:
-            time.sleep(_LOOK)
+            runall.terminate()
+            runall.wait()
 
     def _look_after_redis(self) -> None:
         if self._redis is None or not self._redis.has_ended():

@@ -20,7 +20,7 @@ from tests.support.programs import NO_POSTGRES, find_postgres, missing
 settings.register_profile("components", parent=settings(), deadline=None)
 settings.load_profile("components")
 
-pytest_plugins = ["components.testing", "pytester"]
+pytest_plugins = ["components.testing", "tests.support.restricted", "pytester"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -16,6 +16,7 @@ from components.conf import conf
 
 #: This number is small enough for a page to ask each bucket, and large enough to spread over the nodes of a cluster.
 BUCKETS = tuple(f"{number:02d}" for number in range(32))
+_ESCAPED = str.maketrans({each: f"\\{each}" for each in "\\*?[]"})
 
 
 def stem(pattern: str, name: str) -> str:
@@ -28,6 +29,16 @@ def stem(pattern: str, name: str) -> str:
 def ours() -> re.Pattern[bytes]:
     """Return a pattern that matches all keys of this app, and none that Django's cache makes."""
     return re.compile(rb"%b:[a-z][^:{}]*:\{" % re.escape(conf().prefix.encode()))
+
+
+def escaped(text: str) -> str:
+    """Return the pattern that matches just *text*, as Redis spells patterns."""
+    return text.translate(_ESCAPED)
+
+
+def prefix_pattern() -> str:
+    """Return the pattern of what all keys and channels of this app begin with, before the first colon."""
+    return escaped(conf().prefix)
 
 
 @lru_cache(maxsize=1_024)

@@ -15,7 +15,7 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.kit.commands import processes
-from components.kit.commands.processes import Processes
+from components.kit.commands.processes import Processes, Program
 from components.servers import inspect_server
 from components.services.queues import Consumer, TaskQueue, keys
 from tests.commands.processes import Command, Held, run_worker
@@ -257,7 +257,8 @@ def test_a_child_that_does_not_stop_is_killed(
 
     stopper = Thread(target=stop)
     stopper.start()
-    code = Processes(1, [sys.executable, "-c", DEAF, str(begun)], patience=patience).run()
+    deaf = Program("deaf", [sys.executable, "-c", DEAF, str(begun)])
+    code = Processes([deaf], patience=patience).run()
     stopper.join()
 
     assert code == 1

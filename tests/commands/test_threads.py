@@ -88,7 +88,7 @@ def test_where_redis_does_not_answer_the_thread_ends_and_not_the_process(
 def test_several_processes_are_refused(redis: Redis, thread: ThreadPoolExecutor) -> None:
     said = called(thread, "runworker", "--processes=2")
 
-    assert str(said).startswith("2: --processes works only in the main thread.")
+    assert str(said).startswith("2: Several processes can only be run from the main thread")
 
 
 def test_changed_code_does_not_replace_a_process_of_others(

@@ -163,7 +163,7 @@ def test_one_signal_stops_everything(
 @pytest.mark.slow
 def test_an_early_ctrl_c_stops_it_as_well(launch: StartDemo) -> None:
     demo = launch()
-    demo.hear("started (pid=")
+    demo.hear(" has started.")
     demo.family = psutil.Process(demo.process.pid).children(recursive=True)
     demo.process.send_signal(signal.SIGINT)
 
@@ -200,8 +200,8 @@ def test_ends_with_any_of_its_processes_and_says_which(start: StartDemo, word: s
     demo.member(word).kill()
 
     assert demo.hear_out() == 1
-    stopped = [line.split("| ")[1].split()[0] for line in demo.said.splitlines() if " stopped (rc=" in line]
-    assert stopped[0] == name
+    ended = re.findall(r"Process \d+ of (\w+) was killed by SIGKILL; stopping the others.", demo.said)
+    assert ended == [name]
     assert "ended by itself" in demo.said
     assert demo.has_left_nothing()
 

@@ -12,6 +12,7 @@ from redis import Redis
 from components.exceptions import NotAllowed
 from components.kit.at_once import at_once
 from components.kit.client import get_client
+from components.kit.news import channel
 from components.services.chat import Chat, ChatSettings
 from components.services.chat.chat import CHANGE, CREATE
 from components.services.chat.erasure import _erase
@@ -46,7 +47,7 @@ def create(redis: Redis) -> Callable[[], Any]:
         "title": "Party",
         "event": b"e7:created3:joe0:0:",
         "message": b"thello",
-        "inboxes": "inbox:",
+        "inboxes": channel("inbox", ""),
         "people": 2,
         "more": ["joe", "jack", *(word for pair in settings.items() for word in pair)],
     }
@@ -157,7 +158,7 @@ def configure(redis: Redis) -> Callable[[], Any]:
         "by": "joe",
         "call": "a call",
         "event": b"e",
-        "channel": "channel",
+        "channel": channel("chat", "one"),
         "facts": ["max_age", "0", "60000", "max_messages", "*", "9"],
     }
     return lambda: at_once(CHANGE.run(get_client(), ChatKeys(_ID), **args))

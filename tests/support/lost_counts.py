@@ -19,9 +19,8 @@ from tests.support.counters import stored
 _NAMES = ("hits", "hits:/a")
 
 
-def _sums() -> list[dict[int, int]]:
+def _sums(client: Redis) -> list[dict[int, int]]:
     """Return the stored sums, without their slots, which depend on the clock."""
-    client = get_client()
     sums = [stored(client, name) for name in _NAMES]
     client.delete(*client.keys("*:samples:*"))
     return sums
@@ -34,7 +33,7 @@ def update(redis: Redis) -> Callable[[], Any]:
     def act() -> Any:
         Counter("hits").update(3)
         Counter("hits:/a").update()
-        return _sums()
+        return _sums(redis)
 
     return act
 
@@ -44,7 +43,7 @@ def update_awaited(redis: Redis) -> Callable[[], Any]:
 
     def act() -> Any:
         asyncio.run(Counter("hits:/a").aupdate(3))
-        return _sums()
+        return _sums(redis)
 
     return act
 

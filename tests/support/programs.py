@@ -1,4 +1,7 @@
-"""What tests need besides Python packages: Chromium, PostgreSQL, and the test suites of Django and redis-py."""
+"""
+What tests need besides Python packages: Chromium, PostgreSQL, nginx, systemd-analyze, and the test suites of Django
+and redis-py.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,18 @@ POSTGRES = Path("/usr/lib/postgresql")
 
 NO_CHROMIUM = f"no Chromium on PATH (looked for {', '.join(CHROMIUM)})"
 NO_POSTGRES = f"PostgreSQL's initdb and postgres are neither on PATH nor under {POSTGRES}"
+NO_NGINX = "no nginx on PATH nor in /usr/sbin"
+NO_SYSTEMD = "no systemd-analyze on PATH"
+
+
+def find_nginx() -> str | None:
+    """Return the path of nginx; Debian keeps it where only root looks."""
+    return shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
+
+
+def find_systemd() -> str | None:
+    """Return the path of systemd-analyze, which needs no running systemd."""
+    return shutil.which("systemd-analyze")
 
 
 def find_chromium() -> str | None:
@@ -35,6 +50,10 @@ def missing() -> Iterator[str]:
         yield NO_CHROMIUM
     if find_postgres() is None:
         yield NO_POSTGRES
+    if find_nginx() is None:
+        yield NO_NGINX
+    if find_systemd() is None:
+        yield NO_SYSTEMD
     for suite in suites():
         if not suite.folder.exists():
             yield f"the tests of {suite.requirement}, which python -m tests.upstream downloads"

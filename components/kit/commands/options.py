@@ -41,6 +41,13 @@ def seconds(text: str) -> float:
     return value
 
 
+def add_running(parser: ArgumentParser) -> None:
+    """The options of every worker: its heartbeat file, and what its parent, or the process before it, tells it."""
+    add_heartbeat_file(parser)
+    parser.add_argument("--lifeline", type=int, help=SUPPRESS)
+    parser.add_argument(QUIETED, action="store_true", help=SUPPRESS)
+
+
 def add_heartbeat_file(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--heartbeat-file",
@@ -48,6 +55,16 @@ def add_heartbeat_file(parser: ArgumentParser) -> None:
         metavar="PATH",
         help="Touch this file at least every 5 seconds while the loop runs, even while Redis is away, and "
         "remove it at a clean exit.",
+    )
+
+
+def add_shutdown_timeout(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--shutdown-timeout",
+        type=seconds,
+        default=25.0,
+        metavar="SECONDS",
+        help="How long running tasks may take to finish when stopping (default: 25).",
     )
 
 
@@ -77,10 +94,7 @@ def add_processes(parser: ArgumentParser) -> None:
         help="Run this many worker processes under a parent, which replaces the ones that end (default: 1, "
         "without a parent).",
     )
-    # A parent passes these to its children, and a process passes them to its replacement.
     parser.add_argument("--child", type=int, help=SUPPRESS)
-    parser.add_argument("--lifeline", type=int, help=SUPPRESS)
-    parser.add_argument(QUIETED, action="store_true", help=SUPPRESS)
 
 
 def find_limits(options: Mapping[str, Any]) -> Limits:

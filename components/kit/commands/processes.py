@@ -1,11 +1,11 @@
 """
-Several worker processes under one parent, which claims nothing itself.
+Processes: several programs under one parent, which does nothing else.
 
-Each child runs the same command (it is not a fork) in its own session, so Ctrl-C reaches only the parent. All
-children hold the read end of one pipe, their lifeline. The parent closes its end to stop them, and the kernel closes
-it if the parent is killed. A child that ends without being asked to is replaced: at once if it exited with 0 (after a
-limit), otherwise after 1, 2, 4 ... 30 s. Signals arrive as bytes in a pipe of the parent, so its loop sees each of
-them.
+Each child is a new program (not a fork) in its own session, so Ctrl-C reaches only the parent. All workers hold the
+read end of one pipe, their lifeline. The parent closes its end to stop them, and the kernel closes it if the parent
+is killed. Other programs know no lifeline: they get SIGTERM, from a watcher if the parent is killed. A child that
+ends without being asked to is replaced: at once if it is a worker that exited with 0 (after a limit), otherwise after
+1, 2, 4 ... 30 s. Signals arrive as bytes in a pipe of the parent, so its loop sees each of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from select import select
+from threading import Thread
+from typing import IO, Literal
 
+from components.embedded import Watcher
 from components.kit.commands.restarting import QUIETED
 from components.kit.worker.loop import DRAINED, UNHEALTHY
 from components.kit.worker.signals import QUIETING, STOPPING, TELLING
@@ -35,14 +38,31 @@ _APART = 0.25
 _HEEDED = (*STOPPING, QUIETING, TELLING, signal.SIGCHLD)
 # Two different signals, because the kernel could merge two equal ones.
 _AT_ONCE = (signal.SIGTERM, signal.SIGINT)
+_STDERR = 2  # the descriptor
+_LONGEST_LINE = 65_536  # bytes; a longer one is passed on in parts
+_LAST_WORDS = 1.0  # seconds to pass on what the last child has written, which its own children may still do
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a child runs."""
+
+    name: str
+    command: Sequence[str]
+    #: A command of this app that takes --lifeline and heeds the signals of workers.
+    is_worker: bool = True
 
 
 @dataclass
 class _Child:
-    """One slot for a worker, and the process that fills it now."""
+    """A program, and the process that runs it now."""
 
-    number: int
+    program: Program
     process: subprocess.Popen[bytes] | None = None
+    #: Stops a program that is no worker if the parent is killed.
+    watcher: Watcher | None = None
+    #: Passes on what the process writes.
+    voice: Thread | None = None
     started_at: float = 0.0
     #: When to start the next process; None while one is running.
     starts_at: float | None = 0.0
@@ -54,19 +74,24 @@ class _Child:
 
 class Processes:
     """
-    Runs *number* processes of *command*, and gives each its number and its lifeline.
-
-    Without *restarts*, no process is replaced. When asked to stop, the processes have *patience* seconds, or MARGIN
-    if asked twice; those that need longer are killed.
+    Runs a process for each of *programs*. If one ends without being asked to, it is replaced ("replace"), it is not
+    ("leave"), or all others are stopped, too ("stop"). When asked to stop, the processes have *patience* seconds, or
+    MARGIN if asked twice; those that need longer are killed. With *labels* all of them write to stderr, each line
+    with the name of its program.
     """
 
     def __init__(
-        self, number: int, command: Sequence[str], *, patience: float, restarts: bool = True
+        self,
+        programs: Sequence[Program],
+        *,
+        patience: float,
+        on_end: Literal["replace", "leave", "stop"] = "replace",
+        labels: bool = False,
     ) -> None:
-        self._children = [_Child(each + 1) for each in range(number)]
-        self._command = command
+        self._children = [_Child(each) for each in programs]
         self._patience = patience
-        self._restarts = restarts
+        self._on_end_of_one = on_end
+        self._width = max(len(each.name) for each in programs) if labels else 0
         self._is_quiet = False
         self._is_stopping = False
         self._kill_at = float("inf")
@@ -88,6 +113,9 @@ class Processes:
         finally:
             self._let_go()
             os.close(self._lifeline)
+            for child in self._children:
+                if child.voice:
+                    child.voice.join(_LAST_WORDS)
         return max(child.code for child in self._children)
 
     def _is_going(self) -> bool:
@@ -95,6 +123,9 @@ class Processes:
 
     def _alive(self) -> list[subprocess.Popen[bytes]]:
         return [child.process for child in self._children if child.process]
+
+    def _workers(self) -> list[subprocess.Popen[bytes]]:
+        return [child.process for child in self._children if child.process and child.program.is_worker]
 
     def _pause(self) -> float:
         """Return the number of seconds until something is due, if no signal arrives."""
@@ -107,33 +138,48 @@ class Processes:
             if child.starts_at is not None and child.starts_at <= time.monotonic():
                 child.started_at, child.starts_at = time.monotonic(), None
                 try:
-                    child.process = self._start(child.number)
-                except OSError as error:  # no memory or process slot is left; others may free some
-                    self._replace(child, f"Worker {child.number} cannot be started: {error}", UNHEALTHY)
+                    self._start(child)
+                # There is no such program, or no memory or process slot is left; others may free some.
+                except OSError as error:
+                    self._replace(child, f"{child.program.name} cannot be started: {error}", UNHEALTHY)
 
-    def _start(self, number: int) -> subprocess.Popen[bytes]:
-        own = ["--child", str(number), "--lifeline", str(self._lifeline), *([QUIETED] * self._is_quiet)]
-        # A SIGTSTP stays pending until the child handles it: the child inherits the signal mask, and signals.py lifts
-        # it.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, [QUIETING])
+    def _start(self, child: _Child) -> None:
+        program = child.program
+        held, own = [self._lifeline], ["--lifeline", str(self._lifeline), *([QUIETED] * self._is_quiet)]
+        if not program.is_worker:
+            held, own = [], []
+        # A SIGTSTP stays pending until the worker handles it: the worker inherits the signal mask, and signals.py
+        # lifts it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [QUIETING] * program.is_worker)
         try:
-            return subprocess.Popen(
-                [*self._command, *own],
+            process = child.process = subprocess.Popen(
+                [*program.command, *own],
                 stdin=subprocess.DEVNULL,
-                pass_fds=[self._lifeline],
+                stdout=subprocess.PIPE if self._width else None,
+                stderr=subprocess.STDOUT if self._width else None,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"} if self._width else None,
+                pass_fds=held,
                 start_new_session=True,
             )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if process.stdout:
+            label = f"{program.name:<{self._width}} | ".encode()
+            child.voice = Thread(target=_pass_on, args=(process.stdout, label), name="voice", daemon=True)
+            child.voice.start()
+        if not program.is_worker:
+            child.watcher = Watcher(process.pid)
+        logger.info("Process %d of %s has started.", process.pid, program.name)
 
     def _on_signal(self, number: int) -> None:
         if number in STOPPING:
             self._stop()
         elif number == QUIETING:
             self._is_quiet = True
-            self._send(QUIETING)
+            for process in self._workers():
+                process.send_signal(QUIETING)
         elif number == TELLING:
-            self._to_tell = self._alive()
+            self._to_tell = self._workers()
 
     def _tell_next(self) -> None:
         """Ask the next child to write its stacks."""
@@ -150,9 +196,13 @@ class Processes:
             self._let_go()
             for child in self._children:
                 child.starts_at = None
+                if child.process and not child.program.is_worker:
+                    child.process.terminate()
         else:
             self._kill_at = min(self._kill_at, now + MARGIN)
-            self._send(*_AT_ONCE)
+            for process in self._alive():
+                for number in _AT_ONCE:
+                    process.send_signal(number)
 
     def _let_go(self) -> None:
         """Close the lifeline. Closing it again has no effect."""
@@ -160,15 +210,10 @@ class Processes:
         if held >= 0:
             os.close(held)
 
-    def _send(self, *numbers: signal.Signals) -> None:
-        for process in self._alive():
-            for number in numbers:
-                process.send_signal(number)
-
     def _look(self) -> None:
         """Note which processes have ended, and kill the others if their time is over."""
         for child in self._children:
-            if child.process and child.process.poll() is not None:
+            if child.process and _has_ended(child.process):
                 self._on_end(child, child.process)
         if time.monotonic() >= self._kill_at:
             self._kill_at = float("inf")
@@ -181,25 +226,47 @@ class Processes:
                 process.kill()
 
     def _on_end(self, child: _Child, process: subprocess.Popen[bytes]) -> None:
-        child.process = None
-        code = process.returncode
-        # A process that is asked to stop while it starts dies from the signal; it holds no task yet.
+        if child.watcher:
+            child.watcher.close()
+        child.process = child.watcher = None
+        code = process.wait()
+        # A process that is asked to stop while it starts dies from the signal; it holds nothing yet.
         was_asked = self._is_stopping and -code in STOPPING
         code_for_all = DRAINED if was_asked else code if code >= 0 else UNHEALTHY
-        self._replace(child, f"Process {process.pid} of worker {child.number} {_cause(code)}", code_for_all)
+        self._replace(child, f"Process {process.pid} of {child.program.name} {_cause(code)}", code_for_all)
 
     def _replace(self, child: _Child, event: str, code: int) -> None:
         """Start a replacement later, unless the parent is stopping or does not replace processes."""
         child.code = code
         level = logging.WARNING if code else logging.INFO
-        if self._is_stopping or not self._restarts:
+        if self._is_stopping or self._on_end_of_one == "leave":
             logger.log(level, "%s.", event)
             return
+        if self._on_end_of_one == "stop":
+            logger.log(level, "%s; stopping the others.", event)
+            self._stop()
+            return
         lived = time.monotonic() - child.started_at
-        child.failures = 0 if code == DRAINED else 1 if lived > _LONGEST_PAUSE else child.failures + 1
+        is_well = code == DRAINED and child.program.is_worker
+        child.failures = 0 if is_well else 1 if lived > _LONGEST_PAUSE else child.failures + 1
         pause = min(_LONGEST_PAUSE, 2.0 ** (child.failures - 1)) if child.failures else 0.0
         child.starts_at = time.monotonic() + pause
         logger.log(level, "%s; starting another%s.", event, f" in {pause:g} s" if pause else "")
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Return True if the process has ended. Its id is not free yet: a watcher must not signal another's process."""
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _pass_on(pipe: IO[bytes], label: bytes) -> None:
+    """Write the lines that come out of *pipe* to stderr, each after *label*."""
+    with pipe:
+        for line in iter(lambda: pipe.readline(_LONGEST_LINE), b""):
+            with suppress(
+                OSError
+            ):  # nobody reads the log any more; who writes must not have to wait for that
+                os.write(_STDERR, label + line.rstrip(b"\n") + b"\n")
 
 
 def _cause(code: int) -> str:

@@ -6,10 +6,10 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, Literal, NoReturn, Self
 
 from django.core.management.base import CommandError
 
@@ -17,9 +17,9 @@ from components.conf import conf
 from components.embedded import require_running
 from components.exceptions import RedisNotStarted, RedisRefused, RedisUnavailable
 from components.kit.commands.lifeline import Lifeline
-from components.kit.commands.processes import MARGIN, Processes
+from components.kit.commands.processes import MARGIN, Processes, Program
 from components.kit.commands.reloading import Reloader
-from components.kit.commands.restarting import command_line, flush, restart
+from components.kit.commands.restarting import flush, restart
 from components.kit.worker.loop import STUCK, UNHEALTHY, Loop
 from components.kit.worker.pulse import Pulse
 from components.kit.worker.signals import release
@@ -43,6 +43,13 @@ class Run:
     #: Run as one of several processes, with this lifeline to their parent.
     child: int | None = None
     lifeline: int | None = None
+    #: Be quiet from the beginning.
+    quieted: bool = False
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """Return what the options of a command say about it."""
+        return cls(**{each.name: options[each.name] for each in fields(cls) if each.name in options})
 
 
 def run(worker: Loop, what: str, how: Run) -> NoReturn:
@@ -57,6 +64,8 @@ def run(worker: Loop, what: str, how: Run) -> NoReturn:
     pulse = worker.pulse = _pulse(how)
     if how.lifeline is not None:
         Lifeline(worker, how.lifeline, patience=how.shutdown_timeout + MARGIN).start()
+    if how.quieted:
+        worker.quiet()
     reloader = Reloader(worker)
     if how.reload and is_alone:
         reloader.start()
@@ -75,20 +84,26 @@ def run(worker: Loop, what: str, how: Run) -> NoReturn:
     _exit(UNHEALTHY if code == STUCK else code, last=worker.part)
 
 
-def run_many(number: int, what: str, *, restarts: bool, shutdown_timeout: float, verbosity: int) -> NoReturn:
+def run_many(
+    programs: Iterable[Program],
+    what: str,
+    *,
+    shutdown_timeout: float,
+    verbosity: int,
+    on_end: Literal["replace", "leave", "stop"] = "replace",
+    labels: bool = False,
+) -> NoReturn:
     """
-    Run *number* processes of the current command to their end, and exit with the worst code.
+    Run *programs* to their end (processes.py), and exit with the worst code.
 
     Raises CommandError outside of the main thread, because only the main thread receives signals.
     """
     if not _is_main_thread():
         raise CommandError(
-            "--processes works only in the main thread. Run the command by itself.",
-            returncode=2,
+            "Several processes can only be run from the main thread. Run the command by itself.", returncode=2
         )
     log(verbosity)
-    patience = shutdown_timeout + MARGIN
-    processes = Processes(number, command_line(), patience=patience, restarts=restarts)
+    processes = Processes([*programs], patience=shutdown_timeout + MARGIN, on_end=on_end, labels=labels)
     _exit(_guarded(what, processes.run))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from components.exceptions import ComponentsError
-from components.kit.commands.options import add_heartbeat_file, add_limits, find_limits, natural
+from components.kit.commands.options import add_limits, add_running, find_limits, natural
 from components.kit.commands.running import Run, run
 from components.services.logs import DEFAULT_JOB, LEASE, note_job
 from components.services.logs.worker.options import make_worker
@@ -61,7 +61,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--drain", action="store_true", help="End when nothing is left to count.")
         add_limits(parser)
-        add_heartbeat_file(parser)
+        add_running(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -70,11 +70,10 @@ class Command(BaseCommand):
         except ComponentsError as error:
             raise CommandError(str(error), returncode=2) from None
         worker.limits = find_limits(options)
-        how = Run(verbosity=options["verbosity"], heartbeat_file=options["heartbeat_file"])
         what = (
             f"Logs of job {options['job']!r} for {worker.aggregation.name!r}, by {worker.reader.kernel.name}"
         )
-        run(worker, what, how)
+        run(worker, what, Run.of(options))
 
 
 def _add_reading(parser: ArgumentParser) -> None:

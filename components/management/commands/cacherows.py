@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from components.kit.commands.options import add_heartbeat_file, add_limits, find_limits, natural
+from components.kit.commands.options import add_limits, add_running, find_limits, natural
 from components.kit.commands.running import Run, run
 from components.services.rows import AT_A_TIME, LEASE
 from components.services.rows.models import cached_rows
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             "older than its delay by as much.",
         )
         add_limits(parser)
-        add_heartbeat_file(parser)
+        add_running(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         sources = cached_rows()
@@ -46,5 +46,4 @@ class Command(BaseCommand):
             raise CommandError("No model has cached rows. Let a model derive from CachedRow.", returncode=2)
         worker = RowWorker(sources, batch=options["batch"], lease=options["lease"])
         worker.limits = find_limits(options)
-        how = Run(verbosity=options["verbosity"], heartbeat_file=options["heartbeat_file"])
-        run(worker, f"Cached rows of {len(sources)} models", how)
+        run(worker, f"Cached rows of {len(sources)} models", Run.of(options))

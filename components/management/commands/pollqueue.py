@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from components.kit.commands.options import add_heartbeat_file
+from components.kit.commands.options import add_running
 from components.kit.commands.running import Run, run
 from components.services.queues.worker.options import add_backend, find_backend
 from components.services.queues.worker.poller import Poller
@@ -22,9 +22,8 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_backend(parser)
-        add_heartbeat_file(parser)
+        add_running(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         backend = find_backend(options["backend"])
-        how = Run(verbosity=options["verbosity"], heartbeat_file=options["heartbeat_file"])
-        run(Poller(backend.alias), "Poller", how)
+        run(Poller(backend.alias), "Poller", Run.of(options))

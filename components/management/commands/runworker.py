@@ -12,13 +12,15 @@ from django.core.management.base import BaseCommand, CommandError
 
 from components.exceptions import InvalidQueueName
 from components.kit.commands.options import (
-    add_heartbeat_file,
     add_limits,
     add_processes,
+    add_running,
+    add_shutdown_timeout,
     find_limits,
     natural,
-    seconds,
 )
+from components.kit.commands.processes import Program
+from components.kit.commands.restarting import command_line
 from components.kit.commands.running import Run, run, run_many
 from components.services.queues.backend import RedisBackend
 from components.services.queues.new_task import check_queue
@@ -59,14 +61,8 @@ class Command(BaseCommand):
             help="Exit with code 0 after N tasks.",
         )
         add_limits(parser)
-        parser.add_argument(
-            "--shutdown-timeout",
-            type=seconds,
-            default=25.0,
-            metavar="SECONDS",
-            help="How long running tasks may take to finish when stopping (default: 25).",
-        )
-        add_heartbeat_file(parser)
+        add_shutdown_timeout(parser)
+        add_running(parser)
         parser.add_argument(
             "--reload",
             action="store_true",
@@ -82,10 +78,11 @@ class Command(BaseCommand):
         served = ", ".join(choice.queues) if choice else "all queues"
         limits = find_limits(options)
         if options["processes"] > 1 and options["child"] is None:
+            numbers = range(1, options["processes"] + 1)
             run_many(
-                options["processes"],
+                (Program(f"worker {each}", [*command_line(), "--child", str(each)]) for each in numbers),
                 f"{options['processes']} processes for {served}",
-                restarts=not options["burst"],
+                on_end="leave" if options["burst"] else "replace",
                 shutdown_timeout=options["shutdown_timeout"],
                 verbosity=options["verbosity"],
             )
@@ -98,12 +95,7 @@ class Command(BaseCommand):
             **{name: options[name] for name in ("concurrency", "burst", "shutdown_timeout")},
         )
         worker.limits = limits
-        if options["quieted"]:
-            worker.quiet()
-        names = ("verbosity", "shutdown_timeout", "heartbeat_file", "child", "lifeline")
-        how = Run(
-            reload=options["reload"] and not options["burst"], **{name: options[name] for name in names}
-        )
+        how = Run.of({**options, "reload": options["reload"] and not options["burst"]})
         run(worker, f"Worker for {served}", how)
 
 

@@ -175,9 +175,7 @@ def test_one_write_that_changes_very_many_rows_leaves_the_rest_to_a_rebuild(
     with caplog.at_level(logging.WARNING):
         maps.save()
 
-    assert (
-        "places: one write changed 2 names or more. Run rebuildindex to update the rest." in caplog.text
-    )
+    assert "places: one write changed 2 names or more. Run rebuildindex to update the rest." in caplog.text
     assert len(found(places.book, "maps")) == 2
     assert places.rebuild() == 3
 

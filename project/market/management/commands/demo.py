@@ -19,8 +19,7 @@ from components.exceptions import ComponentsError, RedisUnavailable
 from components.servers import inspect_server
 from components.services.logs import DEFAULT_JOB
 from project.market import demo
-from project.processes import LOG
-from project.supervisor import ProcessEnded, Supervisor, is_free
+from project.supervisor import LOG, ProcessEnded, Supervisor, is_free
 
 READY = """
   Fake Game        {site}

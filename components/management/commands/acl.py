@@ -1,0 +1,52 @@
+"""Print the users of Redis that a site needs, each with the least rights, as an ACL file or as commands."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from components.kit.rights import USERS, line
+
+#: The user for the people who run Redis: backups, MONITOR, another ACL.
+OPERATOR = "operator"
+
+
+class Command(BaseCommand):
+    help = (
+        "Prints users of Redis for this site: web (pages and the HTTP API), worker (workers, poller, daemons), admin "
+        "(a site that serves the Django admin) and operator (everything). The rights are found in the scripts and "
+        "the code, so print them anew with each release. The passwords come from the environment, as "
+        "REDIS_PASSWORD_WEB and so on; only their SHA-256 is printed. Nothing is sent to Redis."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("user", nargs="*", help="web, worker, admin or operator (default: all).")
+        parser.add_argument(
+            "--commands",
+            action="store_true",
+            help="Print ACL SETUSER commands for a running server. Otherwise print an ACL file, which also turns the "
+            "user default off.",
+        )
+        parser.add_argument("--cluster", action="store_true", help="The server is a node of a Redis Cluster.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        users = options["user"] or [*USERS, OPERATOR]
+        if unknown := [user for user in users if user not in (*USERS, OPERATOR)]:
+            known = ", ".join((*USERS, OPERATOR))
+            raise CommandError(f"There is no user {unknown[0]}; there are {known}.", returncode=2)
+        lines = [line(user, _password(user), cluster=options["cluster"]) for user in users]
+        if options["commands"]:
+            lines = [f"ACL SETUSER {each.removeprefix('user ')}" for each in lines]
+        else:
+            lines.append("user default off")
+        self.stdout.write("\n".join(lines))
+
+
+def _password(user: str) -> str:
+    name = f"REDIS_PASSWORD_{user.upper()}"
+    if not (found := os.environ.get(name)):
+        raise CommandError(f"The environment has no {name}, the password of the user {user}.", returncode=2)
+    return found

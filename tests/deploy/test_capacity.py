@@ -1,0 +1,86 @@
+"""docs/capacity.md says what each thing takes in Redis; a server is asked, too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from components.services.autocomplete import AddressBook
+from components.services.chat import Chat
+from components.services.counters import Counter
+from components.services.locks import lock
+from components.services.mailboxes import Mailbox
+from components.services.rows import RowCache
+from tests.support.chats import FREE
+from tests.support.queues import push_many
+from tests.support.rows import SHAPE
+
+ROOT = Path(__file__).resolve().parents[2]
+NUMBER = 3_000
+
+
+def tasks(redis: Redis) -> None:
+    for _ in range(NUMBER // 500):
+        push_many(500)
+
+
+def messages(redis: Redis) -> None:
+    chat = Chat.create("joe", members=["jack"], text="hello", settings=FREE)
+    for number in range(NUMBER):
+        chat.send("joe", f"A message of fifty letters or so, number {number:08}")
+
+
+def mails(redis: Redis) -> None:
+    for number in range(NUMBER):
+        Mailbox(f"jack{number % 5}").push("joe", f"A message of fifty letters or so, number {number:08}")
+
+
+def counters(redis: Redis) -> None:
+    for number in range(NUMBER):
+        Counter(f"orders:{number}").update()
+
+
+def rows(redis: Redis) -> None:
+    cache = RowCache("items", SHAPE)
+    for number in range(NUMBER):
+        cache.schedule(number, 60)
+
+
+def names(redis: Redis) -> None:
+    book = AddressBook("players")
+    book.load((number, f"Name of {number:06}") for number in range(NUMBER))
+
+
+def locks(redis: Redis) -> None:
+    for number in range(NUMBER):
+        lock(f"item:{number}", timeout=600).acquire()
+
+
+#: What the page calls it, and what makes so many.
+MADE: dict[str, Callable[[Redis], None]] = {
+    "a ready task": tasks,
+    "a message in a chat": messages,
+    "a message in a mailbox": mails,
+    "a counter that counted once": counters,
+    "a cached row on the schedule, not yet loaded": rows,
+    "a name in an address book": names,
+    "a held lock": locks,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", MADE)
+def test_the_page_is_right_within_a_third(redis: Redis, what: str) -> None:
+    page = (ROOT / "docs" / "capacity.md").read_text(encoding="utf-8")
+    found = re.search(rf"^\| {re.escape(what)}[^|]*\| ([\d,]+) \|", page, re.M)
+    before = redis.info("memory")["used_memory_dataset"]
+
+    MADE[what](redis)
+
+    each = (redis.info("memory")["used_memory_dataset"] - before) / NUMBER
+    assert found, f"{what}: {each:.0f}"
+    assert int(found[1].replace(",", "")) == pytest.approx(each, rel=1 / 3), f"{what}: {each:.0f}"

@@ -1,0 +1,172 @@
+"""The demo as in production: gunicorn, uvicorn and granian behind nginx, with TLS and a Redis user of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from string import Template
+
+import pytest
+import requests
+from django.urls import reverse
+from redis import Redis
+
+from components.embedded import EmbeddedServer
+from tests.deploy.certificates import make_certificate
+from tests.project.test_demo import free_port
+from tests.support.programs import NO_NGINX, find_nginx
+from tests.support.restricted import add_user, as_user
+from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVERS = {
+    "gunicorn": "-m gunicorn project.wsgi --bind 127.0.0.1:{port} --worker-class gthread --threads 8 "
+    "--graceful-timeout 5 --no-control-socket",
+    "uvicorn": "-m uvicorn project.asgi:application --host 127.0.0.1 --port {port} --lifespan off "
+    "--timeout-graceful-shutdown 3 --proxy-headers",
+    "granian": "-m granian --interface asginl project.asgi:application --host 127.0.0.1 --port {port} "
+    "--workers-kill-timeout 5",
+}
+BOUND = 60
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout with its static files and a database with the demo's data."""
+    folder = tmp_path_factory.mktemp("site")
+    for name in ("components", "project", "templates"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "manage.py", folder)
+    make_certificate(folder / "site.crt", folder / "site.key")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def environment(site: Path, redis_server: EmbeddedServer) -> dict[str, str]:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "DEBUG": "0",
+        "SECRET_KEY": "only-for-tests" * 5,
+        "ALLOWED_HOSTS": "localhost",
+        "BEHIND_TLS_PROXY": "1",
+        "REDIS_URL": redis_server.url,
+        "DATABASE_URL": f"sqlite:///{site}/site.sqlite3",
+    }
+    for command in (["collectstatic", "--no-input"], ["migrate"], ["loaddemo", "--force"]):
+        subprocess.run(
+            [sys.executable, "manage.py", *command],
+            cwd=site,
+            env=environment,
+            check=True,
+            capture_output=True,
+        )
+    with Redis.from_url(redis_server.url) as client:
+        add_user(client, "admin")
+    return {**environment, "REDIS_URL": as_user(redis_server.url, "admin")}
+
+
+@pytest.fixture
+def started() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def run(stack: ExitStack, command: list[str], log: Path, **options: object) -> subprocess.Popen[bytes]:
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, **options
+        )
+    stack.callback(process.wait)
+    stack.callback(process.terminate)
+    return process
+
+
+def nginx(stack: ExitStack, site: Path, folder: Path, port: int) -> str:
+    """Start nginx with the configuration of deploy/; the address of the site."""
+    program = find_nginx() or pytest.skip(NO_NGINX)
+    https, http = free_port(), free_port()
+    text = (ROOT / "deploy" / "nginx" / "default.conf.template").read_text()
+    server = Template(text).safe_substitute(
+        SITE=f"127.0.0.1:{port}", SERVER_NAME="localhost", HTTP=f"127.0.0.1:{http}", HTTPS=f"127.0.0.1:{https}",
+        STATIC=f"{site}/staticfiles", CERTIFICATE=f"{site}/site.crt", CERTIFICATE_KEY=f"{site}/site.key",
+    )  # fmt: skip
+    paths = "".join(f"{each}_temp_path {folder}/{each};" for each in PATHS)
+    user = f"user {os.environ.get('USER', 'root')};" if os.getuid() == 0 else ""
+    types = "types { text/css css; text/javascript js; image/svg+xml svg; }"
+    (folder / "nginx.conf").write_text(
+        f"{user} daemon off; pid {folder}/nginx.pid; error_log stderr; events {{}}\n"
+        f"http {{ {types} access_log off; {paths}\n{server}\n}}\n"
+    )
+    command = [program, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "stderr"]
+    run(stack, command, folder / "nginx.log")
+    assert eventually(lambda: is_open(https), within=BOUND), (folder / "nginx.log").read_text()
+    moved = requests.get(f"http://127.0.0.1:{http}/", headers={"Host": "localhost"}, allow_redirects=False)
+    assert (moved.status_code, moved.headers["Location"]) == (301, "https://localhost/")
+    return f"https://localhost:{https}"
+
+
+PATHS = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+class Visitor(requests.Session):
+    """A browser that has logged in."""
+
+    def __init__(self, address: str, certificate: Path, name: str) -> None:
+        super().__init__()
+        self.trust_env = False  # it names other certificates
+        self.verify, self.address = str(certificate), address
+        self.headers["Referer"] = f"{address}/"
+        self.get(address + reverse("market:login"))
+        data = {"username": name, "password": "demo", "csrfmiddlewaretoken": self.cookies["csrftoken"]}
+        assert self.post(address + reverse("market:login"), data=data).status_code == 200
+        self.headers["X-CSRFToken"] = self.cookies["csrftoken"]
+
+    def ask(self, method: str, name: str, *args: str, **options: object) -> requests.Response:
+        return self.request(method, self.address + reverse(f"components:{name}", args=args), **options)
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_the_demo_and_its_chats_behind_nginx(
+    started: ExitStack, site: Path, environment: dict[str, str], tmp_path: Path, name: str
+) -> None:
+    port = free_port()
+    command = [sys.executable, *SERVERS[name].format(port=port).split()]
+    server = run(started, command, tmp_path / "log", cwd=site, env=environment)
+    assert eventually(lambda: is_open(port) or server.poll() is not None, within=BOUND)
+    assert server.poll() is None, (tmp_path / "log").read_text()
+    address = nginx(started, site, tmp_path, port)
+
+    jack, joe = (Visitor(address, site / "site.crt", each) for each in ("jack", "joe"))
+    page = jack.ask("GET", "chats")
+    assert page.status_code == 200
+    [style] = {each for each in page.text.split('"') if each.endswith(".css") and "/chat" in each}
+    static = jack.get(address + style)
+    assert static.status_code == 200
+    assert "immutable" in static.headers["Cache-Control"]
+    assert static.headers["Content-Encoding"] == "gzip"
+
+    found = joe.ask("GET", "api-sync", params={"timeout": 0}).json()
+    ids = jack.ask("GET", "api-people", params={"name": "joe"}).json()
+    [person] = ids["people"]
+    made = jack.ask("POST", "api-chats", json={"members": [person["id"]], "text": "hello"})
+    assert made.status_code == 201
+    news = joe.ask("GET", "api-sync", params={"cursor": found["cursor"], "timeout": 10}).json()
+    assert news["chats"][0]["messages"][-1]["text"] == "hello"
+
+    assert jack.post(address + reverse("market:login"), data=b"x" * 2**21).status_code == 413
+    assert jack.get(f"{address}/metrics").status_code == 404
+    server.terminate()
+    assert server.wait(BOUND) in (0, -15)
