@@ -128,9 +128,9 @@ def test_a_holder_that_is_not_there_is_not_forced(redis: Redis, held: Lock) -> N
 
 def test_a_client_of_the_other_kind_is_refused(redis: Redis) -> None:
     async def main() -> None:
-        with pytest.raises(TypeError, match="give it to AsyncLock"):
+        with pytest.raises(TypeError, match="Use AsyncLock for this client"):
             Lock(get_async_client(), "a")  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="give it to Lock"):
+        with pytest.raises(TypeError, match="Use Lock for this client"):
             AsyncLock(redis, "a")
 
     asyncio.run(main())

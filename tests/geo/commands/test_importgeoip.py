@@ -132,7 +132,7 @@ def test_a_table_can_be_removed(redis: Redis, mmdb: Path) -> None:
     with pytest.raises(GeoTableNotFound):
         GeoTable.load("other")
     assert GeoTable.load().find("1.0.0.1") is not None
-    with pytest.raises(CommandError, match="imports nothing"):
+    with pytest.raises(CommandError, match="--remove cannot be used with files"):
         run(mmdb, "--remove")
 
 

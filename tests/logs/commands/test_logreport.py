@@ -184,7 +184,7 @@ def test_totals_without_a_day_are_reported(redis: Redis) -> None:
         (["--from", "9999-12-30", "--days", "7"], "6 days from 9999-12-30 is outside of"),
         (["--to", "0001-01-02"], "6 days from 0001-01-02 is outside of"),
         (["--to", "2011-10-10", "--days", "4000"], "by country it may have 3,660"),
-        (["--to", "2011-10-10", "--days", "99999999999"], "99,999,999,998 days from 2011-10-10 on"),
+        (["--to", "2011-10-10", "--days", "99999999999"], "99,999,999,998 days from 2011-10-10 is outside"),
         (["--to", "2011-10-10", "--within", "US"], "cannot be divided by country"),
         (["--to", "2011-10-10", "--top", "10001"], "The top is 10001"),
         (["--job", ""], "cannot be called"),
