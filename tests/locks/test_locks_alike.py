@@ -38,7 +38,7 @@ DIFFERENCES = {
     ],
     "a `timeout` of 0": ["timeout 0", "timeout 0.0"],
     "a `timeout` below a millisecond": ["timeout -1", "timeout 0.0001"],
-    "a number of seconds that is none": [
+    "invalid seconds": [
         "timeout True", "timeout '1'", "timeout inf", "patience nan", "patience True", "patience '1'", "sleep nan",
         "sleep '1'", "extend True False", "extend True True", "extend '1' False", "extend '1' True",
         "extend None False", "extend None True", "extend inf False", "extend inf True",
