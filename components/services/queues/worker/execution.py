@@ -202,8 +202,8 @@ class Execution:
 
     def apply(self, run: Run, task: Task[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """
-        Call the function of *task* as a request calls a view: close stale database connections before. Those that
-        the last task leaves are closed when the thread goes to rest (TaskWorker's pool).
+        Call the function of *task* as a request calls a view: close stale database connections first. Those that the
+        last task leaves are closed when the thread goes to rest (TaskWorker's pool).
         """
         if _is_coroutine(task.func):
             return self._await(run, task.func(*args, **kwargs))
