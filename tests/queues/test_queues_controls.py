@@ -159,7 +159,7 @@ def test_a_running_task_cannot_be_deleted(
 ) -> None:
     before = snapshot(redis)
 
-    with pytest.raises(ValueError, match="cancel it"):
+    with pytest.raises(ValueError, match="Cancel it"):
         queue.delete("default", "running", [one_of_each["running"]])
 
     assert snapshot(redis) == before

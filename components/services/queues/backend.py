@@ -57,7 +57,7 @@ _MOST_VARIANTS = _MOST_KNOWN = 1_000
 
 @dataclass
 class _Promise:
-    """The id of a call that is stored after the commit, and was returned before."""
+    """The id of a call that will be stored after the commit. Its result has been returned already."""
 
     id: str
     is_told: bool = False
@@ -283,7 +283,7 @@ class RedisBackend(BaseTaskBackend):
         Return the TaskResult with that id.
 
         Raises TaskResultDoesNotExist if there is none, or none any more; UnknownTask if its task is no longer
-        declared; UnknownFormat if a newer release wrote it; ValueError if what is stored is no task.
+        declared; UnknownFormat if a newer release wrote it; ValueError if what is stored is not a task.
         """
         return self._existing(result_id, self.queue.get(str(result_id)))
 

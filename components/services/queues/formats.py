@@ -77,7 +77,7 @@ def read_task(
     """
     Return a task that has not succeeded, from its strings.
 
-    Raises UnknownFormat if a newer release wrote it, ValueError if it is no task record at all.
+    Raises UnknownFormat if a newer release wrote it, ValueError if it is not a task record at all.
     """
     head, body = _split(task_id, record)
     try:
@@ -284,7 +284,7 @@ def unique_key(record: bytes, _at: int = TASK.fields.index("unique")) -> bytes:
 
 
 def own_lease(record: bytes, _at: int = TASK.fields.index("lease")) -> int:
-    """Return the milliseconds of a record's own lease; 0 if it has none, or if it is no record."""
+    """Return the milliseconds of a record's own lease; 0 if it has none, or if it is not a record."""
     if record.split(b" ", _at + 1)[_at : _at + 1] == [b"0"]:  # as of most tasks
         return 0
     words = record.partition(b"\n")[0].split(b" ", len(TASK.fields))[: len(TASK.fields)]

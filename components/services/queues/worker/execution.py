@@ -133,7 +133,10 @@ class Execution:
         pause = None if run.is_cancelled else retry_after(info, result, error, self._options)
         failures = [_failure(error)]
         if run.is_cancelled and isinstance(error, CancelledError):
-            error, failures = TaskCancelled("The task was cancelled as it ran."), []  # the run record says so
+            error, failures = (
+                TaskCancelled("The task was cancelled while it was running."),
+                [],
+            )  # the run record says so
         if result is not None:
             said = _failure(error)
             result.errors.append(

@@ -28,7 +28,7 @@ _EMPTY, _FORMAT, _ADDRESS, _DATE = (
     int(Reason.ADDRESS),
     int(Reason.DATE),
 )
-#: Days before each month of a year that is no leap year.
+#: Days before each month of a year that is not a leap year.
 _BEFORE = (0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365)
 _MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8)
 

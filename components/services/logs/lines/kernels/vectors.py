@@ -30,7 +30,7 @@ Days: TypeAlias = NDArray[np.int32]
 _STAMP, _CLOCK_END = len("[10/Oct/2000:13:55:36 -0700"), len("[10/Oct/2000:13:55:36")
 _FRACTION = 9  # digits of a second, at most
 _NOWHERE = np.iinfo(np.int64).max // 2
-#: Days before each month of a year that is no leap year.
+#: Days before each month of a year that is not a leap year.
 _BEFORE = np.array([0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365])
 _MONTHS = [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"]
 
