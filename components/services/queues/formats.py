@@ -285,7 +285,7 @@ def unique_key(record: bytes, _at: int = TASK.fields.index("unique")) -> bytes:
 
 def own_lease(record: bytes, _at: int = TASK.fields.index("lease")) -> int:
     """Return the milliseconds of a record's own lease; 0 if it has none, or if it is not a record."""
-    if record.split(b" ", _at + 1)[_at : _at + 1] == [b"0"]:  # as of most tasks
+    if record.split(b" ", _at + 1)[_at : _at + 1] == [b"0"]:  # as in most tasks
         return 0
     words = record.partition(b"\n")[0].split(b" ", len(TASK.fields))[: len(TASK.fields)]
     is_ours = len(words) == len(TASK.fields) and words[0] == b"1" and b"" not in words
