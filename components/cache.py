@@ -37,7 +37,7 @@ _REPEATING = ("retry", "retry_on_error", "retry_on_timeout")
 
 class LockMixin:
     """
-    cache.lock() makes this app's Lock: for a client class of your own, class OurClient(LockMixin, SentinelClient).
+    Lets cache.lock() make this app's Lock. A client class of yours: class OurClient(LockMixin, SentinelClient).
     """
 
     get_client: Callable[..., Redis]

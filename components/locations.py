@@ -113,20 +113,20 @@ def mistakes(cache: Mapping[str, Any]) -> Iterator[str]:
     for url in given:
         if (parts := _split(url)) is None:
             yield (
-                "LOCATION is no URL of a Redis server: its host cannot be read. Put an IPv6 address in "
+                "LOCATION is not the URL of a Redis server: its host cannot be read. Put an IPv6 address in "
                 "brackets, as in redis://[::1]:6379/0."
             )
             continue
         if parts.scheme not in _SCHEMES:
             begins = f"begins with {parts.scheme}://" if "://" in url and parts.scheme else "has no scheme"
             yield (
-                f"LOCATION is no URL of a Redis server: it {begins}, and must begin with redis://, rediss:// or unix://."
+                f"LOCATION is not the URL of a Redis server: it {begins}, and must begin with redis://, rediss:// or unix://."
             )
             continue
         try:
             parts.port  # noqa: B018  (it raises)
         except ValueError as error:
-            yield f"LOCATION is no URL of a Redis server: {error}."
+            yield f"LOCATION is not the URL of a Redis server: {error}."
         query = parse_qs(parts.query)
         database = query.get("db", ["" if parts.scheme == "unix" else parts.path.strip("/")])[0]
         if database and not database.isdigit():

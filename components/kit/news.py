@@ -70,7 +70,7 @@ class _Channel:
     interests: set[Interest] = field(default_factory=set)
     is_sent: bool = False
     is_confirmed: bool = False
-    #: When its last interest ended, by the loop's clock.
+    #: The time of the loop's clock at which its last interest ended.
     idle_since: float = 0.0
 
 

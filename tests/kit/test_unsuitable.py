@@ -34,10 +34,10 @@ from tests.support.queues import ECHO
 
 #: What is wrong, and what is said about it.
 WRONG = {
-    "scheme": r"LOCATION is no URL of a Redis server: it begins with http://, and must begin with redis://",
-    "no scheme": r"LOCATION is no URL of a Redis server: it has no scheme, and must begin with redis://",
-    "host": r"LOCATION is no URL of a Redis server: its host cannot be read",
-    "port": r"LOCATION is no URL of a Redis server: Port could not be cast",
+    "scheme": r"LOCATION is not the URL of a Redis server: it begins with http://, and must begin with redis://",
+    "no scheme": r"LOCATION is not the URL of a Redis server: it has no scheme, and must begin with redis://",
+    "host": r"LOCATION is not the URL of a Redis server: its host cannot be read",
+    "port": r"LOCATION is not the URL of a Redis server: Port could not be cast",
     "large number": r"names a database that the server does not have: DB index is out of range",
     "negative number": r"names the database '-1'; it must be a number",
     "word": r"names the database 'queues'; it must be a number, such as 0",

@@ -2,8 +2,8 @@
 clean(): remove keys that do not belong to counters, and give an expiry to those that have none.
 
 Everything that counters store expires by itself. So this is about other keys: those that were restored or copied
-without their expiry, those of settings that kept things longer or of other layouts, and values that are no counts.
-Each key is mended in one step that may be repeated, so two may clean at once, and one that is stopped has done what
+without their expiry, those that other settings or an older layout have left, and values that are not counts. Each key
+is mended in one step that may be repeated. So two processes may clean at once, and one that is stopped has done what
 it reported.
 """
 

@@ -37,7 +37,7 @@ class Counter:
     def update(self, count: int = 1) -> None:
         """
         Add *count* now. If the reply is lost and the call is sent again, nothing is added twice. 0 only makes the
-        counter exist: its slice is no gap.
+        counter exist: its slice is not a gap.
 
         Raises InvalidCount. After RedisUnavailable it is unknown whether it was counted.
         """

@@ -24,18 +24,18 @@ class CounterKeys:
     @property
     def names(self) -> str:
         """
-        ZSET name by the microsecond it was last seen; for add.lua also a prefix of the next two.
+        ZSET name by the microsecond it was last seen. To add.lua it is also the beginning of *families* and *family*.
 
-        An entry goes with its last sample. Expires with the last.
+        An entry goes with its last sample. Expires with the last entry.
         """
         return f"{self._stem}names"
 
     @property
     def families(self) -> str:
         """
-        ZSET family, the part of names before a colon, as *names*.
+        ZSET family, the part of a name before its colon, by the microsecond it was last seen.
 
-        An entry goes with its last sample. Expires as that.
+        An entry goes with its last sample. Expires with the last entry.
         """
         return f"{self._stem}names-families"
 
@@ -49,7 +49,7 @@ class FamilyKeys(CounterKeys):
 
     @property
     def family(self) -> str:
-        """ZSET names of the family, as *names*. An entry goes with its last sample. Expires as that."""
+        """ZSET like *names*, of the family. An entry goes with its last sample. Expires with the last entry."""
         return f"{self._stem}names:{self._family}"
 
 

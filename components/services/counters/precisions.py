@@ -129,7 +129,7 @@ class Asked:
         if first < oldest or last < oldest:
             raise InvalidRange(
                 f"{instant(max(0, min(first, last) * self.precision))} is too long ago: of slices of "
-                f"{self.precision:,} s the last {self.plan.slices(self.precision):,} are kept. Ask for longer ones."
+                f"{self.precision:,} s the last {self.plan.slices(self.precision):,} are kept. Ask for longer slices."
             )
         return range(first, int(last) + 1)
 

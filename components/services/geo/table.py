@@ -24,7 +24,7 @@ from components.services.geo.layout import Manifest, decompress, read_table
 _T = TypeVar("_T")
 
 DEFAULT = "default"
-_TRIES = 3  # an import may come while one loads; three in a row do not
+_TRIES = 3  # one import may come during a load; three in a row do not
 _AGAIN = "Import it again, with --force."
 
 

@@ -200,5 +200,5 @@ def _text(key: Any) -> str:
         return bytes(memoryview(key)).decode()  # bytes() alone takes numbers as well
     except (UnicodeDecodeError, TypeError):
         raise InvalidName(
-            f"A lock cannot have the key {key!r}: it must be text, its UTF-8, or a number."
+            f"A lock cannot have the key {key!r}: it must be text, UTF-8, or a number."
         ) from None

@@ -163,9 +163,9 @@ class LogStream:
 
     def finish(self, file: str, place: Place, *, after: int, name: str, size: int, state: FileState) -> None:
         """
-        Note that a file was read up to *place*, *size* bytes as they are stored. Raises CopiedElsewhere.
+        Note that a file was read up to *place*: its first *size* bytes, as they are on the disk.
 
-        The *state* is "done" only if these are all the bytes of it.
+        The *state* may be "done" only if these are all of its bytes. Raises CopiedElsewhere.
         """
         request = {"till": place.position, "lines": place.lines, "mark": place.mark}
         request |= {"how": state, "size": size, "name": codec.write_name(name)}

@@ -49,15 +49,15 @@ from components.services.queues.policy import PolicyTask, aware, check_run_after
 
 logger = logging.getLogger(__name__)
 
-#: Tasks as they were enqueued, by name, priority, queue and alias, beside the declared task. They save the worker a
-#: copy of it for each task that it runs.
+#: By name, priority, queue and alias: the declared task, and a copy of it as it was enqueued. So the worker need not
+#: make a copy for each task that it runs.
 _variants: dict[tuple[str, int, str, str], tuple[Task[..., Any], Task[..., Any]]] = {}
 _MOST_VARIANTS = _MOST_KNOWN = 1_000
 
 
 @dataclass
 class _Promise:
-    """The id of a call that is stored after the commit, and was returned before."""
+    """The id of a call that will be stored after the commit. Its result has been returned already."""
 
     id: str
     is_told: bool = False
@@ -88,12 +88,12 @@ class RedisBackend(BaseTaskBackend):
         super().__init__(alias, params)
         self.queue = TaskQueue(alias)
         self._queues_given = params.get("QUEUES", [])
-        #: Tasks by their ids, which they keep while they are held here; what _plain() has found of each.
+        #: By the id() of a task: the task, which keeps that id while it is held here, and what _plain() has found.
         self._known: dict[int, tuple[Task[..., Any], CheckedTask | None]] = {}
 
     def validate_task(self, task: Task[..., Any]) -> None:
         seen: Any = task
-        if isinstance(seen.run_after, timedelta):  # Django's documents allow it, and its check does not
+        if isinstance(seen.run_after, timedelta):  # Django's documentation allows it, and its check does not
             names = ("func", "takes_context", "priority", "queue_name")
             seen = SimpleNamespace(run_after=None, **{name: getattr(task, name) for name in names})
         super().validate_task(seen)
@@ -131,8 +131,8 @@ class RedisBackend(BaseTaskBackend):
 
         In a transaction, with on_commit, the ids of the results are final, and the rest is filled in when the calls
         are stored, after the commit. If an unfinished task has the unique key of a call by then, the call is not
-        stored, and its result keeps None as enqueued_at. If Redis is away then, RedisUnavailable comes out of the
-        transaction's block, and its data stay.
+        stored, and its result keeps None as enqueued_at. If Redis is away then, the transaction's block
+        raises RedisUnavailable, and its data stay committed.
         """
         new, database = self._checked(task, calls)
         if database and connections[database].in_atomic_block:
@@ -166,9 +166,9 @@ class RedisBackend(BaseTaskBackend):
 
     def _plain(self, task: Task[..., Any]) -> CheckedTask | None:
         """
-        Return *task* without arguments, checked, if its calls are stored as they are: at once, by enqueue.lua.
+        Return *task*, checked and without arguments, if enqueue.lua can store its calls at once; else None.
 
-        Tasks never change, so each is checked when it is enqueued the first time. Raises InvalidTask.
+        Tasks never change, so each is checked only when it is first enqueued. Raises InvalidTask.
         """
         known = self._known.get(id(task))
         if known is None or known[0] is not task:
@@ -249,8 +249,8 @@ class RedisBackend(BaseTaskBackend):
         """
         Return the promise that the transaction of *connection* stores *new*.
 
-        Calls with one unique key share a promise, and each pushes it. It is stored once, by its id, and also if
-        another of the calls was rolled back to a savepoint.
+        Calls with the same unique key share a promise, and each of them pushes it. Because of its id it is stored
+        once, even if some of the calls were rolled back to a savepoint.
         """
         assert new.id
         if new.unique is None:
@@ -283,7 +283,7 @@ class RedisBackend(BaseTaskBackend):
         Return the TaskResult with that id.
 
         Raises TaskResultDoesNotExist if there is none, or none any more; UnknownTask if its task is no longer
-        declared; UnknownFormat if a newer release wrote it; ValueError if what is stored is no task.
+        declared; UnknownFormat if a newer release wrote it; ValueError if what is stored is not a task.
         """
         return self._existing(result_id, self.queue.get(str(result_id)))
 
@@ -314,7 +314,7 @@ class RedisBackend(BaseTaskBackend):
 
     def _result(self, task: Task[..., Any], info: TaskInfo) -> TaskResult[..., Any]:
         shown = _unchanged if settings.USE_TZ else as_set
-        # Its constructor takes three times as long: it looks whether the arguments are JSON, which they are.
+        # The constructor takes three times as long: it checks that the arguments are JSON, which they are.
         result: TaskResult[..., Any] = object.__new__(TaskResult)
         put = object.__setattr__
         put(result, "task", task)

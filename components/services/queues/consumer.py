@@ -1,5 +1,5 @@
 """
-Consumer: the side of one worker of the queues of a backend alias. Parking: where its tasks wait for room.
+Consumer: what one worker says to the queues of a backend alias. Parking: where its tasks wait for room.
 
 In the steady state advance() is all that a worker says: one script hands in what was finished, and takes what is
 next. Each request has a number, and the server remembers the last one with its answer. So a request whose reply was
@@ -40,16 +40,16 @@ from components.services.queues.formats import (
 )
 from components.services.queues.keys import BackendKeys, QueueKeys
 
-MOST = 1_000  # tasks that one request may want or hand in: far below what Lua can unpack
+MOST = 1_000  # tasks that one request may want, and hand in: far fewer than Lua can unpack
 REMEMBERED = 86_400_000  # milliseconds: a silent worker is shown as lost for a day
 _ABANDONED = 100  # tasks of each queue that one request takes over
-_LET_GO = 1_000  # dead tasks that go in one call
-_CUT_KEPT = 30 * 86_400_000  # milliseconds that the number of starts that were cut off is kept after the last
+_LET_GO = 1_000  # dead tasks that are removed in one call
+_CUT_KEPT = 30 * 86_400_000  # milliseconds for which the count of cut-off starts is kept after the last
 _TRIMMED = 100  # queues that are looked at in one call
 _AGAIN = 5.0  # seconds until a parked task comes back by itself
-_EACH = 0.02  # seconds more for each that is parked already: so many do not keep workers busy with looking
+_EACH = 0.02  # seconds more for each that is parked already, so that many do not keep workers busy looking
 _SPAN = 2**43  # milliseconds of one rank, as in lua/_place.lua
-_FORGOTTEN = 86_400  # seconds after those that the index of parked tasks is kept
+_FORGOTTEN = 86_400  # seconds for which the index of parked tasks is kept after that
 
 ADVANCE = Script("queues/advance")
 PARK = Script("queues/park")
@@ -87,8 +87,8 @@ class Finished(NamedTuple):
     """
     What became of a claimed task.
 
-    The outcome says what the number and the document are: of "successful", the seconds that the result is kept, and
-    the result; of "dead", the instant at which it ended, and the errors; of "retry", the seconds until the next
+    The outcome says what the number and the document are. "successful": for how many seconds the result is kept, and
+    the result. "dead": the instant at which the task ended, and the errors. "retry": the seconds until the next
     attempt, and the errors.
     """
 
@@ -116,13 +116,13 @@ class Request:
 
     number: int
     #: The queues in the order of asking, and how many of the wanted tasks fall to each on average; 0 asks for
-    #: none. Where they add up to more than is wanted, the order is strict.
+    #: none. If these numbers add up to more than is wanted, the order is strict.
     shares: Mapping[str, float]
     want: int
     finished: Sequence[Finished]
     #: Whether to take over what others have abandoned.
     take_over: bool = True
-    #: From where what is wanted is dealt: how many tasks were wanted before.
+    #: How many tasks were wanted before: dealing them to the queues goes on from there.
     turn: int = 0
 
 
@@ -222,8 +222,8 @@ class Consumer:
         """
         Return the next request: *want* tasks from the queues of *shares*, and the acks of *finished*.
 
-        Each at most MOST; more is wanted and handed in by the next. Without *take_over*, what others have abandoned
-        stays so.
+        Of each, at most MOST; the next request has the rest. Without *take_over*, tasks that others have abandoned
+        are left alone.
         """
         self._requests += 1
         others = {done.task.queue: 0 for done in finished if done.task.queue not in shares}
@@ -314,7 +314,7 @@ class Consumer:
 
     def trim(self, *queues: str) -> int:
         """
-        Let go of the dead tasks of *queues* that are too old or too many, and return how many tasks went.
+        Remove the dead tasks of *queues* that are too old or too many, and return how many were removed.
 
         Queues that hold no task in any state and are not paused are forgotten. Leases that end more than an hour too
         late were given by a clock that had jumped ahead: they end as if they were given now.
@@ -340,9 +340,10 @@ class Consumer:
 
     def release(self, tasks: Sequence[Claimed], *, delay: float = 0, begun: Container[Claimed] = ()) -> int:
         """
-        Give back what did not end, to its old place or after *delay* seconds, and return how many were still ours.
+        Give back tasks that did not end, to their old places or after *delay* seconds.
 
-        No attempt is used up. Those that are in *begun* had been started, and are counted as cut off.
+        Return how many were still this worker's. No attempt is used up. Tasks in *begun* had been started, and are
+        counted as cut off.
         """
         if not tasks:
             return 0
@@ -361,8 +362,8 @@ class Consumer:
         return int(at_once(answer))
 
     def leave(self) -> None:
-        """Be no longer listed among the workers."""
-        # A server that is full takes each of these, but no transaction, whatever is in it.
+        """Remove this worker from the list of workers."""
+        # A full server accepts each of these commands, but no transaction, whatever is in it.
         with redis_errors(), get_client().pipeline(transaction=False) as pipe:
             pipe.zrem(self._keys.workers, self.id)
             # One by one, for redis-py's client of a cluster.
@@ -394,8 +395,8 @@ class Parking:
 
     They stand among the delayed tasks, due in some seconds, and in an index of their limit: by priority, then by when
     they became runnable. When a run of that limit has ended, the first of the index is due at once. Nothing depends
-    on that: if its worker dies before it says so, each comes back by itself, the later the more there are, and is
-    parked again. Every method raises RedisUnavailable.
+    on that: if the worker of the run dies first, each parked task comes back by itself, the later the more there are,
+    and is parked again. Every method raises RedisUnavailable.
     """
 
     def __init__(self, consumer: Consumer) -> None:
@@ -436,7 +437,7 @@ def _numbers(tasks: Iterable[Claimed]) -> dict[str, int]:
 
 
 def _place(task: Claimed) -> int:
-    """Return the score that it had among the ready at first."""
+    """Return the score of *task* when it was first ready."""
     head = TASK.read(task.record.partition(b"\n")[0])
     rank = (100 - int(head["priority"])) * 2 + 1 - int(head["due_first"])
     return rank * _SPAN + max(int(head["enqueued"]), int(head["due"])) // 1000

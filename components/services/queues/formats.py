@@ -4,8 +4,8 @@ The strings that tasks are stored as.
 What changes at different times has a string of its own, so that scripts never touch the payload: the task record (a
 line of fields and the name of the queue, then the body as pushed), the run record (from the first claim on), the
 errors and the progress (JSON). The result of a successful task is these, as they were, a line each. Records, errors
-and progress hold the number of their format: a reader knows every older one, and leaves what is newer than itself to
-the newer release. The fields are declared in lua/_task.lua and lua/_run.lua.
+and progress hold the number of their format: a reader knows every older format, and leaves what is newer than itself
+to the newer release. The fields are declared in lua/_task.lua and lua/_run.lua.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _MOST_BYTES = 1_048_576  # of errors, unless the caller says otherwise: max_resu
 _LONGEST_PATH = 200  # characters of the dotted path of an exception's class
 LONGEST_NOTE = 10_000  # characters of what a task says of its progress
 
-#: What reading raises if what is stored was not written here. All become a ValueError.
+#: What reading may raise for data that this app has not written; it becomes a ValueError.
 NONSENSE = (AttributeError, KeyError, TypeError, OverflowError, IndexError, RecursionError)
 
-#: What the states of a run record are to those who look.
+#: The states of a run record, as they are shown.
 _STATES: dict[str, State] = {
     "running": "running",
     "cancelling": "running",
@@ -52,7 +52,7 @@ _STATES: dict[str, State] = {
     "crashed": "dead",
     "cancelled": "dead",
 }
-#: Ends that no worker wrote down.
+#: The errors that are shown for ends that no worker has stored.
 _UNSAID = {
     "crashed": (
         TaskFailure(
@@ -77,7 +77,7 @@ def read_task(
     """
     Return a task that has not succeeded, from its strings.
 
-    Raises UnknownFormat if a newer release wrote it, ValueError if it is no task record at all.
+    Raises UnknownFormat if a newer release wrote it, ValueError if it is not a task record at all.
     """
     head, body = _split(task_id, record)
     try:
@@ -107,7 +107,9 @@ def read_result(task_id: str, result: bytes) -> TaskInfo:
     try:
         body, run, finished_us, errors, value = rest.split(b"\n")
     except ValueError:
-        raise ValueError(f"The result of task {task_id} cannot be read: it has not six lines.") from None
+        raise ValueError(
+            f"The result of task {task_id} cannot be read: it does not have six lines."
+        ) from None
     try:
         known = _read_run(RUN.read(run.decode())) if run else {}
         known |= {"finished_at": from_us(finished_us), "is_cancelled": False}
@@ -150,7 +152,7 @@ _ERRORS = f'{{"v": {FORMAT}, "errors": [%s]}}'
 def _write_error(error: TaskFailure, most: int) -> str:
     path, traceback = error.exception_class_path[:_LONGEST_PATH], error.traceback
     written = json.dumps([path, traceback])
-    # One character takes twelve bytes at most, so what is cut by that surely fits; most take one.
+    # A character takes one byte as a rule, and twelve at most; so what is cut for twelve surely fits.
     for bytes_each in (1, 6, 12):
         if len(written) <= most:
             break
@@ -282,8 +284,8 @@ def unique_key(record: bytes, _at: int = TASK.fields.index("unique")) -> bytes:
 
 
 def own_lease(record: bytes, _at: int = TASK.fields.index("lease")) -> int:
-    """Return the milliseconds of a record's own lease; 0 if it has none, or if it is no record."""
-    if record.split(b" ", _at + 1)[_at : _at + 1] == [b"0"]:  # as of most tasks
+    """Return the milliseconds of a record's own lease; 0 if it has none, or if it is not a record."""
+    if record.split(b" ", _at + 1)[_at : _at + 1] == [b"0"]:  # as in most tasks
         return 0
     words = record.partition(b"\n")[0].split(b" ", len(TASK.fields))[: len(TASK.fields)]
     is_ours = len(words) == len(TASK.fields) and words[0] == b"1" and b"" not in words
@@ -360,7 +362,7 @@ def _read_progress(progress: bytes) -> Progress | None:
         return None
     done, total = document["done"], document["total"]
     if not all(math.isfinite(number) for number in (done, 0 if total is None else total)):
-        raise ValueError(f"Its progress is {done!r} of {total!r}, which are no numbers that can be shown.")
+        raise ValueError(f"Its progress is {done!r} of {total!r}, which cannot be shown as numbers.")
     at = from_us(document["at"]) if document["at"] else None
     return Progress(done, total, str(document["note"]), at)
 

@@ -21,7 +21,7 @@ from components.services.queues.arguments import encode, normalize_call
 from components.services.queues.facts import MICROSECOND, TaskInfo, to_ms, to_us
 
 MAX_NAME = 200  # characters of a queue's name
-EARLIEST = datetime(1, 1, 2, tzinfo=UTC)  # every time zone can show it, and it is as good as any that is past
+EARLIEST = datetime(1, 1, 2, tzinfo=UTC)  # every time zone can show it; earlier instants are just as past
 LATEST = datetime(2248, 1, 1, tzinfo=UTC)  # scores of Redis are floats, and cannot hold later instants
 LONGEST_DELAY = 100 * 366 * 86_400  # seconds: a hundred years
 _PRIORITIES = range(-100, 101)
@@ -45,9 +45,9 @@ class NewTask:
     unique: str | None = None
     #: A periodic task's tick: the name and the instant, which must be later than the last of that name.
     tick: tuple[str, datetime] | None = None
-    #: A last tick of that name which is later than this counts as not taken: the server's clock had jumped ahead.
+    #: If the last tick of that name is later than this, it counts as none: the server's clock had jumped ahead.
     tick_limit: datetime | None = None
-    #: The id, if it was told to somebody before; else a UUID of version 7.
+    #: The id, if somebody has been told it already; None for a new UUID of version 7.
     id: str | None = None
     #: Whether the control room never shows its arguments, result and tracebacks.
     sensitive: bool = False
@@ -55,7 +55,7 @@ class NewTask:
 
 class CheckedTask:
     """
-    A task that may be pushed, by the names that push.lua has for it.
+    A task that was checked and may be pushed. Attributes that push.lua reads have the names that they have there.
 
     Raises NotSerializable, BodyTooLarge, InvalidQueueName or ValueError.
     """
@@ -82,14 +82,14 @@ class CheckedTask:
             self.due = f"+{timedelta(seconds=task.delay) // MICROSECOND}"
         self.lease = to_ms(task.lease) if task.lease else 0
         self.unique = digest(task.name, task.unique) if task.unique is not None else "-"
-        #: That of its queue among those of a call.
+        #: The number of its queue in the call of push.lua.
         self.number = 0
         self._call(task.args, task.kwargs, task.id, options)
 
     def _call(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], task_id: str | None, options: QueueOptions
     ) -> None:
-        """Set what is different in each call of a task."""
+        """Set what differs from call to call of a task."""
         task = self.task
         self.args, self.kwargs = normalize_call(task.name, args, kwargs)
         self.id = task_id or uuid7()
@@ -108,7 +108,7 @@ class CheckedTask:
 
     @property
     def is_plain(self) -> bool:
-        """Whether enqueue.lua can store it: it runs now, under the lease of the backend, and is like no other."""
+        """Whether enqueue.lua can store it: it runs now, with the backend's lease, and has no unique key or tick."""
         return not self.due and not self.lease and self.unique == "-" and self.task.tick is None
 
     def stored(self, enqueued_at: datetime) -> TaskInfo:
@@ -136,7 +136,7 @@ class CheckedTask:
 
 
 class Tick(NamedTuple):
-    """A tick that is pushed with a task, by the names that push.lua has; *place* is that of the task, from 1."""
+    """A tick that is pushed with a task, with the names of push.lua; *place* is that of the task, counted from 1."""
 
     place: int
     name: str
@@ -154,7 +154,7 @@ def ticks_of(tasks: Iterable[CheckedTask]) -> list[Tick]:
 
 
 def check_queue(name: str) -> str:
-    """Return *name*, if a queue can be called so. Raises InvalidQueueName."""
+    """Return *name* if it is a valid name of a queue. Raises InvalidQueueName."""
     if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME or not name.isprintable():
         raise InvalidQueueName(
             f"A queue cannot be called {name!r}: the name must have 1 to {MAX_NAME} printable characters."
@@ -163,7 +163,7 @@ def check_queue(name: str) -> str:
 
 
 def digest(name: str, key: str) -> str:
-    """Return the unique key as it is stored: of fixed length, whatever the task and its key are called."""
+    """Return the unique key as it is stored: of a fixed length, however long the names of task and key are."""
     return blake2b(f"{name}\n{key}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

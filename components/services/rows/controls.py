@@ -80,19 +80,19 @@ class RowControls:
 
     def refresh_all(self, *, start: int = 0, most: int | None = None) -> Changed:
         """
-        Make all rows on the schedule due now, from the bucket *start* on, and about *most* of them.
+        Make rows on the schedule due now, from the bucket *start* on: about *most* of them, or all without *most*.
 
-        Without *most*, all of them. The result says where to continue.
+        The result says where to continue.
         """
         return self._each(_refresh, start, most)
 
     def set_delay_of_all(self, delay: float, *, start: int = 0, most: int | None = None) -> Changed:
-        """Set the delay of all rows on the schedule. Raises InvalidDuration."""
+        """Set the delay of rows on the schedule, as many as refresh_all() makes due. Raises InvalidDuration."""
         seconds = _above_zero(delay)
         return self._each(lambda client, members: _set_delay(client, seconds, members), start, most)
 
     def remove_all(self, *, start: int = 0, most: int | None = None) -> Changed:
-        """Remove all rows on the schedule. Rows cached by readers expire by themselves."""
+        """Remove rows on the schedule, as many. Rows that readers have cached expire by themselves."""
         return self._each(unschedule, start, most)
 
     def _each(self, act: _Act, start: int, most: int | None) -> Changed:

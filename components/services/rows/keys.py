@@ -31,11 +31,11 @@ class RowKeys:
         return f"{self._stem}claim"
 
     def row_of(self, member: str) -> str:
-        """STRING of one row, as *row*. Expires as that."""
+        """STRING of one row, see *row*. Expires as described there."""
         return f"{self._stem}row:{member}"
 
     def claim_of(self, member: str) -> str:
-        """STRING of one row, as *claim*. Expires as that."""
+        """STRING of one row, see *claim*. Expires as described there."""
         return f"{self._stem}claim:{member}"
 
     @property

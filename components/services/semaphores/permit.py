@@ -46,7 +46,7 @@ _ID = re.compile(rf"[0-9a-f]{{{_DIGITS}}}/[1-9][0-9]*/.+")
 
 class Permit:
     """
-    A permit of a semaphore, to be used in a with block or given back with release(), or by the twins of both.
+    A permit of a semaphore. Use it in a with block, or give it back with release(); both have asynchronous twins.
 
     Leaving the block raises PermitLost if the permit was lost meanwhile, unless the block raises something itself.
     """

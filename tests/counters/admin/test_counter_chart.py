@@ -91,7 +91,7 @@ def test_without_the_pages_there_are_no_links(redis, reader, settings):
     ("tag", "said"),
     [
         ('counter_chart "sales" precision=7', "No chart of sales: The precision is 7"),
-        ('counter_chart "sales" span=0', "no time to look at"),
+        ('counter_chart "sales" span=0', "it must be at least 1 s"),
         ('counter_chart ""', "A counter cannot be called"),
         ('counter_chart "sales:*" top=0', "The limit is 0"),
         ('counter_chart "sales:*" title="Sales"', "No chart of Sales: nothing was counted in this time."),

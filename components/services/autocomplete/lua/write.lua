@@ -2,8 +2,8 @@
 -- KEYS    book entries rows selected ranks tops loading next_entries next_rows next_selected changed calls
 -- ARGV    token mode folding call given...
 -- USES    answer rows members prefixes version
--- RETURNS with blanks between: how many were new, how many existed, 1 if the book is in the list of all or not
---         there at all; or, for a load that no longer runs, "superseded"
+-- RETURNS with blanks between: how many were new, how many existed, 1 if the book is listed or does not
+--         exist, else 0; or, for a load that no longer runs, "superseded"
 -- *token* is that of the load that the entries belong to, or empty. *mode* is "put", or "rename" to change only
 -- existing entries. At most 250 entries are given: a row adds or changes its entry, an id alone removes it.
 local HOUR = 3600000 -- milliseconds

@@ -29,7 +29,7 @@ from components.services.counters.series import family_of
 from components.templatetags.control_room import legible
 
 FAMILIES = 100  # entries of the first page
-SEARCHED = 2_000  # counters, the last seen, that are searched for a part of a name
+SEARCHED = 2_000  # the most recently seen counters, which are searched for a part of a name
 LISTED = 10_000  # entries that the pages of a list reach
 MOST_IN_FILE = 100_000  # slices
 FIRST = 5  # counters of a family that its chart shows by default

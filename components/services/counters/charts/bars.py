@@ -20,7 +20,7 @@ from components.services.counters.charts.scales import Scale, short
 MOST_LAYERS = 7
 _MOST_BARS = 93  # three months of days
 _STEPS = (1, 7, 14, 28, 91, 182, 364)  # days of a bar
-_MOST_TICKS = 7  # below a chart
+_MOST_TICKS = 7  # times below a chart
 _FILLED = 0.8  # part of its space that a bar fills
 _EDGE, _EDGE_OF_YEARS = 2.5, 12  # percent: a word this close to an end begins or ends there
 

@@ -20,7 +20,7 @@ from components.services.counters.series import is_time
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400  # seconds
 _QUARTER = 900  # seconds: the clocks of time zones differ by multiples of it
 _INTERVALS = 4  # steps between the numbers beside a chart, approximately
-_MOST_TICKS = 7  # times below a chart, and one more
+_MOST_TICKS = 7  # steps between the times below a chart
 _STEPS = (
     *(1, 2, 5, 10, 15, 30),
     *(each * _MINUTE for each in (1, 2, 5, 10, 15, 30)),

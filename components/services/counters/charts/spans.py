@@ -1,5 +1,5 @@
 """
-Span: the time of a chart: the last seconds, minutes or hours, or from one instant to another.
+Span, the time of a chart: the last seconds, minutes or hours, or from one instant to another.
 
 "The last hour" ends now by the clock of Redis; if the default slices of a precision are not exactly that hour, Redis
 is asked for the time first. The default precision is the finest for which a chart has room, and which is kept for
@@ -23,7 +23,7 @@ SPANS = (120, 600, _HOUR, 2 * _HOUR, 6 * _HOUR, _DAY, 5 * _DAY, 7 * _DAY, 30 * _
 #: The most slices of a chart: more are too narrow to be seen, and their table is too long.
 MOST_SLICES = 1_000
 _ROOM = 240  # slices of a chart by default
-_ANY = "counters"  # the name of a counter, to ask for the time with
+_ANY = "counters"  # any name of a counter, to ask for the time with
 
 #: The most counters of a family that are added up, those with the highest sums: more would take longer than a refresh
 #: may.
@@ -116,13 +116,13 @@ class Span:
 
     def _last(self, chosen: Plan) -> tuple[int, Between]:
         if self.seconds < 1:
-            raise InvalidRange(f"The last {self.seconds:,} s are no time to look at.")
+            raise InvalidRange(f"The time is {self.seconds:,} s long; it must be at least 1 s.")
         precision = self.precision or _finest(chosen, self.seconds, self.seconds, spare=0)
         slices = max(self.seconds // precision, 1)
         if slices > (kept := chosen.slices(precision)):
             raise InvalidRange(
                 f"The last {self.seconds:,} s are too long: of slices of {precision:,} s the last {kept:,} are kept. "
-                "Ask for longer ones, or for a shorter time."
+                "Ask for longer slices, or for a shorter time."
             )
         self._check(self.seconds, precision)
         if slices == chosen.samples:
@@ -138,7 +138,7 @@ class Span:
         if seconds / precision > self.most:
             raise InvalidRange(
                 f"These are {int(seconds / precision):,} slices of {precision:,} s; {self.most:,} can be drawn. "
-                "Ask for longer ones, or for a shorter time."
+                "Ask for longer slices, or for a shorter time."
             )
 
 

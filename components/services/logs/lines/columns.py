@@ -19,8 +19,8 @@ from components.services.logs.lines.addresses import remembered
 
 Offsets: TypeAlias = NDArray[np.int64]
 
-#: In place of a reason: the line could be read; it could, and has an IPv6 address; a fast kernel has left its address
-#: to Python.
+#: In place of a reason. READ: the line could be read. READ_IPV6: it could, and its address is IPv6. MAYBE_IPV6: a
+#: fast kernel has left its address to Python.
 READ, READ_IPV6, MAYBE_IPV6 = 0, 254, 255
 
 
@@ -51,7 +51,7 @@ class Columns:
     rests: Offsets
     #: Days as numbers for date.fromordinal(): 1 January of the year 1 is 1.
     days: NDArray[np.int32]
-    #: IPv4 addresses. Lines of IPv6 ones have 0 here.
+    #: IPv4 addresses; 0 for lines with an IPv6 address.
     addresses: NDArray[np.uint32]
     #: The numbers of lines that have an IPv6 address, and these addresses: 16 bytes each, big endian.
     ipv6_lines: Offsets
@@ -59,7 +59,7 @@ class Columns:
     #: Lines that could not be read.
     rejected_starts: Offsets
     rejected_ends: Offsets
-    #: A Reason each.
+    #: The Reason of each.
     reasons: NDArray[np.uint8]
 
     def __len__(self) -> int:
@@ -110,12 +110,12 @@ class Raw:
 
     @classmethod
     def empty(cls, lines: int) -> Raw:
-        """Return room for so many lines."""
+        """Return columns with room for so many lines."""
         starts, ends, rests, high, low = (np.empty(lines, np.int64) for _ in range(5))
         return cls(starts, ends, rests, np.empty(lines, np.int32), high, low, np.empty(lines, np.uint8))
 
     def columns(self, block: bytes) -> Columns:
-        """Read addresses that were left to Python, and return the lines, with those that cannot be read apart."""
+        """Read the addresses that were left to Python. Return the lines; those that cannot be read are kept apart."""
         for line in np.flatnonzero(self.reasons == MAYBE_IPV6).tolist():
             self._read(block, line)
         is_bad = (self.reasons != READ) & (self.reasons != READ_IPV6)
@@ -152,10 +152,11 @@ class Raw:
 
 class Callback(Protocol):
     """
-    Counts blocks of lines, and is asked now and then for what it has counted: the built-in counting of places is one.
+    Counts blocks of lines, and is asked now and then for its sums. PlaceCounter is one.
 
-    It is created without arguments, and again whenever what it had counted was in vain, because others count chunks
-    whose lease was over. So it must keep sums in itself and do nothing else: anything else would be done twice.
+    It is created without arguments. If a chunk is lost because its lease was over, others count it again; the
+    callback and its sums are then thrown away, and a new one is created. So it must keep its sums in itself and do
+    nothing else: anything else would be done twice.
     """
 
     def block(self, columns: Columns) -> None:

@@ -33,9 +33,7 @@ _WEB_TIME = re.compile(
 #: What may follow a day, and must be a time of the day if it looks like one.
 _CLOCK = re.compile(rb"[T :][0-9]{2}:[0-9]{2}(?::[0-9]{2})?")
 _GOOD_CLOCK = re.compile(rb"[T :]%s:%s(?::%s)?" % (_HOUR, _MINUTE, _SECOND))
-_LONGEST = (
-    len("10/Oct/2000:13:55:36") + 1
-)  # bytes of a time that are looked at, where it only begins like one
+_LONGEST = len("10/Oct/2000:13:55:36") + 1  # bytes that are looked at in a text that begins with a time
 
 
 class Fields(NamedTuple):
@@ -94,8 +92,8 @@ class JsonLines:
     """
     A JSON object in each line. Keys may lead into nested objects: "request.client_ip". The rest is the whole line.
 
-    The time is text that begins with a day such as 2011-10-10 or 10/Oct/2011, or a number of seconds since 1970, of
-    which the day is that in UTC. Hours, minutes and seconds after the day must be valid.
+    The time is text that begins with a day such as 2011-10-10 or 10/Oct/2011, or a number of seconds since 1970,
+    whose day is taken in UTC. Hours, minutes and seconds after the day must be valid.
     """
 
     address: str = "ip"
@@ -104,7 +102,7 @@ class JsonLines:
     def read(self, line: bytes) -> Fields | Reason:
         try:
             found = json.loads(line)
-        except (ValueError, RecursionError):  # no JSON or no UTF-8; nested deeper than Python reads
+        except (ValueError, RecursionError):  # not JSON, not UTF-8, or nested too deeply for Python
             return Reason.FORMAT
         address, time = _find(found, self.address), _find(found, self.time)
         if address is None or time is None:

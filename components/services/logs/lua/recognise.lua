@@ -2,7 +2,7 @@
 -- KEYS    files heads seen
 -- ARGV    known length name most fingerprints...
 -- USES    time file
--- RETURNS fingerprint and record; nothing if there are other lengths of heads than the *known* ones by now; or "full"
+-- RETURNS fingerprint and record; nothing if there are by now heads of other lengths than *known*; or "full"
 --         if the file is new, and *most* files are known already
 -- The fingerprints are those of the longest head first; the last, of *length* bytes, is that of a new file.
 for _, fingerprint in ipairs(fingerprints) do

@@ -1,8 +1,9 @@
 """
 PlaceCounter: lines by day and by the country, region and city of their address, as a callback of an aggregation.
 
-Lines are counted in memory by the finest level that is asked for; the coarser levels are sums of it. Places go by
-their ids, so counts of two versions of the geo table add up. Another version is taken between two blocks.
+Lines are counted in memory by the finest level that is asked for; the coarser levels are sums of it. Places are
+known by their ids, so counts of two versions of the geo table add up. A new version is taken into use between two
+blocks.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class PlaceCounter:
         finest = _Numbers([place.id_at(self._levels[-1]) for place in geo.places])
         self._table = PlaceTable(geo.ipv4, geo.ipv6, groups=finest.of_each)
         self._names = finest.names
-        #: For each coarser level the numbers of its places, by those of the finest level.
+        #: For each coarser level, how its places are sums of those of the finest level.
         self._above = {level: _Above(geo.places, level, finest) for level in self._levels[:-1]}
         self._cells = Cells(self._table.size)
 

@@ -1,4 +1,4 @@
-"""A report of traffic: lines of a level of places in a period, and the same as rows of cells for a file."""
+"""A report of traffic: the lines of a period by the places of a level, and the same as cells for a file."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from datetime import date
 
 from components.services.geo import Level, place_name
 
-#: Above the columns that are always there.
+#: The headings of the columns that are always there.
 HEADINGS = ("place", "name", "lines", "share", "before", "growth")
-#: How many columns, from the first on, are not figures.
+#: The number of columns before the figures.
 NAMES = 2
 
 

@@ -21,7 +21,7 @@ from components.services.logs.keys import JobKeys
 #: The table that counts the lines of each day; its members are days.
 DAYS = "days"
 _TOGETHER = 60  # tables whose first pages are read in one round trip
-_FIRST = 200  # members of a first page; smaller tables, such as most of countries, need no other
+_FIRST = 200  # members of a first page; smaller tables, such as most tables of countries, need no other
 _PAGE = 4_000  # members of the other pages, and counts of a round trip
 _COUNT = re.compile(rb"-?[0-9]{1,19}")
 _ESCAPED = str.maketrans({each: f"\\{each}" for each in "\\*?[]"})
@@ -64,7 +64,7 @@ def present(job: str, tables: Sequence[str]) -> Iterator[bool]:
 
 
 def drop(job: str, tables: Sequence[str], index: str, members: Sequence[str]) -> None:
-    """Remove *tables*, and then *members*, by which they were found, from the table *index*. It can be repeated."""
+    """Remove *tables*, then from the table *index* the *members* by which they were found. It can be repeated."""
     keys = JobKeys(job)
     for some in _parts(tables, _TOGETHER):
         _ask([("unlink", keys.counts(table)) for table in some])
@@ -73,7 +73,7 @@ def drop(job: str, tables: Sequence[str], index: str, members: Sequence[str]) ->
 
 
 def _is_count(text: bytes) -> bool:
-    """Return True if Redis could add to this value. This app wrote no other values, and they make no report fail."""
+    """Return True if Redis could add to this value. The app writes no other values; reports ignore them."""
     return _COUNT.fullmatch(text) is not None
 
 

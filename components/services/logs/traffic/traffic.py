@@ -2,9 +2,9 @@
 Traffic: the number of lines of logs from each place on each day.
 
 Each day has a table for each level of places. A report adds up the tables of its days in this process, since Redis
-would serve nobody else meanwhile. The rows are read again, by day, and for as many days before; the total before is
-in the table of the level above. Nothing changes. If lines are counted meanwhile, a report has some of them; its rows
-and others add up all the same.
+would serve nobody else meanwhile. Then the rows are read again for each day, and for as many days before; the earlier
+total is in the tables of the level above. Nothing is written. If lines are counted meanwhile, a report has some of
+them, and its rows and others still add up to its total.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from components.services.logs.traffic.tables import DAYS, daily, drop, present, 
 
 #: The longest period of a report. Ten years of countries are a million members to read; so is a year of 3,000 cities.
 MOST_DAYS: dict[Level, int] = {"country": 3_660, "region": 1_830, "city": 366}
-#: Rows of a report.
+#: The most rows of a report.
 MOST_ROWS = 10_000
 _LEVELS: tuple[Level, ...] = get_args(Level)
 

@@ -110,7 +110,7 @@ class LogWorker(Loop):
 
     def _check_peers(self) -> None:
         """
-        Refuse to count with other options than the other workers, because tables would have only a part of the lines.
+        Refuse to count if other workers have other options, because tables would then have only some of the lines.
         """
         for peer in self.aggregation.workers():
             if not peer.record or not peer.record.format:  # silent, or of another release

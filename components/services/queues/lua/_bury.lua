@@ -1,5 +1,5 @@
 -- USES    time task run ending
--- Put a task among the dead, as cancelled if somebody wanted it to be.
+-- Put a task among the dead, as cancelled if somebody asked for that.
 local function bury(dead, id, run, state, ended_at)
   local task = task_of(redis.call("HGET", tasks, id))
   run.state = run.state == "cancelling" and "cancelled" or state

@@ -1,4 +1,4 @@
-local TOLD = 60000 -- milliseconds in which those who wait for an end have to notice it
+local TOLD = 60000 -- milliseconds for which those who wait for an end can notice it
 
 -- A task has ended, or is gone: free its unique key, and wake those who wait for its end.
 local function tell_end(id, unique)

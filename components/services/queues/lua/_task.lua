@@ -1,6 +1,6 @@
 -- A task as it was pushed. After these fields come a blank, the name of its queue, a line feed and its body.
 -- RECORD  task: format enqueued due priority due_first lease unique
--- Return what the record of a task says, or nil if it is none that this release has written.
+-- Return what the record of a task says, or nil if this release has not written it.
 local function task_of(record)
   local task = read_task(record or "")
   local is_ours = task.format == "1" and task.unique ~= "" and (task.due_first == "0" or task.due_first == "1")

@@ -1,11 +1,12 @@
 -- Do one step of a worker: ack what it has finished, promote what is due, take over what was abandoned, claim.
--- Repeated with the same request number it changes nothing and returns the same.
--- A lease is milliseconds, of tasks that have none of their own. A task dies under the last of max_crashes workers.
--- At most *abandoned* tasks of each queue are taken over, and *listed* successful ones kept in its list. *turn* says
--- from where what is wanted is dealt: how many tasks the caller has wanted before. *share* is how many of the wanted
--- tasks fall to a queue on average; 0 asks for none. If all together are more than are wanted, the order is strict.
--- The outcomes: "successful", number: milliseconds to keep the result; "dead", number: the microsecond when it ended;
--- "retry", number: microseconds until then. At most 1000 tasks are wanted, and 1000 finished.
+-- Repeated with the same request number, it changes nothing and returns the same.
+-- *lease* is in milliseconds, for tasks that have none of their own. A task goes to the dead when the last of
+-- *max_crashes* workers has died under it. At most *abandoned* tasks of each queue are taken over, and at most
+-- *listed* successful ones are kept in its list. *turn* is how many tasks the caller has wanted before: dealing goes
+-- on from there. *share* is how many of the wanted tasks fall to a queue on average; 0 asks for none. If the shares
+-- add up to more than is wanted, the order is strict.
+-- The value of an outcome: of "successful", the milliseconds to keep the result; of "dead", the microsecond when the
+-- task ended; of "retry", the microseconds until the next attempt. At most 1000 tasks are wanted, and 1000 finished.
 -- KEYS    tasks runs errors progress uniques awaited worker paused result ended active
 --         queues...(ready delayed running dead successful wake)
 -- ARGV    worker_id request wanted lease max_crashes listed abandoned turn asked...(name share)
@@ -14,11 +15,11 @@
 -- RETURNS now, in microseconds; when to look again, or 0; the number of the queue, id, record, run record and errors
 --         of each claimed task; the ids that were no longer the caller's
 wanted, abandoned, max_crashes = tonumber(wanted), tonumber(abandoned), tonumber(max_crashes)
--- PROMOTED: how many due tasks one call moves, in all queues (and LEAST of each), and how many bytes of records it
--- reads for that: a few milliseconds. HELD: with how many more that are due a queue gives no task before all of them
--- have been moved, or a low priority would start before a high one. MANY: with more queues than that, those where
--- nothing waits or runs are asked no more. STARTS: of so many the workers are known. GOLDEN: its multiples are evenly
--- spread. SOON: microseconds, before which an idle worker looks by itself.
+-- PROMOTED: how many due tasks one call moves in all queues together, LEAST: how many of each queue, BYTES: how many
+-- bytes of their records it reads; this takes a few milliseconds. HELD: if so many due tasks or fewer are left, a
+-- queue gives no task until all of them have been moved, or a low priority would start before a high one. MANY: with
+-- more queues than that, those where nothing waits or runs are asked no more. STARTS: of so many starts the workers
+-- are kept. GOLDEN: its multiples are evenly spread. SOON: after so many microseconds an idle worker looks by itself.
 local PROMOTED, LEAST, BYTES, HELD, MANY, STARTS = 1000, 10, 4194304, 100000, 100, 1000
 local GOLDEN, SOON = 0.6180339887498949, 5000000
 local me, own_token, claimed, lost = worker .. worker_id, worker_id .. ":" .. request, {}, {}
@@ -82,7 +83,7 @@ end
 
 local function first(zset) return tonumber(redis.call("ZRANGE", zset, 0, 0, "WITHSCORES")[2]) or math.huge end
 
--- Move tasks of a queue that are due to where they are claimed from, and return how many.
+-- Move up to *most* due tasks of a queue to its ready ones, and return how many.
 local function promote(queue, most)
   local due = redis.call("ZRANGEBYSCORE", queue.delayed, "-inf", text(MICROSECONDS), "WITHSCORES", "LIMIT", 0, most)
   local ids, scored, bytes = {}, {}, 0
@@ -101,7 +102,7 @@ local function promote(queue, most)
   return #ids
 end
 
--- Move what is due, each queue's part first, and note which queues have more that is due.
+-- Move due tasks, first each queue's part, and note which queues have more of them.
 local function promote_all()
   local part, left = math.max(LEAST, math.floor(PROMOTED / math.max(1, #queues))), PROMOTED
   for _, queue in ipairs(queues) do
@@ -154,8 +155,8 @@ local function start(record, at)
   return write_run(run)
 end
 
--- Claim tasks of a queue, and return how many there were. An id with blanks or other than ASCII is none of ours: it
--- would break the answer and the worker, and goes to the dead at once.
+-- Claim tasks of a queue, and return how many there were. An id with blanks, or one that is not ASCII, is not
+-- ours: it would break the answer and the worker, so it goes to the dead at once.
 local function claim(queue, count)
   local popped = count > 0 and redis.call("ZPOPMIN", queue.ready, count) or {}
   local ids, places, written = {}, {}, {}
@@ -209,16 +210,16 @@ local function deal_round(open, is_strict)
   return rest
 end
 
--- Deal what is wanted among the queues that have tasks: in strict order, or to each in proportion to its share, and
--- what a queue cannot fill to the others, again in proportion. Where the shares are alike, the queues have turns, and
--- one call goes on where the last one ended. Else the parts are whole numbers that from call to call begin elsewhere,
--- so that over time each queue gets exactly its share.
+-- Deal what is wanted among the queues that have tasks: in strict order, or in proportion to their shares. What a
+-- queue cannot fill is dealt to the others, again in proportion. Queues with equal shares take turns, and each call
+-- goes on where the last one ended. Other parts are rounded, in each call from another start, so that over time each
+-- queue gets exactly its share.
 local function deal()
   local open, is_strict = open_queues()
   while #claimed < wanted and #open > 0 do open = deal_round(open, is_strict) end
 end
 
--- Return when to look again, and wake another worker where there is more to do than this one wanted.
+-- Return when to look again, and wake another worker if there is more to do than this one wanted.
 local function next_look()
   local again, is_full = math.huge, #claimed >= wanted
   for _, queue in ipairs(queues) do

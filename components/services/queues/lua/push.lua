@@ -1,8 +1,8 @@
--- Push tasks: runnable at once, or at an instant. Repeated, each task is still stored once. It is due at a
--- microsecond, at + and so many from now, or at 0: now. Its lease is in milliseconds, 0 for that of the backend.
--- Its unique key may be "-": none. A tick is a microsecond, that of the task at a place among those pushed; if the
--- last tick of that name is later than the limit (0: none), it was taken by a clock that had jumped ahead, and counts
--- as none.
+-- Push tasks: runnable at once, or at an instant. Repeated, each task is still stored once.
+-- *due* is a microsecond, or "+" and the microseconds from now, or 0: now. *lease* is in milliseconds, 0 for that of
+-- the backend. *unique* is "-" for none. *tick* is a microsecond; *place* says which of the pushed tasks it belongs
+-- to. If the last tick of that name is later than *limit* (0: no limit), a clock that had jumped ahead took it, and
+-- it counts as none.
 -- KEYS    tasks uniques periodic names active wake_all wake_poller result queues...(ready delayed wake)
 -- ARGV    due_first pushed...(number queue id due priority lease unique body) ticks...(place name tick limit)
 -- USES    time rouse place
@@ -43,7 +43,7 @@ local function store(task)
     redis.call("HSET", tasks, task.id, record)
   end
   if task.unique ~= "-" then redis.call("HSET", uniques, task.unique, task.id) end
-  if redis.call("SADD", active, task.queue) == 1 then -- else it is listed among the names as well
+  if redis.call("SADD", active, task.queue) == 1 then -- a queue that was active is listed already
     redis.call("SADD", names, task.queue)
     rouse(wake_all)
   end
@@ -63,7 +63,7 @@ end
 for _, tick in ipairs(ticks) do pushed[tonumber(tick.place)].tick = tick end
 local enqueued = {}
 for at, task in ipairs(pushed) do
-  local is_taken = task.tick and take(task.tick) -- also where another task stands for it
+  local is_taken = task.tick and take(task.tick) -- even if another task stands for this one
   local answer = redis.call("EXISTS", result .. task.id) == 1 and now
   if not answer and (task.tick or task.unique ~= "-") then answer = refusal(task, is_taken) end
   enqueued[at] = answer or store(task)

@@ -2,9 +2,10 @@
 The event loop of coroutine tasks: one per process, in a thread of its own, from the first coroutine to the end of the
 process.
 
-A loop per task would cost ten times as much as a task. For each thread of the worker there is another thread, with
-its own database connection, for what its coroutines run by sync_to_async, such as the ORM: so as many coroutines as
-threads can query at once. A task that raises SystemExit in the loop has failed; the others go on.
+A loop per task would cost ten times as much as a task. Beside each thread of the worker there is a second one, with a
+database connection of its own, which runs what coroutines pass to sync_to_async, such as the ORM. So as many
+coroutines can query at once as there are threads. A task that raises SystemExit in the loop has failed; the others
+go on.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ def begin_thread() -> None:
 
 class Submitted:
     """
-    A coroutine in the loop, for at most that many *seconds*: then it is cancelled, and TaskTimedOut is raised. It has
-    ended when it has cleaned up; a cancelled coroutine may still succeed.
+    A coroutine in the loop. After *seconds* it is cancelled, and TaskTimedOut is raised. It has ended when it has
+    cleaned up; a cancelled coroutine may still succeed.
     """
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], seconds: float | None) -> None:

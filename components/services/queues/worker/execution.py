@@ -133,7 +133,10 @@ class Execution:
         pause = None if run.is_cancelled else retry_after(info, result, error, self._options)
         failures = [_failure(error)]
         if run.is_cancelled and isinstance(error, CancelledError):
-            error, failures = TaskCancelled("The task was cancelled as it ran."), []  # the run record says so
+            error, failures = (
+                TaskCancelled("The task was cancelled while it was running."),
+                [],
+            )  # the run record says so
         if result is not None:
             said = _failure(error)
             result.errors.append(
@@ -202,8 +205,8 @@ class Execution:
 
     def apply(self, run: Run, task: Task[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """
-        Call the function of *task* as a request calls a view: close stale database connections before. Those that
-        the last task leaves are closed when the thread goes to rest (TaskWorker's pool).
+        Call the function of *task* as a request calls a view: close stale database connections first. Those that the
+        last task leaves are closed when the thread goes to rest (TaskWorker's pool).
         """
         if _is_coroutine(task.func):
             return self._await(run, task.func(*args, **kwargs))

@@ -12,9 +12,9 @@ AHEAD = 0.05  # seconds of work that a worker claims ahead
 STALE = 0.15  # seconds after which tasks that were claimed ahead are given back
 BATCH = 500  # tasks that are claimed together; that takes Redis a few milliseconds
 MOST = 2 * BATCH  # tasks ahead: one batch is run while the next is claimed
-_QUICK = 0.001  # seconds; where tasks take less, threads that compute only wait for one another
-_COMPUTING = 0.8  # the share of tasks that compute, from which on one thread runs all
-_HALF = 10  # tasks that move the mean half of the way to theirs
+_QUICK = 0.001  # seconds; where tasks take less, computing threads only wait for one another
+_COMPUTING = 0.8  # where more than this share of tasks compute, one thread runs all
+_HALF = 10  # tasks after which the mean has moved half of the way to theirs
 
 
 class Prefetch:

@@ -31,19 +31,19 @@ class Returns:
 
     @property
     def at_once(self) -> bool:
-        """True if some go to their old places."""
+        """True if some tasks go back without a delay."""
         return 0.0 in self._delayed
 
     def all(self) -> list[Claimed]:
         return [*chain(*self._delayed.values(), *self._parked.values())]
 
     def add(self, tasks: Iterable[Claimed], *, delay: float = 0.0) -> None:
-        """Give a task back, for *delay* seconds, with the next send()."""
+        """Give tasks back with the next send(), to be due after *delay* seconds; 0 is their old places."""
         if tasks := list(tasks):
             self._delayed[delay] += tasks
 
     def park(self, task: Claimed, limit: Limit) -> None:
-        """Give a task back until *limit* has room, with the next send()."""
+        """Give a task back with the next send(), until *limit* has room."""
         self._parked[limit].append(task)
 
     def send(self) -> int:

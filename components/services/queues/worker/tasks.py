@@ -1,9 +1,10 @@
 """
-TaskWorker: claims tasks, runs them in threads, and acknowledges them. One step does both, so a busy worker makes one
-round trip per batch. It claims the tasks that its threads will start soon (prefetch.py), and gives back those that
-they do not start. A step without an answer is sent again unchanged, and the server recognises it by its number;
-results wait here while Redis is away. Ends that Redis refuses to store are sent apart (apart.py), so that they do not
-block others.
+TaskWorker: claims tasks, runs them in threads, and acknowledges them.
+
+One step acknowledges and claims, so a busy worker makes one round trip per batch. It claims the tasks that its
+threads will start soon (prefetch.py), and gives back those that they do not start. A step without an answer is sent
+again unchanged, and the server recognises it by its number. While Redis is away, results wait here. Ends that Redis
+refuses to store are sent apart (apart.py), so that they do not block others.
 
 A function that has timed out cannot be ended, only its process can. The worker then claims nothing more, lets the
 other tasks finish, and ends. Reporting the failure is the last thing it does, so that no other attempt begins while
@@ -46,11 +47,11 @@ TOO_NEW_DELAY = 5.0  # seconds until a task that a newer release wrote is offere
 HELD_UP = 0.02  # seconds that a task may hold up those behind it before other threads take them
 _ACK_AFTER = 0.01  # seconds that an end may wait for others, to be sent with them
 _TRIM_EVERY = 60.0  # seconds
-_MOST_BYTES = 8 * 1024 * 1024  # of what ended tasks have to say, in one request; one of them may be larger
-#: How often a request with acks may get no answer, although the heartbeat before it did, before the acks are sent one
-#: by one.
+_MOST_BYTES = 8 * 1024 * 1024  # of results and errors in one request; a single one may be larger
+#: If a request with acks gets no answer so many times in a row, although the heartbeats before it do, the acks are
+#: sent one by one.
 _CUT_LOSS = 3
-#: Seconds from the last request of a process until its unfinished tasks may start elsewhere; it ends within
+#: Seconds from the last request of a process until its unfinished tasks may start elsewhere. The process ends within
 #: milliseconds.
 _PARTED = 1.0
 
@@ -425,7 +426,7 @@ class TaskWorker(Worker):
 
 
 def how_many_fit(finished: Sequence[Finished]) -> int:
-    """Return how many of *finished*, the first ones, go into one request: at least one, if there are any."""
+    """Return how many of *finished*, from the first on, fit into one request: at least one, if there are any."""
     size = 0
     for number, done in enumerate(finished[:MOST]):
         size += len(done.document)

@@ -1,11 +1,11 @@
 """
 Lines read by machine code: one pass over the bytes, byte after byte.
 
-The block ends with a newline, and no comparison goes on after a byte that differs. So nothing is read beyond a
-line's end, and no index needs to be checked. Addresses that end as IPv4 ones or look odd in another way, but have a
-colon, are left to Python. Functions that call each other stand in one module, since numba's cache looks at no
-other. parse_book and parse_combined are longer than functions are elsewhere: what a loop carries from line to line
-would travel through a tuple of eight.
+The block ends with a newline, and a comparison stops at the first byte that differs. So nothing is read beyond the
+end of a line, and no index needs to be checked. An address with a colon that does not consist of hexadecimal groups
+alone, such as one that ends like IPv4, is left to Python. Functions that call each other are in one module, since
+numba's cache notices no change in another. parse_book and parse_combined are long because each part of a divided loop
+would have to pass eight values on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _EMPTY, _FORMAT, _ADDRESS, _DATE = (
     int(Reason.ADDRESS),
     int(Reason.DATE),
 )
-#: Days before each month of a year that is no leap year.
+#: Days before each month of a year that is not a leap year.
 _BEFORE = (0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365)
 _MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8)
 
@@ -45,7 +45,7 @@ def _ipv4(a: NDArray[np.uint8], p: int) -> tuple[int, int]:
         digit = a[p] - _ZERO
         while 0 <= digit <= 9:
             number = number * 10 + digit
-            if number < 10 or number > 255:  # a zero led it
+            if number < 10 or number > 255:  # a leading zero, or too large
                 return 0, -1
             p += 1
             digit = a[p] - _ZERO
@@ -59,7 +59,7 @@ def _ipv4(a: NDArray[np.uint8], p: int) -> tuple[int, int]:
 
 @compiled
 def _number(a: NDArray[np.uint8], p: int, digits: int) -> int:
-    """Return the number of so many digits at *p*; -1 if one of the bytes is not a digit."""
+    """Return the number that is written in so many digits at *p*; -1 if one of the bytes is not a digit."""
     value = 0
     for at in range(p, p + digits):
         digit = a[at] - _ZERO
@@ -101,7 +101,7 @@ def _web_date(a: NDArray[np.uint8], p: int) -> int:
 
 @compiled
 def _clock(a: NDArray[np.uint8], p: int, last: int) -> bool:
-    """Return whether two digits at *p* are a number up to *last*."""
+    """Return whether there are two digits at *p*, for a number of at most *last*."""
     return 0 <= _number(a, p, 2) <= last
 
 
@@ -198,7 +198,7 @@ def _group(a: NDArray[np.uint8], p: int) -> tuple[int, int]:
     while p < last:
         digit = a[p] - _ZERO
         if digit < 0 or digit > 9:
-            digit = (a[p] | 32) - _A + 10  # a letter, small or not
+            digit = (a[p] | 32) - _A + 10  # a letter, capital or not
             if digit < 10 or digit > 15:
                 break
         value, p = value * 16 + digit, p + 1
@@ -207,7 +207,7 @@ def _group(a: NDArray[np.uint8], p: int) -> tuple[int, int]:
 
 @compiled
 def _token(a: NDArray[np.uint8], start: int) -> tuple[int, int, int, int]:
-    """Return the address that a line begins with, in halves; the blank after it, or -1; and what it was read as."""
+    """Return the halves of the address of a line, where the blank after it is (-1: none), and READ or a reason."""
     low, p = _ipv4(a, start)
     if p >= 0 and a[p] == _BLANK:
         return 0, low, p, READ
@@ -234,9 +234,9 @@ def parse_book(
     low: NDArray[np.int64],
     reasons: NDArray[np.uint8],
 ) -> None:
-    """Fill in what each line says, in the book's format."""
+    """Fill the columns from lines in the book's format."""
     start = line = 0
-    known, known_day = -1, 0  # most lines are of the day of the line before
+    known, known_day = -1, 0  # most lines have the day of the line before
     while start < len(a):
         first, second, blank, reason = _token(a, start)
         date = _iso_date(a, blank + 1) if blank >= 0 else -1
@@ -269,7 +269,7 @@ def parse_combined(
     low: NDArray[np.int64],
     reasons: NDArray[np.uint8],
 ) -> None:
-    """Fill in what each line says, in the format of web servers."""
+    """Fill the columns from lines in the format of web servers."""
     start = line = 0
     known, known_day = -1, 0
     while start < len(a):

@@ -26,11 +26,11 @@ Bytes: TypeAlias = NDArray[np.uint8]
 Truths: TypeAlias = NDArray[np.bool_]
 Days: TypeAlias = NDArray[np.int32]
 
-#: Where a time of web servers ends, most of the time, and what follows the second.
+#: The length of a time as web servers usually write it, and of its part up to the second.
 _STAMP, _CLOCK_END = len("[10/Oct/2000:13:55:36 -0700"), len("[10/Oct/2000:13:55:36")
 _FRACTION = 9  # digits of a second, at most
 _NOWHERE = np.iinfo(np.int64).max // 2
-#: Days before each month of a year that is no leap year.
+#: Days before each month of a year that is not a leap year.
 _BEFORE = np.array([0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365])
 _MONTHS = [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"]
 
@@ -92,7 +92,7 @@ def _next(found: Offsets, positions: Offsets, limits: Offsets) -> Offsets:
 
 
 def _number(a: Bytes, positions: Offsets, digits: int) -> NDArray[np.int64]:
-    """Return the number of so many digits at each position; below 0 if one of the bytes is not a digit."""
+    """Return the number that is written in so many digits at each position; -1 if one of the bytes is not a digit."""
     value, is_bad = np.zeros(len(positions), np.int64), np.zeros(len(positions), np.bool_)
     for at in range(digits):
         digit = _at(a, positions + at) - np.uint8(ord("0"))  # a byte that is not a digit wraps to more than 9
@@ -138,7 +138,7 @@ def _is_begun(a: Bytes, stamp: Offsets, blanks: Offsets) -> Truths:
 
 def _others(a: Bytes, blanks: Offsets, close: Offsets) -> tuple[Offsets, Truths]:
     """Return where unusually written times begin, and whether they are valid times. Their days are not checked."""
-    opens = np.append(_all(a, "["), -1)  # the last one, which is also what stands before the first
+    opens = np.append(_all(a, "["), -1)  # -1 where none opens before: index -1 is the last entry
     stamp = opens[np.searchsorted(opens[:-1], close) - 1]
     end = stamp + _CLOCK_END
     is_time = (end <= close) & _is_begun(a, stamp, blanks)
@@ -173,7 +173,7 @@ def _is_sign(a: Bytes, positions: Offsets) -> Truths:
 
 
 def _pairs(count: int) -> Truths:
-    """Return for each two bytes, given as one number, whether they are two digits of a number below *count*."""
+    """Return for every pair of bytes, as one number, whether they are the digits of a number below *count*."""
     is_pair = np.zeros(1 << 16, np.bool_)
     is_pair[[(ord("0") + number // 10) << 8 | ord("0") + number % 10 for number in range(count)]] = True
     return is_pair
@@ -217,7 +217,7 @@ def _addresses(a: Bytes, starts: Offsets, ends: Offsets) -> tuple[NDArray[np.int
     for begin, end in pairwise(marks):
         digits = end - begin - 1
         number = np.zeros(len(starts), np.int64)
-        is_good &= (digits >= 1) & (digits <= 3)  # so all dots stand before the end
+        is_good &= (digits >= 1) & (digits <= 3)  # so all three dots come before the end
         for place in (1, 2, 3):  # from the right
             digit = _at(a, end - place) - np.uint8(ord("0"))
             is_good &= (digit <= 9) | (digits < place)
