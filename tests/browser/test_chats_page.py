@@ -79,7 +79,7 @@ def test_all_works_without_scripts(window, admin, redis):
 
     page.get_by_role("link", name="Lantern Keepers").click()
     page.get_by_role("link", name="Mute jack").click()
-    page.get_by_label("For how long").select_option("an hour")
+    page.get_by_label("Duration").select_option("an hour")
     page.get_by_role("button", name="Mute").click()
     expect(said(page)).to_contain_text("for 1 h.")
     page.get_by_role("link", name="Messages", exact=True).click()

@@ -35,7 +35,7 @@ NO_WAY_BACK = "This cannot be undone."
 class MuteForm(forms.Form):
     """How long a member is muted."""
 
-    seconds = forms.ChoiceField(label="How long", choices=MUTES, initial=MUTES[0][0])
+    seconds = forms.ChoiceField(label="Duration", choices=MUTES, initial=MUTES[0][0])
 
 
 class TrimForm(forms.Form):
