@@ -25,7 +25,7 @@ from components.locations import is_redis
 
 _ROOT = Path(__file__).parents[1]
 #: What no process of a running site calls. In cache.py that is clear(), for which one must see the names of all keys.
-_NEVER = ("cache.py", "testing.py", "embedded/*", "management/*", "migrations/*")
+_NEVER = ("cache.py", "testing/*", "embedded/*", "management/*", "migrations/*")
 #: The files that the processes of a user do not run: pages and the API, workers and daemons, the site of the admin.
 USERS: dict[str, tuple[str, ...]] = {
     "web": (

@@ -126,7 +126,7 @@ def test_a_child_that_has_reached_a_limit_is_replaced_at_once(
     for _ in range(4):
         queue.push("tests.tasks.echo")
     with run_workers(server.url, 2, "--max-tasks", "1") as parent:
-        assert eventually(lambda: queue.stats("default").successful == 4)
+        assert eventually(lambda: queue.stats("default").successful == 4, within=60)
         parent.signal(signal.SIGTERM)
         assert parent.exit_code() == 0
     assert "ended with 0; starting another." in parent.output

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from components.testing import redis  # noqa: F401  (a plain server only)
+from components.testing.fixtures import redis  # noqa: F401  (a plain server only)
