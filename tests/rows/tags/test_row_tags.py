@@ -56,7 +56,9 @@ def test_several_rows_come_in_their_order(
 
 
 def test_a_name_of_nothing_is_told_with_those_that_there_are(redis: Redis) -> None:
-    with pytest.raises(TemplateSyntaxError, match=r"name .db\.wear.; the known names are: db\.flower, db\.ware, "):
+    with pytest.raises(
+        TemplateSyntaxError, match=r"name .db\.wear.; the known names are: db\.flower, db\.ware, "
+    ):
         rendered('{% cached_row "db.wear" 1 %}')
 
 
