@@ -77,6 +77,7 @@ def proxied(redis_mode: str, tmp_path: Path, request: pytest.FixtureRequest) -> 
 @contextmanager
 def no_warnings() -> Iterator[None]:
     """Nothing that the block leaves behind complains when it is collected."""
+    gc.collect()  # what other tests have left behind
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         yield

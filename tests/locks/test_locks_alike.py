@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -466,7 +467,11 @@ def test_drop_ins_do_what_redis_py_does(
         assert alike(expected, found), f"redis-py: {expected}; ours: {found}"
 
 
-@pytest.mark.parametrize("name", KNOWN)
+#: From Python 3.13 on asyncio.sleep() refuses NaN, and with it redis-py's asynchronous lock.
+DIFFER_HERE = [name for name in KNOWN if name != "sleep nan" or sys.version_info < (3, 13)]
+
+
+@pytest.mark.parametrize("name", DIFFER_HERE)
 def test_tests_listed_as_different_really_differ(
     redis: Redis, redis_server: EmbeddedServer, name: str
 ) -> None:
