@@ -337,7 +337,19 @@ class RedisBackend(BaseTaskBackend):
         found = [f'["OPTIONS"]: {problem}' for problem in problems(QueueOptions, self.options)]
         if isinstance(self._queues_given, str):
             found.append(f'["QUEUES"] is {self._queues_given!r}; it must be a list of names, or [] for any.')
-        return [Error(f"TASKS[{self.alias!r}]{problem}", id="components.E003") for problem in found]
+        messages: list[CheckMessage] = [
+            Error(f"TASKS[{self.alias!r}]{problem}", id="components.E003") for problem in found
+        ]
+        if not apps.is_installed("components"):
+            messages.append(
+                Error(
+                    f"TASKS[{self.alias!r}] uses this app, but INSTALLED_APPS lacks it, so there are no commands "
+                    "such as runworker, no admin pages and no further checks.",
+                    hint='Add "components" to INSTALLED_APPS.',
+                    id="components.E012",
+                )
+            )
+        return messages
 
 
 def redis_aliases() -> list[str]:
