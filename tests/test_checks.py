@@ -106,6 +106,16 @@ def test_every_check_is_tested() -> None:
     assert ids == BAD.keys() | elsewhere
 
 
+def test_every_check_and_every_finding_is_documented() -> None:
+    package = Path(components.__file__).parent
+    source = "".join(path.read_text() for path in package.rglob("*.py"))
+    rows = re.findall(r"^\|(.*?)\|", (package.parent / "docs" / "doctor.md").read_text(), re.MULTILINE)
+
+    assert set(re.findall(r"\"components\.([EWI]\d{3})\"", source)) <= set(
+        re.findall(r"[EWI]\d{3}", "".join(rows))
+    )
+
+
 def test_a_name_that_is_nearly_right_gets_a_hint() -> None:
     with override_settings(COMPONENTS={"MAIL_QUEU": "mail"}):
         assert (
