@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
+import django
 from django.apps import apps
 from django.conf import settings
 from django.core.cache import DEFAULT_CACHE_ALIAS
@@ -221,3 +222,41 @@ def check_embedded(**kwargs: Any) -> list[CheckMessage]:
             id="components.W004",
         )
     ]
+
+
+@register("components")
+def check_middleware(**kwargs: Any) -> list[CheckMessage]:
+    """W009: pages answer 500 instead of 503 while Redis is away."""
+    wanted = "components.middleware.RedisUnavailableMiddleware"
+    if not settings.MIDDLEWARE or wanted in settings.MIDDLEWARE:
+        return []
+    return [
+        Warning(
+            f"settings.MIDDLEWARE lacks {wanted}, so a page that needs Redis fails with 500 while Redis is away.",
+            hint="Put it last, and such a page answers 503 and asks to try again.",
+            id="components.W009",
+        )
+    ]
+
+
+@register("components")
+def check_tasks(**kwargs: Any) -> list[CheckMessage]:
+    """W010: no queue. W011: on Django 5.2, what checks TASKS is missing."""
+    found: list[CheckMessage] = []
+    if not settings.is_overridden("TASKS"):  # type: ignore[misc]
+        found.append(
+            Warning(
+                "settings.TASKS is not set, so Django runs each task at once, in the request that enqueues it.",
+                hint='Set TASKS = {"default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}}.',
+                id="components.W010",
+            )
+        )
+    if django.VERSION < (6, 0) and not apps.is_installed("django_tasks"):
+        found.append(
+            Warning(
+                "INSTALLED_APPS lacks django_tasks, the backport of django.tasks, so nothing checks settings.TASKS.",
+                hint='Add "django_tasks" to INSTALLED_APPS. From Django 6.0 on it is not needed.',
+                id="components.W011",
+            )
+        )
+    return found

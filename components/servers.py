@@ -89,8 +89,19 @@ def _require(version: str) -> None:
 
 
 def _warnings(info: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f"{risk} {remedy}" for risk, remedy in risks(info))
+
+
+def risks(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what in the answer to INFO endangers the data, each with its remedy."""
     policy = info.get("maxmemory_policy", "noeviction")
     if policy != "noeviction" and info.get("maxmemory"):
-        yield f"maxmemory-policy is {policy}: under memory pressure Redis will delete tasks. Set it to noeviction."
+        yield (
+            f"maxmemory-policy is {policy}: under memory pressure Redis will delete tasks.",
+            "Set it to noeviction.",
+        )
     if not info.get("aof_enabled", 1):
-        yield "appendonly is off: a crash of Redis loses all changes since the last snapshot. Set appendonly yes."
+        yield (
+            "appendonly is off: a crash of Redis loses all changes since the last snapshot.",
+            "Set appendonly yes.",
+        )

@@ -39,9 +39,10 @@ ROOMS: dict[str, set[str]] = {
     "conf": set(),
     "urls": {"api", "services"},
     "checks": {"cache", "locations", "services"},
+    "doctor": {"locations", "servers", "services"},
     "apps": {"checks", "people", "services"},
     "admin": {"models", "services"},
-    "management": {"api", "embedded", "services"},
+    "management": {"api", "doctor", "embedded", "services"},
     "testing": {"embedded", "locations", "services"},
     "__init__": set(),
 }
@@ -92,6 +93,7 @@ ASSEMBLERS = {
     "admin",
     "apps",
     "checks",
+    "doctor",
     "mail",
     "management",
     "tasks",
@@ -102,7 +104,7 @@ ASSEMBLERS = {
 #: Modules of other packages that only these may import.
 ONLY = {
     "django_redis": {"cache"},
-    "redis": {"cache", "embedded", "exceptions", "kit", "servers", "services", "testing"},
+    "redis": {"cache", "doctor", "embedded", "exceptions", "kit", "servers", "services", "testing"},
     "pytest": {"testing"},
     "zstandard": {"services"},
     "argparse": {"kit", "management", "services"},

@@ -13,6 +13,7 @@ from django.core.checks import CheckMessage, run_checks
 from django.test.utils import override_settings
 
 import components
+from components.services.queues.backend import RedisBackend
 from tests.db.models import Ware
 from tests.support.queues import options
 
@@ -57,6 +58,7 @@ BAD: dict[str, dict[str, Any]] = {
     "W003": cache({"SOCKET_TIMEOUT": 1}),
     "W004": {"COMPONENTS": {"CACHE": "components", "EMBEDDED": Path("var")}},
     "W006": cache(location="redis://nowhere.example:6379/0"),
+    "W009": {"MIDDLEWARE": ["django.middleware.common.CommonMiddleware"]},
     "W007": cache({"SERIALIZER": "django_redis.serializers.pickle.PickleSerializer"}),
 }
 
@@ -98,9 +100,21 @@ def test_every_check_is_tested() -> None:
     source = "".join(path.read_text() for path in Path(components.__file__).parent.rglob("*.py"))
     ids = set(re.findall(r"\"components\.([EW]\d{3})\"", source))
     elsewhere = {"W001", "W008", "E011", "E004", "E005"}  # below, and where mail and fences are tested
+    elsewhere |= {"W010", "W011", "E012"}  # tests/doctor/test_mistakes.py, and below
     elsewhere |= {"E007", "E008", "E009", "W005"}  # tests/rows/models/test_row_checks.py
 
+    elsewhere |= {id for id in ids if id[1:] >= "100"}  # those of the doctor: tests/doctor/
     assert ids == BAD.keys() | elsewhere
+
+
+def test_every_check_and_every_finding_is_documented() -> None:
+    package = Path(components.__file__).parent
+    source = "".join(path.read_text() for path in package.rglob("*.py"))
+    rows = re.findall(r"^\|(.*?)\|", (package.parent / "docs" / "doctor.md").read_text(), re.MULTILINE)
+
+    assert set(re.findall(r"\"components\.([EWI]\d{3})\"", source)) <= set(
+        re.findall(r"[EWI]\d{3}", "".join(rows))
+    )
 
 
 def test_a_name_that_is_nearly_right_gets_a_hint() -> None:
@@ -262,6 +276,28 @@ def test_options_of_other_backends_are_their_own_affair() -> None:
     other["BACKEND"] = f"{module}.backends.dummy.DummyBackend"
     with override_settings(TASKS={"default": other}, **cache()):
         assert found() == {}
+
+
+def test_a_site_without_middleware_serves_no_pages() -> None:
+    with override_settings(MIDDLEWARE=[], **cache()):
+        assert found() == {}
+
+
+def test_a_missing_backport_is_warned_of_on_the_django_that_needs_it() -> None:
+    needs_it = "django_tasks" in settings.INSTALLED_APPS
+    others = [app for app in settings.INSTALLED_APPS if app != "django_tasks"]
+    with override_settings(INSTALLED_APPS=others, **cache()):
+        assert ("W011" in found()) == needs_it
+
+
+def test_a_backend_whose_app_is_not_installed_is_an_error() -> None:
+    backend = RedisBackend("default", {})
+    assert backend.check() == []
+    with override_settings(INSTALLED_APPS=["django.contrib.contenttypes"]):
+        [message] = backend.check()
+
+    assert message.id == "components.E012"
+    assert message.hint == 'Add "components" to INSTALLED_APPS.'
 
 
 def test_a_package_of_the_same_name_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from asgiref.sync import sync_to_async
 from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
+from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -92,6 +93,8 @@ class RedisBackend(BaseTaskBackend):
         self._known: dict[int, tuple[Task[..., Any], CheckedTask | None]] = {}
 
     def validate_task(self, task: Task[..., Any]) -> None:
+        if apps.apps_ready and not _is_of_an_app("components"):
+            raise ImproperlyConfigured(f'{_without_app(self.alias)} Add "components" to INSTALLED_APPS.')
         seen: Any = task
         if isinstance(seen.run_after, timedelta):  # Django's documentation allows it, and its check does not
             names = ("func", "takes_context", "priority", "queue_name")
@@ -337,7 +340,25 @@ class RedisBackend(BaseTaskBackend):
         found = [f'["OPTIONS"]: {problem}' for problem in problems(QueueOptions, self.options)]
         if isinstance(self._queues_given, str):
             found.append(f'["QUEUES"] is {self._queues_given!r}; it must be a list of names, or [] for any.')
-        return [Error(f"TASKS[{self.alias!r}]{problem}", id="components.E003") for problem in found]
+        messages: list[CheckMessage] = [
+            Error(f"TASKS[{self.alias!r}]{problem}", id="components.E003") for problem in found
+        ]
+        if not apps.is_installed("components"):
+            messages.append(
+                Error(
+                    _without_app(self.alias),
+                    hint='Add "components" to INSTALLED_APPS.',
+                    id="components.E012",
+                )
+            )
+        return messages
+
+
+def _without_app(alias: str) -> str:
+    return (
+        f"TASKS[{alias!r}] uses this app, but INSTALLED_APPS lacks it, so there are no commands such as runworker, "
+        "no admin pages and no further checks."
+    )
 
 
 def redis_aliases() -> list[str]:

@@ -27,6 +27,7 @@ from components.kit.at_once import at_once
 from components.kit.client import SHORTEST_BLOCK, get_client, longest_block
 from components.kit.errors import redis_errors
 from components.kit.scripts import Script
+from components.kit.site import known_sites
 from components.services.queues.facts import Progress, TaskInfo, from_us, read_instant, to_ms, to_us
 from components.services.queues.formats import (
     FORMAT,
@@ -299,6 +300,7 @@ class Consumer:
                 "concurrency": self.concurrency,
                 "running": running,
                 "quiet": self.is_quiet,
+                "site": known_sites()[0],
             }
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -148,6 +149,21 @@ class WorkerInfo:
     is_quiet: bool = False
     #: The request that it was sent: "quiet", "stop" or "".
     order: str = ""
+    #: Which site it belongs to (kit/site.py); "" for a worker of an older release.
+    site: str = ""
+
+
+def unserved(queues: Sequence[QueueStats], workers: Sequence[WorkerInfo]) -> list[QueueStats]:
+    """Return those of *queues* in which tasks wait that none of *workers* takes."""
+    served = {
+        name
+        for worker in workers
+        if worker.alive and worker.kind == "worker" and not worker.is_quiet
+        for name in worker.queues
+    }
+    if "*" in served:
+        return []
+    return [queue for queue in queues if queue.ready and not queue.paused and queue.name not in served]
 
 
 @dataclass(frozen=True)

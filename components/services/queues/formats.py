@@ -247,6 +247,7 @@ def read_worker(
             alive=now - lease < seen_at < now + lease,
             is_quiet=bool(said.get("quiet", False)),
             order=(order or b"").decode(errors="replace"),
+            site=str(said.get("site", "")),
         )
     except (ValueError, *NONSENSE):
         return WorkerInfo(

@@ -29,6 +29,7 @@ from components.services.queues.admin.periodic import RUN, Row
 from components.services.queues.admin.selections import WINDOW
 from components.services.queues.admin.verbs import OF_TASKS, VERBS, trail_of
 from components.services.queues.backend import redis_aliases
+from components.services.queues.facts import unserved
 from components.services.queues.periodic_tasks import overview
 from components.services.rows import LEASE, RowReader
 
@@ -58,20 +59,8 @@ class AliasOverview:
 
     @property
     def unserved(self) -> list[str]:
-        """Return the queues with waiting tasks that no living worker serves."""
-        served = {
-            name
-            for worker in self.workers
-            if worker.alive and worker.kind == "worker" and not worker.is_quiet
-            for name in worker.queues
-        }
-        if "*" in served:
-            return []
-        return [
-            queue.name
-            for queue in self.queues
-            if queue.ready and not queue.paused and queue.name not in served
-        ]
+        """Return the queues in which tasks wait that no living worker takes."""
+        return [queue.name for queue in unserved(self.queues, self.workers)]
 
 
 class QueueAdmin(ControlRoomAdmin):

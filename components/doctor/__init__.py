@@ -1,0 +1,55 @@
+"""
+The doctor looks at a running site and says what is wrong with it, each finding with its remedy: `manage.py doctor`.
+
+A finding is a message as system checks have it. Those that need no server are system checks (checks.py), and come
+first; then the server is examined, the rights of its user, and the services, each by the findings.py in its folder.
+Nothing is changed: a lock is taken for a moment, to see whether Redis can be written to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from django.core.checks import CheckMessage, run_checks
+
+from components.doctor.migrations import examine_migrations
+from components.doctor.rights import examine_rights
+from components.doctor.server import examine_server, unusable
+from components.exceptions import RedisUnavailable
+from components.services.logs.findings import examine as examine_logs
+from components.services.queues.findings import examine as examine_queues
+from components.services.rows.findings import examine as examine_rows
+
+_EXAMINATIONS: tuple[Callable[[], Iterable[CheckMessage]], ...] = (
+    examine_server,
+    examine_rights,
+    examine_queues,
+    examine_rows,
+    examine_logs,
+)
+#: Checks without whose consent the settings lead to no server.
+_SETTINGS = ("components.E001", "components.E002", "components.E010")
+
+
+def diagnose() -> list[CheckMessage]:
+    """Return what is wrong with this site. Whatever is away or broken is a finding, and not an error."""
+    found = [*_system_checks(), *examine_migrations()]
+    if not any(message.id in _SETTINGS for message in found):
+        for examine in _EXAMINATIONS:
+            try:
+                found += examine()
+            except RedisUnavailable as error:
+                found.append(unusable(error))
+                if examine is examine_server:  # all others would say the same
+                    break
+    return [message for message in _each_once(found) if not message.is_silenced()]
+
+
+def _system_checks() -> Iterator[CheckMessage]:
+    for message in run_checks(include_deployment_checks=True):
+        if str(message.id).startswith("components."):
+            yield message
+
+
+def _each_once(messages: Iterable[CheckMessage]) -> list[CheckMessage]:
+    return list({(message.id, message.msg): message for message in messages}.values())

@@ -1,0 +1,61 @@
+"""The settings that a project lacks, as Python that can be put at the end of its settings."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import django
+from django.apps import apps
+from django.conf import settings
+
+from components.conf import Conf, components_setting
+from components.kit.compat import task_backends
+from components.locations import Place, is_redis, places
+from components.services.queues.backend import RedisBackend
+
+_MIDDLEWARE = "components.middleware.RedisUnavailableMiddleware"
+_CACHE = """\
+{{
+    "BACKEND": "django_redis.cache.RedisCache",
+    "LOCATION": os.environ.get("REDIS_URL", "redis://localhost:6379/{number}"),
+    "OPTIONS": {{"SERIALIZER": "django_redis.serializers.json.JSONSerializer"}},
+}}"""
+
+
+def missing_settings() -> str:
+    """Return them; "" if there are none. Settings that are there but wrong are the affair of the checks."""
+    parts = []
+    if django.VERSION < (6, 0) and not apps.is_installed("django_tasks"):
+        parts.append('INSTALLED_APPS += ["django_tasks"]  # the backport of django.tasks, until Django 6.0')
+    if settings.MIDDLEWARE and _MIDDLEWARE not in settings.MIDDLEWARE:
+        parts.append(f'MIDDLEWARE += ["{_MIDDLEWARE}"]  # the last one: 503 while Redis is away')
+    alias = components_setting().get("cache", Conf.cache)
+    if not str(settings.CACHES.get(alias, {}).get("BACKEND", "")).startswith("django_redis."):
+        parts.append(_cache_of_its_own())
+    if not any(isinstance(task_backends[each], RedisBackend) for each in task_backends):
+        backend = '{"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}'
+        parts.append(_entry("TASKS", "default", backend))
+    if not parts:
+        return ""
+    return "\n".join([*(["import os\n"] if any("os.environ" in part for part in parts) else []), *parts, ""])
+
+
+def _cache_of_its_own() -> str:
+    """Return an alias of django-redis with a database that no other alias uses, and the setting that names it."""
+    used = {place for cache in settings.CACHES.values() if is_redis(cache) for place in places(cache)}
+    number = next(each for each in count(1) if Place("localhost:6379", str(each)) not in used)
+    name = components_setting().get("cache", "components")
+    lines = ["# cache.clear() empties a whole database, so queues, locks and messages have their own."]
+    if not settings.is_overridden("CACHES"):  # type: ignore[misc]
+        lines.append('CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}')
+    lines.append(f'CACHES["{name}"] = {_CACHE.format(number=number)}')
+    if "cache" not in components_setting():
+        lines.append(_entry("COMPONENTS", "CACHE", f'"{name}"'))
+    return "\n".join(lines)
+
+
+def _entry(setting: str, key: str, value: str) -> str:
+    """Return an assignment that keeps what else is in a dict of the settings."""
+    if settings.is_overridden(setting):  # type: ignore[misc]
+        return f'{setting}["{key}"] = {value}'
+    return f'{setting} = {{"{key}": {value}}}'

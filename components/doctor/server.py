@@ -1,0 +1,222 @@
+"""What is wrong with the server that the settings name, and with the way to it."""
+
+from __future__ import annotations
+
+import re
+import statistics
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Info, Warning
+from redis import RedisCluster
+from redis.exceptions import ResponseError
+
+from components.conf import conf
+from components.exceptions import LockNotAcquired, RedisUnavailable
+from components.kit.client import get_client
+from components.kit.errors import redis_errors
+from components.servers import inspect_server, risks
+from components.services.locks import lock
+
+_PINGS = 20
+_SLOW = 0.01  # seconds: a round trip within a data centre takes less than one millisecond
+_WRONG_BY = 2.0  # seconds by which clocks may differ
+_NEARLY_FULL = 0.9  # of maxmemory
+
+#: What to do about words in the errors of redis-py and of the server, as kit/errors.py passes them on.
+_REMEDIES: tuple[tuple[str, str], ...] = (
+    (
+        r"Name or service not known|name resolution|nodename nor servname|No address associated",
+        "No host of that name is known here: correct it in {location}, or in DNS.",
+    ),
+    (
+        r"refused|No such file|Connect call failed",
+        "No server listens there: start it, or correct host and port in {location}.",
+    ),
+    (
+        r"user name or password",
+        "Put both into {location}, as in redis://user:password@host:6379/1, with special characters percent-encoded. "
+        "A server with only a password knows the user as `default`.",
+    ),
+    (
+        r"SSL|certificate|Connection closed by server|Connection reset",
+        "Perhaps one end expects TLS: a URL of {location} begins with rediss:// if the port speaks TLS, else with "
+        "redis://.",
+    ),
+    (r"Timeout|timed out", "It hangs, or a firewall drops what is sent: try `redis-cli -u URL ping` from here."),
+    (r"cluster mode is not enabled|cluster support disabled", "Remove CLIENT_CLASS: the server is not a cluster."),
+    (r"read-only replica|READONLY", "Correct {location}, or make it the service name of Sentinels."),
+    (r"it is full|OOM", "Raise maxmemory, or find out with `manage.py queues` what has piled up."),
+    (r"MISCONF", "Make room on its disk, and look into its log."),
+    (r"LOADING", "Wait until it has loaded its data."),
+    (r"before Redis 6\.2|needs 6\.2 or newer", "Install a newer server; README lists the releases with all fixes."),
+    (r"names a database|DB index", "Correct the number at the end of {location}, or `databases` of the server."),
+    (r"may not use a command", "As an administrator of Redis, run ACL SETUSER with what is missing."),
+    (r"MOVED|CROSSSLOT", 'Set "CLIENT_CLASS": "components.cache.ClusterClient" among its OPTIONS.'),
+)  # fmt: skip
+
+
+def unusable(error: RedisUnavailable) -> CheckMessage:
+    """Return the finding for an error that any use of Redis raises."""
+    said = str(error)
+    location = f'CACHES[{conf().cache!r}]["LOCATION"]'
+    remedies = [remedy for words, remedy in _REMEDIES if re.search(words, said, re.IGNORECASE)]
+    remedy = remedies[0] if remedies else "Look into the log of the server that {location} names."
+    return Error(said, hint=remedy.format(location=location), id="components.E101")
+
+
+def examine_server() -> Iterator[CheckMessage]:
+    """Yield what is wrong with each node. Raises RedisUnavailable if the server cannot be used at all."""
+    inspect_server()
+    client: Any = get_client()
+    nodes = list(_nodes(client))
+    if not nodes:
+        yield Warning(
+            f"The user of CACHES[{conf().cache!r}] may not use INFO, so memory, persistence and eviction were not "
+            "looked at.",
+            hint="Run the doctor as a user who may: ACL SETUSER … +info.",
+            id="components.W102",
+        )
+    for where, info in nodes:
+        yield Info(f"{where} is {_name(info)}.", id="components.I100")
+    serious = False
+    for where, info in nodes:
+        for finding in _of_node(where, info):
+            serious = serious or finding.is_serious()
+            yield finding
+    for finding in _slots(client):
+        serious = True
+        yield finding
+    yield from _times(client)
+    if not serious:
+        _write()
+
+
+def _nodes(client: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield what each primary tells about itself, with its name in a sentence; nothing if it may not be asked."""
+    ours = f"The server of CACHES[{conf().cache!r}]"
+    with redis_errors():
+        try:
+            if isinstance(client, RedisCluster):
+                for node in client.get_primaries():  # type: ignore[no-untyped-call]
+                    yield f"{ours}, node {node.name},", client.info(target_nodes=node)
+            else:
+                yield ours, client.info()
+        except ResponseError:
+            return
+
+
+def _name(info: Mapping[str, Any]) -> str:
+    """Return such as "Valkey 9.1.2 (standalone)"; Valkey gives as redis_version which Redis it is compatible with."""
+    mode = info.get("redis_mode") or info.get("server_mode")
+    version = info.get("valkey_version")
+    return f"Valkey {version} ({mode})" if version else f"Redis {info.get('redis_version')} ({mode})"
+
+
+def _of_node(where: str, info: Mapping[str, Any]) -> Iterator[CheckMessage]:
+    for risk, remedy in risks(info):
+        yield Warning(f"{where} endangers what it stores: {risk}", hint=remedy, id="components.W103")
+    if info.get("role") == "slave":
+        yield Error(
+            f"{where} is a read-only replica of {info.get('master_host')}:{info.get('master_port')} and takes no "
+            "writes.",
+            hint="Let LOCATION lead to its master, or to the service name of Sentinels.",
+            id="components.E104",
+        )
+    for name in ("aof_last_write_status", "rdb_last_bgsave_status"):
+        if info.get(name, "ok") != "ok":
+            yield Error(
+                f"{where} could not save its data ({name} is {info[name]}), and a crash would lose them.",
+                hint="Make room on its disk, and look into its log.",
+                id="components.E105",
+            )
+    yield from _memory(where, info)
+
+
+def _memory(where: str, info: Mapping[str, Any]) -> Iterator[CheckMessage]:
+    used, limit = int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))
+    machine = int(info.get("total_system_memory", 0))
+    figures = f"{used / 2**20:,.1f} MiB of the {(limit or machine) / 2**20:,.1f} MiB"
+    if limit and used >= limit:
+        yield Error(
+            f"{where} is full: it uses {figures} that maxmemory allows, and refuses writes or evicts data.",
+            hint="Raise maxmemory, or find out with `manage.py queues` what has piled up.",
+            id="components.E106",
+        )
+    elif limit and used > _NEARLY_FULL * limit:
+        yield Warning(
+            f"{where} is nearly full: it uses {figures} that maxmemory allows.",
+            hint="Raise maxmemory, or find out with `manage.py queues` what has piled up.",
+            id="components.W106",
+        )
+    elif not limit and machine and used > _NEARLY_FULL * machine:
+        yield Warning(
+            f"{where} has no maxmemory and uses {figures} of its machine, whose system may kill it.",
+            hint="Give the machine more memory, and Redis a maxmemory that leaves room for snapshots.",
+            id="components.W106",
+        )
+
+
+def _write() -> None:
+    """Take a lock and release it: a user or a server that cannot write raises RedisUnavailable."""
+    with suppress(LockNotAcquired), lock("doctor", timeout=10, blocking_timeout=1):
+        pass
+
+
+def _slots(client: Any) -> Iterator[CheckMessage]:
+    where = f"The cluster of CACHES[{conf().cache!r}]"
+    if not isinstance(client, RedisCluster):
+        if any(info.get("cluster_enabled") for _where, info in _nodes(client)):
+            yield Error(
+                f"{where} is reached by a client for a single server, which can use only the keys of one node.",
+                hint='Set "CLIENT_CLASS": "components.cache.ClusterClient" among its OPTIONS.',
+                id="components.E108",
+            )
+        return
+    state: Mapping[str, Any] = client.cluster_info(target_nodes=client.get_primaries()[0])  # type: ignore[no-untyped-call]
+    covered = int(state.get("cluster_slots_ok", 0))
+    if state.get("cluster_state") != "ok" or covered < 16_384:
+        yield Error(
+            f"{where} is not whole: its state is {state.get('cluster_state')}, and {covered:,} of 16,384 slots are "
+            "served.",
+            hint="Start the node that is down, or give its slots to others: `redis-cli --cluster fix HOST:PORT`.",
+            id="components.E107",
+        )
+
+
+def _times(client: Any) -> Iterator[CheckMessage]:
+    """Measure round trips and compare the clocks."""
+    where, took, ahead = f"The server of CACHES[{conf().cache!r}]", list[float](), 0.0
+    with redis_errors():
+        for _ in range(_PINGS):
+            began = time.time()
+            seconds, micros = client.time()
+            ended = time.time()
+            took.append(ended - began)
+            ahead = int(seconds) + int(micros) / 1e6 - (began + ended) / 2
+    if (usual := statistics.median(took)) > _SLOW:
+        yield Warning(
+            f"{where} takes {usual * 1e3:.0f} ms for a round trip, and every enqueue, lock and row waits for one or "
+            "more.",
+            hint="Run it in the same network as this site, and look for slow commands with SLOWLOG.",
+            id="components.W107",
+        )
+    options = settings.CACHES[conf().cache].get("OPTIONS", {})
+    patience = client.get_connection_kwargs().get("socket_timeout") or options.get("SOCKET_TIMEOUT")
+    if patience and max(took) > patience / 2:
+        yield Warning(
+            f"{where} took up to {max(took):.1f} s to answer, and the socket timeout is {patience:g} s.",
+            hint="Raise SOCKET_TIMEOUT, or find out with SLOWLOG and LATENCY what keeps it busy.",
+            id="components.W107",
+        )
+    if abs(ahead) > _WRONG_BY:
+        yield Warning(
+            f"The clock of the server of CACHES[{conf().cache!r}] is {abs(ahead):.0f} s "
+            f"{'ahead of' if ahead > 0 else 'behind'} that of this machine, so tasks run too "
+            f"{'early' if ahead > 0 else 'late'} and times in the admin are wrong.",
+            hint="Set both by NTP.",
+            id="components.W108",
+        )

@@ -1,0 +1,303 @@
+"""
+The twenty usual mistakes of those who take this app into a project of theirs. Each is made in a project of its own,
+with real servers and real commands, and each gets one sentence that names the cause, with its remedy.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from components.embedded import EmbeddedServer
+from tests.support.old_redis import OldRedis
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+SETTINGS = """
+import os
+
+import django
+
+BACKPORT = ["django_tasks"] if django.VERSION < (6, 0) else []
+SECRET_KEY = os.environ.get("SECRET", "only for tests")
+DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": os.environ["FOLDER"] + "/db.sqlite3"}}
+ROOT_URLCONF = "shop.urls"
+USE_TZ = True
+INSTALLED_APPS = ["django.contrib.auth", "django.contrib.contenttypes", "components", "shop", *BACKPORT]
+MIDDLEWARE = ["components.middleware.RedisUnavailableMiddleware"]
+JSON = {"SERIALIZER": "django_redis.serializers.json.JSONSerializer"}
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    "components": {
+        "BACKEND": "django_redis.cache.RedisCache", "LOCATION": os.environ["REDIS_URL"], "OPTIONS": JSON,
+    },
+}
+COMPONENTS = {"CACHE": "components"}
+TASKS = {"default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}}
+"""
+TASKS = """
+from components.services.queues import task
+
+
+@task
+def greet(name: str) -> str:
+    return f"Hello {name}"
+"""
+ENQUEUE = "import django; django.setup(); from shop.tasks import greet; greet.enqueue('Ann')"
+WORK = ["manage.py", "runworker", "--burst", "--no-reload", "--verbosity", "0"]
+
+
+@dataclass
+class Shop:
+    """A project that is set up well, until a test spoils it."""
+
+    folder: Path
+    server: EmbeddedServer
+    stack: ExitStack
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        (self.folder / "shop").mkdir()
+        for name, text in {"__init__": "", "urls": "urlpatterns = []", "tasks": TASKS}.items():
+            self.write(name, text)
+        self.write("settings", SETTINGS)
+        (self.folder / "manage.py").write_text((ROOT / "manage.py").read_text())
+        self.environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "shop.settings",
+            "FOLDER": str(self.folder),
+            "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+            "REDIS_URL": self.server.url,
+        }
+        self.run("manage.py", "migrate", "--verbosity", "0", "--skip-checks")
+
+    def write(self, module: str, text: str) -> None:
+        (self.folder / "shop" / f"{module}.py").write_text(text)
+
+    def set(self, text: str) -> None:
+        """Add *text* to the end of the settings."""
+        self.write("settings", f"{SETTINGS}\n{text}\n")
+
+    def at(self, url: str) -> None:
+        self.environment["REDIS_URL"] = url
+
+    def redis(self) -> Redis:
+        return self.stack.enter_context(Redis.from_url(self.server.url))
+
+    def run(self, *arguments: str, **environment: str) -> str:
+        """Run Python with *arguments*, and return all that it says in one line."""
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=self.folder,
+            env={**self.environment, **environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        return " ".join(f"{done.stdout} {done.stderr}".split())
+
+
+Spoil = Callable[[Shop], Any]
+
+
+def too_old(shop: Shop) -> None:
+    shop.at(shop.stack.enter_context(OldRedis("6.0.16")).url)
+
+
+def forgotten(name: str) -> Spoil:
+    """Leave out the line of the settings, or the entry, in which *name* is."""
+    return lambda shop: shop.write("settings", re.sub(name, "", SETTINGS, flags=re.DOTALL))
+
+
+def of_two_projects(shop: Shop) -> None:
+    """A worker of another project runs."""
+    live = "import django; django.setup(); from components.services.queues import Consumer; Consumer().renew(['*'])"
+    shop.run("-c", live, SECRET="of another project")
+
+
+def renamed(shop: Shop) -> None:
+    shop.run("-c", ENQUEUE)
+    shop.write("tasks", TASKS.replace("greet", "welcome"))
+
+
+def without_rights(shop: Shop) -> None:
+    shop.redis().execute_command("ACL SETUSER", "shop", "reset", "on", ">secret", "~others:*", "&*", "+@all")
+    shop.at(f"{shop.server.url}?username=shop&password=secret")
+
+
+def full(shop: Shop) -> None:
+    shop.redis().config_set("maxmemory", "100kb")
+
+
+def with_collision(shop: Shop) -> None:
+    (shop.folder / "shop" / "components").mkdir()
+    (shop.folder / "shop" / "components" / "__init__.py").touch()
+    shop.set('INSTALLED_APPS.append("shop.components")')
+
+
+DOCTOR, CHECK = ["manage.py", "doctor"], ["manage.py", "check"]
+#: The mistake; how it is made; the command that tells; the cause; the remedy.
+MISTAKES: Mapping[str, tuple[Spoil, list[str], str, str]] = {
+    "no server": (
+        lambda shop: shop.at("redis://127.0.0.1:1/0"),
+        DOCTOR,
+        r"Redis does not answer: .*127\.0\.0\.1:1\. Connection refused",
+        r"No server listens there: start it, or correct host and port in CACHES\['components'\]",
+    ),
+    "wrong host": (
+        lambda shop: shop.at("redis://nowhere.invalid:6379/0"),
+        DOCTOR,
+        r"Redis does not answer: .*nowhere\.invalid",
+        r"No host of that name is known here: correct it in CACHES\['components'\]",
+    ),
+    "wrong password": (
+        lambda shop: shop.at(f"{shop.server.url}?username=joe&password=wrong"),
+        DOCTOR,
+        r"Redis does not accept the user name or password",
+        r"Put both into CACHES\['components'\]",
+    ),
+    "wrong scheme": (
+        lambda shop: shop.at("http://localhost:6379/0"),
+        CHECK,
+        r"LOCATION is no URL of a Redis server: it begins with http://",
+        r"must begin with redis://",
+    ),
+    "wrong database number": (
+        lambda shop: shop.at(f"{shop.server.url}?db=99"),
+        DOCTOR,
+        r"names a database that the server does not have",
+        r"Correct the number at the end of CACHES\['components'\]",
+    ),
+    "forgotten migrate": (
+        lambda shop: (shop.folder / "db.sqlite3").unlink(),
+        DOCTOR,
+        r"Migrations of components are not applied",
+        r"Run `manage.py migrate`",
+    ),
+    "forgotten app": (
+        forgotten(r'"components", '),
+        ["-c", ENQUEUE],
+        r"TASKS\['default'\] uses this app, but INSTALLED_APPS lacks it",
+        r'Add "components" to INSTALLED_APPS',
+    ),
+    "forgotten middleware": (
+        lambda shop: shop.set('MIDDLEWARE = ["django.middleware.common.CommonMiddleware"]'),
+        CHECK,
+        r"settings\.MIDDLEWARE lacks components\.middleware\.RedisUnavailableMiddleware",
+        r"Put it last",
+    ),
+    "forgotten TASKS": (
+        forgotten(r"TASKS = .*"),
+        CHECK,
+        r"settings\.TASKS is not set, so Django runs each task at once",
+        r'Set TASKS = \{"default": \{"BACKEND": "components\.tasks\.RedisBackend"',
+    ),
+    "forgotten CACHES": (
+        forgotten(r"CACHES = \{.*?\n\}\n"),
+        CHECK,
+        r"settings\.CACHES has no alias 'components' of django-redis",
+        r'Give it "BACKEND": "django_redis\.cache\.RedisCache"',
+    ),
+    "LocMem cache": (
+        lambda shop: shop.set('COMPONENTS = {"CACHE": "default"}'),
+        CHECK,
+        r"settings\.CACHES has no alias 'default' of django-redis",
+        r'Give it "BACKEND": "django_redis\.cache\.RedisCache"',
+    ),
+    "decode_responses": (
+        lambda shop: shop.set('JSON["CONNECTION_POOL_KWARGS"] = {"decode_responses": True}'),
+        CHECK,
+        r"settings\.CACHES\['components'\]: decode_responses is set, and this app reads bytes",
+        r"Remove it",
+    ),
+    "two projects on one prefix": (
+        of_two_projects,
+        DOCTOR,
+        r"Workers of another project or environment, on \S+, take the tasks of TASKS\['default'\]",
+        r'Give each its own COMPONENTS\["PREFIX"\]',
+    ),
+    "a renamed task": (
+        renamed,
+        DOCTOR,
+        r"No task 'shop\.tasks\.greet' can be imported: shop\.tasks has no 'greet'",
+        r"keep its old name in its old module",
+    ),
+    "eviction": (
+        lambda shop: (
+            shop.redis().config_set("maxmemory", "1gb")
+            and shop.redis().config_set("maxmemory-policy", "allkeys-lru")
+        ),
+        DOCTOR,
+        r"maxmemory-policy is allkeys-lru: under memory pressure Redis will delete tasks",
+        r"Set it to noeviction",
+    ),
+    "a read-only replica": (
+        lambda shop: shop.redis().replicaof("127.0.0.1", "1"),
+        DOCTOR,
+        r"is a read-only replica of 127\.0\.0\.1:1 and takes no writes",
+        r"Let LOCATION lead to its master",
+    ),
+    "full memory": (full, DOCTOR, r"is full: it uses .* that maxmemory allows", r"Raise maxmemory"),
+    "an old server": (too_old, DOCTOR, r"this app needs|as before Redis 6\.2", r"Install a newer server"),
+    "no worker": (
+        lambda shop: shop.run("-c", ENQUEUE),
+        DOCTOR,
+        r"In the queue 'default' of TASKS\['default'\], tasks wait .* no worker serves it",
+        r"Run `manage\.py runworker",
+    ),
+    "no permission": (
+        without_rights,
+        DOCTOR,
+        r"The user whom CACHES\['components'\] names may not use a command, key or channel",
+        r"Grant the user all commands, and the keys",
+    ),
+    "name collision": (
+        with_collision,
+        CHECK,
+        r"two apps with the label 'components'|Application labels aren't unique, duplicates: components",
+        r"",
+    ),
+}
+
+
+@pytest.fixture
+def shop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Shop]:
+    program = request.config.getoption("--redis-server")
+    with EmbeddedServer(tmp_path / "redis", server=program) as server, ExitStack() as stack:
+        (tmp_path / "site").mkdir()
+        yield Shop(tmp_path / "site", server, stack)
+
+
+def test_there_are_at_least_twenty() -> None:
+    assert len(MISTAKES) >= 20
+
+
+def test_a_project_without_mistakes_hears_of_none(shop: Shop) -> None:
+    assert shop.run(*CHECK) == "System check identified no issues (0 silenced)."
+    shop.run("-c", ENQUEUE)
+    assert "ERROR" not in shop.run(*WORK)
+    assert shop.run(*DOCTOR).endswith("1 finding.")  # no worker runs any more
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_gets_a_sentence_with_its_cause_and_its_remedy(shop: Shop, mistake: str) -> None:
+    spoil, command, cause, remedy = MISTAKES[mistake]
+
+    spoil(shop)
+    said = shop.run(*command)
+
+    assert re.search(cause, said), said
+    assert re.search(remedy, said), said
+    assert "secret" not in said
+    assert "Traceback" not in said or mistake in ("forgotten app", "name collision")
