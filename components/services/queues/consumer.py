@@ -30,6 +30,7 @@ from components.kit.scripts import Script
 from components.services.queues.facts import Progress, TaskInfo, from_us, read_instant, to_ms, to_us
 from components.services.queues.formats import (
     FORMAT,
+    SPAN,
     TASK,
     crashes_of,
     own_lease,
@@ -48,7 +49,6 @@ _CUT_KEPT = 30 * 86_400_000  # milliseconds that the number of starts that were 
 _TRIMMED = 100  # queues that are looked at in one call
 _AGAIN = 5.0  # seconds until a parked task comes back by itself
 _EACH = 0.02  # seconds more for each that is parked already: so many do not keep workers busy with looking
-_SPAN = 2**43  # milliseconds of one rank, as in lua/_place.lua
 _FORGOTTEN = 86_400  # seconds after those that the index of parked tasks is kept
 
 ADVANCE = Script("queues/advance")
@@ -439,4 +439,4 @@ def _place(task: Claimed) -> int:
     """Return the score that it had among the ready at first."""
     head = TASK.read(task.record.partition(b"\n")[0])
     rank = (100 - int(head["priority"])) * 2 + 1 - int(head["due_first"])
-    return rank * _SPAN + max(int(head["enqueued"]), int(head["due"])) // 1000
+    return rank * SPAN + max(int(head["enqueued"]), int(head["due"])) // 1000

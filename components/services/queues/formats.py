@@ -34,6 +34,7 @@ from components.services.queues.facts import (
 
 FORMAT = 1
 TASK, RUN = record("queues", "task"), record("queues", "run")
+SPAN = 2**43  # milliseconds of one rank, as in lua/_place.lua
 _HEAD = (*TASK.fields, "queue")
 _read_json = json.JSONDecoder().raw_decode  # in a third of the time of json.loads()
 MOST_ERRORS = 20  # a task that fails for weeks keeps its latest
@@ -274,6 +275,14 @@ def starts_of(run: bytes, _at: int = RUN.fields.index("starts")) -> int:
 def crashes_of(run: bytes, _at: int = RUN.fields.index("crashes")) -> int:
     """Return how many workers have died under a task, from a run record that a script has written."""
     return int(run.split(b" ", _at + 1)[_at])
+
+
+def waited(
+    run: bytes, _last: int = RUN.fields.index("last"), _place: int = RUN.fields.index("place")
+) -> float:
+    """Return for how many seconds a claimed task was runnable, from a run record that a script has written."""
+    fields = run.split(b" ", _place + 1)
+    return max(0.0, int(fields[_last]) / 1e6 - int(fields[_place]) % SPAN / 1e3)
 
 
 def unique_key(record: bytes, _at: int = TASK.fields.index("unique")) -> bytes:
