@@ -23,6 +23,7 @@ from components.kit.contracts import record
 from components.kit.stored import EPOCH
 from components.services.queues.facts import (
     Progress,
+    QueueStats,
     State,
     TaskFailure,
     TaskInfo,
@@ -218,6 +219,23 @@ def placed(info: TaskInfo, *, due_us: float | None, ends_ms: float | None) -> Ta
 def instant_of_ms(score: float) -> datetime:
     """Return the instant of a score in milliseconds; LAST_INSTANT for a score that is none."""
     return read_instant(b"%f" % (score * 1000))
+
+
+def read_sizes(queue: str, sizes: Sequence[Any]) -> QueueStats:
+    """Return the sizes of a queue, from what a script has counted."""
+    ready, delayed, running, dead, successful, paused, age, due, cut = sizes
+    return QueueStats(
+        name=queue,
+        ready=ready,
+        delayed=delayed,
+        running=running,
+        dead=dead,
+        successful=successful,
+        paused=bool(paused),
+        oldest_age=age / 1000 if age >= 0 else None,
+        next_due_at=read_instant(due) if due != b"0" else None,
+        cut_off=cut,
+    )
 
 
 def read_worker(
