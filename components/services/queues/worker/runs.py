@@ -82,6 +82,10 @@ class Run:
         self._clock = clock
         self._reported_at = 0.0
 
+    @property
+    def id(self) -> str:
+        return self.claimed.id
+
     def cancel(self) -> None:
         """Cancel the task: end a coroutine, or let a function know."""
         self.is_cancelled = True
