@@ -73,6 +73,10 @@ class Conf:
     count_requests: bool = True
     #: Whether tasks, chats, mailboxes, address books, locks and semaphores count what happens to them.
     count_services: bool = False
+    #: Whether tasks, chats, mailboxes, locks, semaphores and rows add up what happens to them, for /metrics.
+    metrics: bool = False
+    #: The bearer token that /metrics wants; without one, only staff who may view counters may read it.
+    metrics_token: str | None = None
     #: The kernel that counts log lines: "numba", "numpy" or "naive"; "auto" is the fastest that is installed.
     log_kernel: str = "auto"
     #: Whether this process runs tests, which may use private servers only. None: if Django's test environment is set

@@ -34,7 +34,7 @@ def greet(name: str) -> str:
     return f"Hello {name}"
 """
 #: What README says in words: the app with the task, and of Django 5.2 the backport.
-APPS = ["shop", *(["django_tasks"] if django.VERSION < (6, 0) else [])]
+APPS = ["shop"]
 
 LOOK = """
 import json

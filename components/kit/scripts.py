@@ -68,6 +68,11 @@ class Script:
         """Return a call of the script, for many() and its relatives."""
         return self.contract.keys_of(keys, args), self.contract.args_of(args)
 
+    def put(self, pipe: Any, keys: object, **args: Any) -> None:
+        """Put a call of the script into a pipeline to one node. The source is sent, so it needs no second trip."""
+        found = self.contract.keys_of(keys, args)
+        pipe.eval(self.source, len(found), *found, *self.contract.args_of(args))
+
     @cached_property
     def sha(self) -> str:
         return sha1(self.source.encode(), usedforsecurity=False).hexdigest()

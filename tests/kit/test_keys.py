@@ -32,6 +32,8 @@ from components.services.chat import Chat, ChatSettings, limits
 from components.services.chat.hints import YOUNG, forget_hints
 from components.services.chat.keys import ChatKeys, InboxKeys
 from components.services.counters import Counter
+from components.services.counters.keys import SumSourceKeys
+from components.services.counters.sums import SUM, Added
 from components.services.geo.importing import activate, put
 from components.services.geo.layout import Manifest
 from components.services.locks import Lock
@@ -284,6 +286,11 @@ def tally(redis: Redis, name: str) -> dict[str, str]:
     }
 
 
+def sum_up(name: str) -> None:
+    """Add to the sums *name*, by a source of that name."""
+    at_once(SUM.run(get_client(), SumSourceKeys(name, name), call=1, added=[Added("tasks:enqueued  ", 1)]))
+
+
 def cache_rows(redis: Redis, name: str) -> dict[str, str]:
     """A row that was loaded and claimed again, and one that has failed, in one bucket; the parts of their keys."""
     cache, loader = RowCache(name, Shape([("stock", "integer")])), Loader()
@@ -390,6 +397,7 @@ def test_stored_rows_match_the_schema(redis: Redis, monkeypatch: pytest.MonkeyPa
     queue.pause("default")
     suffixes = {"MailboxKeys.sent": f":{correspond('default').rpartition(':')[2]}"}
     parts = tally(redis, "default")
+    sum_up("default")
     suffixes |= talk(redis, "default") | look_up(redis, "default")
     suffixes["CounterKeys.samples"] = parts.pop("CounterKeys.samples")
     parts |= cache_rows(redis, "default") | hand_out_logs(redis, "default")

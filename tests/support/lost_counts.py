@@ -13,7 +13,8 @@ from components.kit.at_once import at_once
 from components.kit.client import get_client
 from components.services.counters import Counter, cleaning
 from components.services.counters.additions import forget
-from components.services.counters.keys import CounterKeys
+from components.services.counters.keys import CounterKeys, SumSourceKeys
+from components.services.counters.sums import SUM, Added
 from tests.support.counters import stored
 
 _NAMES = ("hits", "hits:/a")
@@ -62,4 +63,15 @@ def mend(redis: Redis) -> Callable[[], Any]:
     return act
 
 
-CASES = {"counters/add": [update, update_awaited], "counters/mend": [mend]}
+def sum_up(redis: Redis) -> Callable[[], Any]:
+    source = SumSourceKeys("all", "one")
+
+    def act() -> Any:
+        for call, name in ((1, "a"), (2, "b"), (1, "c")):  # the last is late
+            at_once(SUM.run(get_client(), source, call=call, added=[Added(name, 3), Added("a", 1)]))
+        return get_client().hgetall(source.sums)
+
+    return act
+
+
+CASES = {"counters/add": [update, update_awaited], "counters/mend": [mend], "counters/sum": [sum_up]}

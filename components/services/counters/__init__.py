@@ -6,6 +6,7 @@ from components.services.counters.counter import Counter
 from components.services.counters.measuring import beside, counted, tally, tally_each, timed
 from components.services.counters.reader import CounterInfo, CounterReader, Ranked
 from components.services.counters.series import Fill, Sample, Series
+from components.services.counters.sums import Sum, cumulated, observe, read_sums, send_sums, sum_up, sums_key
 
 __all__ = [
     "Cleaned",
@@ -16,15 +17,22 @@ __all__ = [
     "Ranked",
     "Sample",
     "Series",
+    "Sum",
     "aflush",
     "beside",
     "clean",
     "count",
     "counted",
+    "cumulated",
     "finish",
     "flush",
     "forget",
+    "observe",
     "prepare",
+    "read_sums",
+    "send_sums",
+    "sum_up",
+    "sums_key",
     "tally",
     "tally_each",
     "timed",

@@ -30,6 +30,7 @@ from components.services.counters.additions import ADD, PATIENCE, Addition, addi
 from components.services.counters.additions import forget as forget_sources
 from components.services.counters.precisions import plan
 from components.services.counters.series import is_time
+from components.services.counters.sums import forget_sums
 
 logger = logging.getLogger(__name__)
 
@@ -276,11 +277,12 @@ def prepare() -> None:
 
 
 def forget() -> None:
-    """Drop the unsent counts of this process, for tests that empty Redis."""
+    """Drop the unsent counts and sums of this process, for tests that empty Redis."""
     global _buffer
     before, _buffer = _buffer, Buffer()
     before.close()
     forget_sources()
+    forget_sums()
 
 
 def finish() -> None:

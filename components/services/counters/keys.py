@@ -64,3 +64,32 @@ class SourceKeys(CounterKeys):
     def source(self) -> str:
         """STRING number of the source's last call, and "refused" if an error ended it. Expires an hour after it."""
         return f"{self._stem}source:{self._source}"
+
+
+class SumKeys:
+    """The key of the sums *tag*, which are in one slot."""
+
+    def __init__(self, tag: str) -> None:
+        self._stem = stem("sums", tag)
+
+    @property
+    def sums(self) -> str:
+        """
+        HASH event, bound and what it was of -> sum since the key was made.
+
+        Expires 30 days after the last addition.
+        """
+        return f"{self._stem}sums"
+
+
+class SumSourceKeys(SumKeys):
+    """The keys of the sums *tag*, and of one source that adds to them."""
+
+    def __init__(self, tag: str, source: str) -> None:
+        super().__init__(tag)
+        self._source = source
+
+    @property
+    def source(self) -> str:
+        """STRING number of the source's last call. Expires an hour after it."""
+        return f"{self._stem}source:{self._source}"

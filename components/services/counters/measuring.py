@@ -18,6 +18,7 @@ from typing import Any, Self, TypeVar
 from components.conf import conf
 from components.kit.values import check_name
 from components.services.counters.buffer import count as add
+from components.services.counters.sums import sum_up
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -103,9 +104,14 @@ def tally(event: str, count: int = 1, *, of: str = "", seconds: float | None = N
 
     With *seconds*, the duration is added to "tasks-us:mail", in microseconds. Nothing happens if *count* is 0, or
     unless COMPONENTS["COUNT_SERVICES"] is True, because counting starts a thread in the process and a handler of
-    SIGTERM. docs/counters.md has the table of events.
+    SIGTERM. COMPONENTS["METRICS"] adds the event to the sums of /metrics. docs/counters.md has the table of events.
     """
-    if not count or not conf().count_services:
+    if not count:
+        return
+    settings = conf()
+    if settings.metrics:
+        sum_up(event, count, of=of)
+    if not settings.count_services:
         return
     often, long = _names.get((event, of)) or _names_of(event, of)
     for name in often:
@@ -117,7 +123,7 @@ def tally(event: str, count: int = 1, *, of: str = "", seconds: float | None = N
 
 def tally_each(event: str, names: Sequence[str]) -> None:
     """Count the *event* of each of these."""
-    if conf().count_services:
+    if conf().count_services or conf().metrics:
         # A Counter takes a microsecond.
         numbers = Counter(names) if len(names) > 1 else dict.fromkeys(names, 1)
         for name, count in numbers.items():

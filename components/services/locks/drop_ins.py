@@ -43,7 +43,7 @@ from components.kit.errors import REDIS_FAILED, redis_errors
 from components.kit.leases import clock, new_token
 from components.kit.scripts import Call, Script
 from components.kit.values import LONGEST, check_seconds
-from components.services.counters import tally
+from components.services.counters import observe, tally
 from components.services.locks.holding import GivenToken, Holding, Shared, TaskLocal, ThreadLocal, asker_of
 from components.services.locks.keys import LockKeys
 from components.services.locks.replicas import send_and_wait
@@ -207,10 +207,10 @@ class AnyLock:
         """
         began_at = clock()
         until = math.inf if patience is None else began_at + patience
-        cancelled = cancellations()
+        cancelled, has_waited = cancellations(), False
         try:
             wait = await self._try(token, waits=blocking) if wait is None else wait
-            if blocking and wait:
+            if has_waited := blocking and bool(wait):
                 tally("locks:waited")
             while wait and cancellations() == cancelled:
                 if not blocking:
@@ -227,6 +227,9 @@ class AnyLock:
         except BaseException:
             await self._give_up(token)
             raise
+        finally:
+            if has_waited:
+                observe("locks:wait", clock() - began_at)
         return True
 
     async def _give_up(self, token: bytes) -> None:

@@ -28,6 +28,7 @@ from components.services.queues.policy import (
     exponential,
     is_cancelled,
     progress,
+    running_task,
     task,
 )
 from components.services.queues.queue import TaskQueue, execute_later
@@ -65,5 +66,6 @@ __all__ = [
     "normalize_call",
     "periodic",
     "progress",
+    "running_task",
     "task",
 ]

@@ -31,6 +31,7 @@ from components.kit.site import known_sites
 from components.services.queues.facts import Progress, TaskInfo, from_us, read_instant, to_ms, to_us
 from components.services.queues.formats import (
     FORMAT,
+    SPAN,
     TASK,
     crashes_of,
     own_lease,
@@ -49,7 +50,6 @@ _CUT_KEPT = 30 * 86_400_000  # milliseconds for which the count of cut-off start
 _TRIMMED = 100  # queues that are looked at in one call
 _AGAIN = 5.0  # seconds until a parked task comes back by itself
 _EACH = 0.02  # seconds more for each that is parked already, so that many do not keep workers busy looking
-_SPAN = 2**43  # milliseconds of one rank, as in lua/_place.lua
 _FORGOTTEN = 86_400  # seconds for which the index of parked tasks is kept after that
 
 ADVANCE = Script("queues/advance")
@@ -442,4 +442,4 @@ def _place(task: Claimed) -> int:
     """Return the score of *task* when it was first ready."""
     head = TASK.read(task.record.partition(b"\n")[0])
     rank = (100 - int(head["priority"])) * 2 + 1 - int(head["due_first"])
-    return rank * _SPAN + max(int(head["enqueued"]), int(head["due"])) // 1000
+    return rank * SPAN + max(int(head["enqueued"]), int(head["due"])) // 1000

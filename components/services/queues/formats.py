@@ -23,6 +23,7 @@ from components.kit.contracts import record
 from components.kit.stored import EPOCH
 from components.services.queues.facts import (
     Progress,
+    QueueStats,
     State,
     TaskFailure,
     TaskInfo,
@@ -34,6 +35,7 @@ from components.services.queues.facts import (
 
 FORMAT = 1
 TASK, RUN = record("queues", "task"), record("queues", "run")
+SPAN = 2**43  # milliseconds of one rank, as in lua/_place.lua
 _HEAD = (*TASK.fields, "queue")
 _read_json = json.JSONDecoder().raw_decode  # in a third of the time of json.loads()
 MOST_ERRORS = 20  # a task that fails for weeks keeps its latest
@@ -221,6 +223,23 @@ def instant_of_ms(score: float) -> datetime:
     return read_instant(b"%f" % (score * 1000))
 
 
+def read_sizes(queue: str, sizes: Sequence[Any]) -> QueueStats:
+    """Return the sizes of a queue, from what a script has counted."""
+    ready, delayed, running, dead, successful, paused, age, due, cut = sizes
+    return QueueStats(
+        name=queue,
+        ready=ready,
+        delayed=delayed,
+        running=running,
+        dead=dead,
+        successful=successful,
+        paused=bool(paused),
+        oldest_age=age / 1000 if age >= 0 else None,
+        next_due_at=read_instant(due) if due != b"0" else None,
+        cut_off=cut,
+    )
+
+
 def read_worker(
     worker_id: str,
     about: bytes,
@@ -277,6 +296,14 @@ def starts_of(run: bytes, _at: int = RUN.fields.index("starts")) -> int:
 def crashes_of(run: bytes, _at: int = RUN.fields.index("crashes")) -> int:
     """Return how many workers have died under a task, from a run record that a script has written."""
     return int(run.split(b" ", _at + 1)[_at])
+
+
+def waited(
+    run: bytes, _last: int = RUN.fields.index("last"), _place: int = RUN.fields.index("place")
+) -> float:
+    """Return for how many seconds a claimed task was runnable, from a run record that a script has written."""
+    fields = run.split(b" ", _place + 1)
+    return max(0.0, int(fields[_last]) / 1e6 - int(fields[_place]) % SPAN / 1e3)
 
 
 def unique_key(record: bytes, _at: int = TASK.fields.index("unique")) -> bytes:

@@ -267,9 +267,13 @@ def doubled(first: float, longest: float, attempt: int) -> float:
 
 
 class Run(Protocol):
-    """The calls that a running task can make to its worker."""
+    """What a running task can know of its run, and ask of its worker."""
 
+    name: str
     is_cancelled: bool
+
+    @property
+    def id(self) -> str: ...
 
     def report(self, done: float, total: float | None, note: str) -> None: ...
 
@@ -320,6 +324,12 @@ def is_cancelled() -> bool:
     """
     run = current_run.get()
     return run is not None and run.is_cancelled
+
+
+def running_task() -> tuple[str, str] | None:
+    """Return the dotted path and the id of the task that this thread or coroutine runs; None outside of tasks."""
+    run = current_run.get()
+    return (run.name, run.id) if run else None
 
 
 def commit_of(task: Task[..., Any]) -> str | None:

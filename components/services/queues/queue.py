@@ -44,6 +44,7 @@ from components.services.queues.formats import (
     placed,
     read_result,
     read_row,
+    read_sizes,
     read_task,
     read_worker,
     state_of,
@@ -348,23 +349,7 @@ class TaskQueue:
     def _stats(self, queues: Sequence[str]) -> tuple[datetime, list[QueueStats]]:
         keys = [self._keys_of(queue) for queue in queues]
         now, *answers = at_once(STATS.run(get_client(), self._keys, queues=keys, names=queues))
-        return from_us(now), [
-            QueueStats(
-                name=queue,
-                ready=ready,
-                delayed=delayed,
-                running=running,
-                dead=dead,
-                successful=successful,
-                paused=bool(paused),
-                oldest_age=age / 1000 if age >= 0 else None,
-                next_due_at=read_instant(due) if due != b"0" else None,
-                cut_off=cut,
-            )
-            for queue, (ready, delayed, running, dead, successful, paused, age, due, cut) in zip(
-                queues, answers, strict=True
-            )
-        ]
+        return from_us(now), [read_sizes(*pair) for pair in zip(queues, answers, strict=True)]
 
     def _workers(self, seen: Sequence[tuple[bytes, float]], now: datetime) -> list[WorkerInfo]:
         named = [(worker_id.decode(), at) for worker_id, at in seen if _is_text(worker_id)]

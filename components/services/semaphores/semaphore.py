@@ -43,7 +43,7 @@ from components.kit.scripts import Script
 from components.kit.stored import instant_of, text_of
 from components.kit.twins import twins
 from components.kit.values import check_name, check_seconds
-from components.services.counters import tally
+from components.services.counters import observe, tally
 from components.services.semaphores.facts import HolderInfo, SemaphoreInfo, WaiterInfo
 from components.services.semaphores.keys import SemaphoreKeys
 from components.services.semaphores.permit import (
@@ -334,7 +334,7 @@ class Semaphore(SemaphoreControls):
         to wait.
         """
         until = math.inf if wish.wait is None else clock() + wish.wait
-        cancelled, has_waited = cancellations(), False
+        cancelled, has_waited, began_at = cancellations(), False, clock()
         while True:
             asked_at = clock()
             said, number = await self._ask(client, wish)
@@ -342,6 +342,8 @@ class Semaphore(SemaphoreControls):
                 raise asyncio.CancelledError
             if said == b"granted":
                 tally("semaphores:acquired")
+                if has_waited:
+                    observe("semaphores:wait", clock() - began_at)
                 return asked_at + int(number) / 1e6
             if said == b"full":
                 return None

@@ -65,6 +65,13 @@ class Execution:
         Run the task, and return its end for Redis. Return a Limit if that is reached and the task has to be parked,
         and None if this release cannot read the task.
         """
+        token = current_run.set(run)
+        try:
+            return self._run(run)
+        finally:
+            current_run.reset(token)
+
+    def _run(self, run: Run) -> Finished | Limit | None:
         claimed = run.claimed
         try:
             info = claimed.read()
@@ -196,11 +203,9 @@ class Execution:
             run.deadline = time.monotonic() + run.timeout
         if run.is_cancelled:  # while it waited for a thread
             raise CancelledError
-        token = current_run.set(run)
         try:
             return self.apply(run, task, *context, *result.args, **result.kwargs)
         finally:
-            current_run.reset(token)
             run.deadline = None
 
     def apply(self, run: Run, task: Task[..., Any], /, *args: Any, **kwargs: Any) -> Any:

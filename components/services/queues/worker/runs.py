@@ -12,9 +12,11 @@ import time
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from components.conf import conf
 from components.exceptions import RedisUnavailable
-from components.services.counters import tally
+from components.services.counters import observe, sum_up, tally
 from components.services.queues import Claimed, Consumer, Finished, Progress
+from components.services.queues.formats import waited
 from components.services.queues.worker.coroutines import Submitted
 
 logger = logging.getLogger(__name__)
@@ -80,6 +82,10 @@ class Run:
         self._clock = clock
         self._reported_at = 0.0
 
+    @property
+    def id(self) -> str:
+        return self.claimed.id
+
     def cancel(self) -> None:
         """Cancel the task: end a coroutine, or let a function know."""
         self.is_cancelled = True
@@ -89,6 +95,13 @@ class Run:
     def tallied(self, finished: Finished, seconds: float | None) -> Finished:
         """Count how *finished* has ended, and after how long; return it."""
         tally(_ENDS[finished.outcome], of=finished.task.queue, seconds=seconds)
+        if conf().metrics and self.name:
+            sum_up(f"runs:{finished.outcome}", of=self.name)
+            if seconds is not None:
+                observe("tasks:run", seconds, of=self.name)
+            if self.started_at is not None:
+                in_worker = self.started_at - self.claimed_at
+                observe("tasks:wait", waited(finished.task.run) + in_worker, of=self.name)
         return finished
 
     def report(self, done: float, total: float | None, note: str) -> None:

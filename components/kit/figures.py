@@ -1,0 +1,121 @@
+"""
+Figures: what services contribute to /metrics.
+
+A service has a module figures.py. In it, EVENTS says which sums of counted events are figures, and gauges() reads the
+state of the service. gauges() is a generator: it yields lists of Asks, gets the answers, and returns Families. All
+services yield before anything is sent, so a gathering takes one round trip to each node for all of them together. Few
+need a second one, and only if something is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from redis import RedisCluster
+from redis.exceptions import MovedError, RedisClusterException
+
+from components.kit.client import get_client
+from components.kit.errors import REDIS_FAILED, translated
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One command, which *add* puts into a pipeline to the node of *key*; without a key, to each node."""
+
+    key: str | None
+    add: Callable[[Any], object]
+
+
+@dataclass
+class Family:
+    """The figures of one name, each with its labels."""
+
+    name: str
+    help: str
+    samples: list[tuple[dict[str, str], float]] = field(default_factory=list)
+    kind: Literal["counter", "gauge"] = "gauge"
+
+    def add(self, value: float, **labels: str) -> None:
+        self.samples.append((labels, value))
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event whose sum is the figure *name*; *label* says what it was of. A histogram is of its durations."""
+
+    event: str
+    name: str
+    help: str
+    label: str = ""
+    #: Further labels, which are always the same.
+    labels: tuple[tuple[str, str], ...] = ()
+    is_histogram: bool = False
+
+
+Gauges: TypeAlias = Generator[Sequence[Ask], list[Any], list[Family]]
+
+
+def send(asks: Sequence[Ask]) -> list[Any]:
+    """
+    Return the answers to *asks*, or the exceptions that they raised, after one round trip to each node.
+
+    The answer to an Ask without a key is a dict: the name of each node, and its answer. Raises RedisUnavailable only
+    if not even the nodes are known.
+    """
+    try:
+        client: Any = get_client()
+        nodes = _nodes(client)
+    except Exception as error:  # noqa: BLE001  (a cluster's errors have no class in common with others)
+        raise translated(error)  # noqa: B904  (it has its cause)
+    found: list[Any] = [{} if ask.key is None else None for ask in asks]
+    plan: dict[str, list[int]] = {name: [] for name in nodes}
+    for number, ask in enumerate(asks):
+        try:
+            for name in nodes if ask.key is None else [_node_of(client, ask.key)]:
+                plan[name].append(number)
+        except RedisClusterException as error:  # no node serves the slot
+            found[number] = translated(error)
+    for name, numbers in plan.items():
+        for number, answer in zip(
+            numbers, _answers(nodes[name], [asks[each] for each in numbers]), strict=True
+        ):
+            if asks[number].key is None:
+                found[number][name] = answer
+            else:
+                found[number] = answer
+    if any(isinstance(each, MovedError) for each in found):
+        client.nodes_manager.initialize()  # the next gathering asks the right node
+    return found
+
+
+def _nodes(client: Any) -> dict[str, Any]:
+    """Return the clients of all masters by name."""
+    if isinstance(client, RedisCluster):
+        return {node.name: client.get_redis_connection(node) for node in client.get_primaries()}  # type: ignore[no-untyped-call]
+    return {_name(client): client}
+
+
+def _node_of(client: Any, key: str) -> str:
+    """Return the name of the node that serves *key*."""
+    if isinstance(client, RedisCluster):
+        return str(client.get_node_from_key(key).name)  # type: ignore[no-untyped-call]
+    return _name(client)
+
+
+def _name(client: Any) -> str:
+    options = client.get_connection_kwargs()
+    return str(options.get("path") or f"{options.get('host', 'redis')}:{options.get('port', 6379)}")
+
+
+def _answers(node: Any, asks: Sequence[Ask]) -> list[Any]:
+    if not asks:
+        return []
+    try:
+        pipe = node.pipeline(transaction=False)
+        for ask in asks:
+            ask.add(pipe)
+        return list(pipe.execute(raise_on_error=False))
+    except REDIS_FAILED as error:
+        return [translated(error)] * len(asks)
