@@ -7,6 +7,7 @@ import re
 import sys
 from itertools import pairwise
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import django
@@ -46,6 +47,12 @@ python_use_unqualified_type_names = True
 README = ROOT / "README.md"
 _NAMES = re.findall(r"^class (\w+)", (ROOT / "components" / "exceptions.py").read_text("utf-8"), re.MULTILINE)
 ERROR = re.compile(rf"(?<![\w.`])({'|'.join(_NAMES)})(?![\w`])")
+#: The examples of README and the manual, which tests run.
+EXAMPLES = [
+    dedent(block)
+    for page in [README, *sorted((ROOT / "docs").rglob("*.md"))]
+    for block in re.findall(r"^ *```python\n(.*?)^ *```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+]
 LINK = r":exc:`~components.exceptions.\1`"
 
 
@@ -68,6 +75,18 @@ def _format(app: Sphinx, what: str, name: str, it: Any, options: Any, lines: lis
     lines[:] = shown
 
 
+def _add_example(app: Sphinx, what: str, name: str, it: Any, options: Any, lines: list[str]) -> None:
+    """Show the shortest example of the manual in which a public name is used."""
+    if what not in ("class", "function", "data", "exception"):
+        return
+    pattern = re.compile(rf"\b{re.escape(name.rpartition('.')[2])}\b")
+    if found := [block for block in EXAMPLES if pattern.search(block)]:
+        shortest = min(found, key=len)
+        lines += ["", ".. rubric:: Example", "", ".. code-block:: python", ""]
+        lines += [f"   {line}" for line in shortest.splitlines()]
+        lines.append("")
+
+
 def is_indented(lines: list[str]) -> bool:
     """Return whether the last line with text is indented."""
     return next((line.startswith(" ") for line in reversed(lines) if line), False)
@@ -83,4 +102,5 @@ def _leave_builtins(app: Sphinx, page: nodes.document) -> None:
 def setup(app: Sphinx) -> None:
     app.connect("source-read", _read)
     app.connect("autodoc-process-docstring", _format)
+    app.connect("autodoc-process-docstring", _add_example, priority=900)
     app.connect("doctree-read", _leave_builtins)
