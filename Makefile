@@ -15,12 +15,13 @@ PIP := $(BIN) -m pip install --quiet --disable-pip-version-check
 PRODUCTION := DEBUG=0 ALLOWED_HOSTS=fakegame.example REDIS_URL=redis://redis.example:6379/0 \
 	DATABASE_URL=sqlite://:memory: SECRET_KEY=$$($(BIN) -c 'import secrets; print(secrets.token_hex(32))')
 
-.PHONY: help demo test test-all lint check install install-test
+.PHONY: help demo test test-all docs lint check install install-test
 
 help:
 	@echo 'make demo [PORT=8000]      run the demo site with its servers, on this machine only'
 	@echo 'make test [PYTEST_ARGS=]   run the quick tests on private Redis servers (five minutes)'
 	@echo 'make test-all              run all tests; needs Chromium, PostgreSQL and an earlier make test'
+	@echo 'make docs                  build the manual and the reference in docs/_build/; any warning is an error'
 	@echo 'make lint                  check style, types, migrations and the production settings'
 	@echo 'make check                 check only migrations and the production settings'
 	@echo 'Other variables: PYTHON (the interpreter to use), VENV (the folder to install into).'
@@ -35,6 +36,9 @@ test: install-test
 test-all:
 	@test -e $(VENV)/installed-test || { echo 'Nothing is installed in $(VENV) yet. Run make test first.'; exit 1; }
 	@$(BIN) -m pytest -n auto --complete $(PYTEST_ARGS)
+
+docs: $(VENV)/installed-docs
+	@$(BIN) -m sphinx --quiet --fail-on-warning --keep-going --builder html docs docs/_build
 
 lint: check
 	@$(BIN) -m ruff check
@@ -61,6 +65,11 @@ $(BIN):
 $(VENV)/installed: requirements.txt | $(BIN)
 	@echo 'Installing the requirements of the site (this runs again only when requirements.txt has changed).'
 	@$(PIP) -r requirements.txt || { echo 'pip has failed, as said above. Is there a network?'; exit 1; }
+	@touch $@
+
+$(VENV)/installed-docs: docs/requirements.txt $(VENV)/installed
+	@echo 'Installing the requirements of the manual.'
+	@$(PIP) -r docs/requirements.txt || { echo 'pip has failed, as said above. Is there a network?'; exit 1; }
 	@touch $@
 
 $(VENV)/installed-test: tests/requirements.txt $(VENV)/installed

@@ -14,7 +14,6 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-import django
 import pytest
 
 from components.embedded import EmbeddedServer

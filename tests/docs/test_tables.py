@@ -1,0 +1,45 @@
+"""The pages of settings and errors say what the code says."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from components import exceptions
+from components.conf import Conf, QueueOptions
+from docs.tables import DOCS, errors_table, pages, settings_table
+
+
+@pytest.mark.parametrize(("page", "text"), list(pages()), ids=lambda each: getattr(each, "stem", ""))
+def test_a_page_has_the_tables_of_the_code(page, text):
+    assert page.read_text(encoding="utf-8") == text, "Run python -m docs.tables, and commit what it changes."
+
+
+@pytest.mark.parametrize("cls", [Conf, QueueOptions])
+def test_each_setting_has_a_meaning(cls):
+    rows = [line.split(" | ") for line in settings_table(cls).splitlines()[2:]]
+
+    assert {name.lower() for row in rows for name in re.findall(r"`(\w+)`", row[0])} == set(
+        cls.__dataclass_fields__
+    )
+    assert all(row[2].strip(" |") for row in rows)
+
+
+def test_each_error_has_a_meaning():
+    rows = [line.split(" | ") for line in errors_table().splitlines()[2:]]
+
+    assert {row[0].strip("| `") for row in rows} == {
+        name
+        for name, value in vars(exceptions).items()
+        if isinstance(value, type) and value.__module__ == exceptions.__name__ and name != "ComponentsError"
+    }
+    assert all(row[3].strip(" |") for row in rows)
+
+
+def test_all_pages_with_tables_are_compared():
+    with_tables = {
+        path.name for path in DOCS.rglob("*.md") if "<!-- table:" in path.read_text(encoding="utf-8")
+    }
+
+    assert with_tables == {path.name for path, _ in pages()}
