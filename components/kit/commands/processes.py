@@ -263,9 +263,8 @@ def _pass_on(pipe: IO[bytes], label: bytes) -> None:
     """Write the lines that come out of *pipe* to stderr, each after *label*."""
     with pipe:
         for line in iter(lambda: pipe.readline(_LONGEST_LINE), b""):
-            with suppress(
-                OSError
-            ):  # nobody reads the log any more; who writes must not have to wait for that
+            # Raised when nobody reads the log any more. The program that writes must not wait for that.
+            with suppress(OSError):
                 os.write(_STDERR, label + line.rstrip(b"\n") + b"\n")
 
 

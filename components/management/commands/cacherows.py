@@ -43,7 +43,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         sources = cached_rows()
         if not sources:
-            raise CommandError("No model has cached rows. Let a model derive from CachedRow.", returncode=2)
+            raise CommandError("No model has cached rows. Derive a model from CachedRow.", returncode=2)
         worker = RowWorker(sources, batch=options["batch"], lease=options["lease"])
         worker.limits = find_limits(options)
         run(worker, f"Cached rows of {len(sources)} models", Run.of(options))

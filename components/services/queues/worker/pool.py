@@ -90,7 +90,7 @@ class Pool:
             sys.setswitchinterval(_SHORT_TURN)
 
     def widen(self) -> None:
-        """Let all threads work."""
+        """Put all threads to work."""
         if not self.is_narrow:
             return
         self.is_narrow, self._most = False, self._concurrency

@@ -54,5 +54,5 @@ class Prefetch:
         self._mean = None
 
     def was_held_up(self) -> None:
-        """Let all threads work until the tasks have shown again that one is enough."""
+        """Put all threads to work, until the tasks have shown again that one is enough."""
         self._computing = 0.0
