@@ -27,7 +27,7 @@ from components.kit.scripts import Script
 KEYS = {
     "autocomplete": ("books", "contacts"),
     "chat": ("chats", "inboxes"),
-    "counters": ("counters",),
+    "counters": ("counters", "sums"),
     "geo": ("geo",),
     "locks": ("locks", "fences"),
     "logs": ("logs",),
