@@ -18,6 +18,7 @@ from components.control_room.names import mean, shortened, who
 from components.control_room.pages import ControlRoomAdmin, Paging
 from components.control_room.verbs import Action, Done, Verb
 from components.exceptions import InvalidName
+from components.kit.values import MAX_NAME
 from components.services.locks import LockInfo, LockReader
 from components.services.locks.keys import LockKeys
 from components.templatetags.control_room import duration, grouped, legible
@@ -134,8 +135,11 @@ def _find(request: HttpRequest) -> LockInfo:
     key = request.GET.get("key", "")
     try:
         info = LockReader().at(key)
-    except InvalidName as error:
-        raise Http404(str(error)) from None
+    except InvalidName:
+        raise Http404(
+            gettext("No lock can have the key %(key)r: a name is text of 1 to %(most)s characters.")
+            % {"key": shortened(key), "most": MAX_NAME}
+        ) from None
     if info is None and LockKeys.name_of(key) is None:
         raise Http404(
             gettext("There is no lock at the key %(key)r, or it has been free and undisturbed for a day.")

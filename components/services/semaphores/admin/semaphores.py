@@ -187,8 +187,11 @@ class SemaphoreAdmin(ControlRoomAdmin):
         controls = SemaphoreControls(row.info.name)
         try:
             holder = controls.holder(permit)
-        except ForeignPermit as error:
-            raise Http404(str(error)) from None
+        except ForeignPermit:
+            raise Http404(
+                gettext("The semaphore %(semaphore)s has no permit %(permit)r.")
+                % {"semaphore": row.name, "permit": permit}
+            ) from None
 
         def run() -> Done:
             if holder is None or not controls.evict(permit):
