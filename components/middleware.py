@@ -23,6 +23,7 @@ from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from django.utils.cache import add_never_cache_headers, patch_vary_headers
 from django.utils.log import log_response
+from django.utils.translation import gettext, ngettext
 
 from components.conf import conf
 from components.exceptions import RedisUnavailable
@@ -84,11 +85,16 @@ def mark_unavailable(request: HttpRequest, response: HttpResponse, error: RedisU
 def _answer(request: HttpRequest) -> HttpResponse:
     if request.get_preferred_type(["text/html", _PROBLEM, "application/json"]) in (None, "text/html"):
         return HttpResponse(render_to_string("components/unavailable.html"), status=503)
+    detail = ngettext(
+        "Everything that was accepted is safe. Try again in %(count)s second.",
+        "Everything that was accepted is safe. Try again in %(count)s seconds.",
+        RETRY_AFTER,
+    )
     problem = {
         "type": "urn:components:redis-unavailable",
-        "title": "Redis does not answer",
+        "title": gettext("Redis does not answer"),
         "status": 503,
-        "detail": f"Everything that was accepted is safe. Try again in {RETRY_AFTER} seconds.",
+        "detail": detail % {"count": RETRY_AFTER},
     }
     return JsonResponse(problem, status=503, content_type=_PROBLEM)
 

@@ -15,6 +15,7 @@ from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import CsrfViewMiddleware
 from django.utils.module_loading import import_string
+from django.utils.translation import gettext
 
 from components.api.problems import Problem
 from components.conf import conf
@@ -50,7 +51,7 @@ async def authenticate(request: HttpRequest) -> str:
         challenge = "Bearer" if path is not None else "Session"
         raise Problem(
             "not-authenticated",
-            "There is no valid session or bearer token.",
+            gettext("There is no valid session or bearer token."),
             headers={"WWW-Authenticate": challenge},
         )
     return str(user.pk)

@@ -22,6 +22,7 @@ from typing import Any, cast
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import quote_etag
+from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
 
 from components.api import fields
@@ -123,7 +124,11 @@ class Endpoint:
         handler = self.handlers.get(request.method or "")
         if handler is None:
             allowed = ", ".join(self.handlers)
-            raise Problem("method-not-allowed", f"The address takes: {allowed}.", headers={"Allow": allowed})
+            raise Problem(
+                "method-not-allowed",
+                gettext("The address takes: %(methods)s.") % {"methods": allowed},
+                headers={"Allow": allowed},
+            )
         fields.check_media_type(request)
         user = await self.who(request)
         parts |= {part.name: part.read(parts[part.name]) for part in self.parts}
@@ -171,4 +176,4 @@ def _kept(request: HttpRequest, response: HttpResponse, answer: Answer) -> HttpR
 
 async def nowhere(request: HttpRequest, user: str, path: str) -> Answer:
     """Refuse a request to an address that the API does not have."""
-    raise Problem("not-found", "The API has no such address.")
+    raise Problem("not-found", gettext("The API has no such address."))

@@ -16,6 +16,8 @@ from enum import StrEnum
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast
 
 from django.http import HttpRequest, UnreadablePostError
+from django.utils.formats import number_format
+from django.utils.translation import gettext, ngettext
 
 from components.api.problems import Problem
 from components.api.shapes import LARGEST
@@ -33,7 +35,6 @@ _MOST_DIGITS = 16
 _LONGEST_NUMBER = 32  # characters of a fraction, written out
 _KEY = re.compile(rf"[!-~]{{1,{LONGEST_KEY}}}")
 _INTEGER = re.compile(r"-?[0-9]{1,17}")
-_TOO_DEEP = f"it has more than {MAX_DEPTH} nested lists and objects."
 
 
 def invalid(name: str, detail: str) -> Problem:
@@ -90,7 +91,12 @@ class Text(Field[str]):
 
     def check(self, value: Any) -> str:
         if not isinstance(value, str) or len(value) > self.longest or not _is_unicode(value):
-            raise ValueError(f"It must be text of at most {self.longest:,} characters.")
+            said = ngettext(
+                "It must be text of at most %(count)s character.",
+                "It must be text of at most %(count)s characters.",
+                self.longest,
+            )
+            raise ValueError(said % {"count": _grouped(self.longest)})
         return value
 
     def bounds(self) -> dict[str, Any]:
@@ -106,7 +112,8 @@ class Integer(Field[int]):
         if isinstance(value, float) and value.is_integer():  # JSON does not tell 1.0 from 1
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
-            raise ValueError(f"It must be a whole number from {self.least:,} to {self.most:,}.")
+            said = gettext("It must be a whole number from %(least)s to %(most)s.")
+            raise ValueError(said % {"least": _grouped(self.least), "most": _grouped(self.most)})
         return value
 
     def bounds(self) -> dict[str, Any]:
@@ -122,7 +129,8 @@ class Number(Field[float]):
         if isinstance(value, bool) or not isinstance(value, int | float):
             value = math.nan
         if not self.least <= value <= self.most:
-            raise ValueError(f"It must be a number from {self.least:,} to {self.most:,}.")
+            said = gettext("It must be a number from %(least)s to %(most)s.")
+            raise ValueError(said % {"least": _grouped(self.least), "most": _grouped(self.most)})
         return cast(float, value)
 
     def bounds(self) -> dict[str, Any]:
@@ -133,7 +141,7 @@ class Number(Field[float]):
 class Boolean(Field[bool]):
     def check(self, value: Any) -> bool:
         if not isinstance(value, bool):
-            raise ValueError("It must be true or false.")
+            raise ValueError(gettext("It must be true or false."))
         return value
 
     def bounds(self) -> dict[str, Any]:
@@ -147,7 +155,7 @@ class Choice(Field[E]):
 
     def check(self, value: Any) -> E:
         if value not in list(self.of):
-            raise ValueError(f"It must be one of: {', '.join(self.of)}.")
+            raise ValueError(gettext("It must be one of: %(values)s.") % {"values": ", ".join(self.of)})
         return self.of(value)
 
     def bounds(self) -> dict[str, Any]:
@@ -160,11 +168,13 @@ class Ids(Field[list[str]]):
 
     def check(self, value: Any) -> list[str]:
         if not isinstance(value, list) or len(value) > MOST_PEOPLE:
-            raise ValueError(f"It must be a list of at most {MOST_PEOPLE:,} ids.")
+            said = gettext("It must be a list of at most %(most)s ids.")
+            raise ValueError(said % {"most": _grouped(MOST_PEOPLE)})
         if not all(
             isinstance(each, str) and 1 <= len(each) <= MAX_NAME and _is_unicode(each) for each in value
         ):
-            raise ValueError(f"Each id must be text of 1 to {MAX_NAME} characters.")
+            said = gettext("Each id must be text of 1 to %(most)s characters.")
+            raise ValueError(said % {"most": _grouped(MAX_NAME)})
         return list(dict.fromkeys(value))
 
     def bounds(self) -> dict[str, Any]:
@@ -181,7 +191,8 @@ class Names(Field[list[str]]):
 
     def check(self, value: Any) -> list[str]:
         if not 1 <= len(value) <= self.most or any(len(each) > MAX_NAME for each in value):
-            raise ValueError(f"Give it 1 to {self.most} times, with at most {MAX_NAME} characters each.")
+            said = gettext("Give it 1 to %(most)s times, with at most %(longest)s characters each.")
+            raise ValueError(said % {"most": _grouped(self.most), "longest": _grouped(MAX_NAME)})
         return list(value)
 
     def bounds(self) -> dict[str, Any]:
@@ -207,14 +218,15 @@ class MessageNumber(Integer):
     def read(self, value: Any) -> int:
         is_number = value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS
         if not is_number or int(value) > self.most:
-            raise Problem("message-not-found", "The number of a message is a whole number.")
+            raise Problem("message-not-found", gettext("The number of a message is a whole number."))
         return int(value)
 
 
 class IdempotencyKey(Text):
     def check(self, value: Any) -> str:
         if not _KEY.fullmatch(value):
-            raise ValueError(f"It must be 1 to {LONGEST_KEY} ASCII characters without blanks.")
+            said = gettext("It must be 1 to %(most)s ASCII characters without blanks.")
+            raise ValueError(said % {"most": LONGEST_KEY})
         return cast(str, value)
 
     def bounds(self) -> dict[str, Any]:
@@ -287,34 +299,38 @@ def body(request: HttpRequest, fields: Sequence[Field[Any]], *, largest: int = L
     try:
         # Python would read NaN and Infinity, which other readers of JSON refuse.
         given = json.loads(content.decode(), parse_constant=_no_number) if content.strip() else {}
-    except (ValueError, RecursionError) as error:
-        raise Problem("malformed", f"The body is not JSON in UTF-8: {_reason(error)}") from None
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:
+        said = gettext("The body is not JSON in UTF-8: %(error)s.")
+        raise Problem("malformed", said % {"error": str(error)[:200]}) from None
     if not isinstance(given, dict):
-        raise Problem("malformed", "The body is JSON, but not an object.")
+        raise Problem("malformed", gettext("The body is JSON, but not an object."))
     if is_too_deep(given, 2 * MAX_DEPTH):
         # Every Python can handle this depth; services check the depth of a field.
-        raise Problem("malformed", f"The body cannot be read: {_TOO_DEEP}")
+        raise _too_deep()
     return Values(dict(_checked(given, fields)))
 
 
 def check_media_type(request: HttpRequest) -> None:
     """Refuse a body with another media type than JSON. Raises Problem."""
     if _has_body(request) and request.content_type != "application/json":
-        raise Problem("unsupported-media-type", "Send the body as application/json.")
+        raise Problem("unsupported-media-type", gettext("Send the body as application/json."))
 
 
 def _checked(given: Mapping[str, Any], fields: Sequence[Field[Any]]) -> Iterator[tuple[str, Any]]:
     known = [each.name for each in fields]
     for name in given:
         if name not in known:
-            raise invalid(
-                str(name)[:50], f"There is no such field. The fields are: {', '.join(known) or 'none'}."
-            )
+            said = gettext("There is no such field. The fields are: %(fields)s.")
+            if not known:
+                said = gettext("There is no such field. There are no fields.")
+            raise invalid(str(name)[:50], said % {"fields": ", ".join(known)})
     for each in fields:
         if each.name in given:
             yield each.name, each.read(given[each.name])
         elif each.is_required:
-            raise invalid(each.name, "It is missing.")
+            raise invalid(each.name, gettext("It is missing."))
 
 
 def _has_body(request: HttpRequest) -> bool:
@@ -326,24 +342,33 @@ def _has_body(request: HttpRequest) -> bool:
 
 def _read(request: HttpRequest, largest: int) -> bytes:
     length = request.META.get("CONTENT_LENGTH") or "0"
-    too_large = Problem("too-large", f"The body may have at most {largest:,} bytes.")
     if length.isdecimal() and len(length) < 20 and int(length) > largest:
-        raise too_large
+        raise _too_large(largest)
     try:
         content: bytes = request.read(largest + 1)
     except UnreadablePostError:
-        raise Problem("malformed", "The body ended too early.") from None
+        raise Problem("malformed", gettext("The body ended too early.")) from None
     if len(content) > largest:
-        raise too_large
+        raise _too_large(largest)
     return content
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number.")
+    raise ValueError(f"{name} is not a number")
 
 
-def _reason(error: Exception) -> str:
-    return _TOO_DEEP if isinstance(error, RecursionError) else f"{error}."[:200]
+def _too_large(largest: int) -> Problem:
+    said = gettext("The body may have at most %(most)s bytes.")
+    return Problem("too-large", said % {"most": _grouped(largest)})
+
+
+def _too_deep() -> Problem:
+    said = gettext("The body cannot be read: it has more than %(most)s nested lists and objects.")
+    return Problem("malformed", said % {"most": MAX_DEPTH})
+
+
+def _grouped(number: float) -> str:
+    return number_format(number, force_grouping=True)
 
 
 def _from_text(value: str) -> Any:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from django.urls import URLPattern, URLResolver
+from django.utils.translation import override
 
 from components.api.endpoints import Endpoint, Operation, Reply
 from components.api.fields import Field
@@ -68,6 +69,7 @@ def text() -> str:
     return _json(description()) + "\n"
 
 
+@override(None)  # it is English throughout, as the titles of problems are then
 def description() -> dict[str, Any]:
     found = dict(_endpoints(urlpatterns))
     schemas: dict[str, Any] = {"Problem": _PROBLEM}

@@ -9,6 +9,9 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from components import exceptions
 from components.middleware import RETRY_AFTER
@@ -21,82 +24,92 @@ class Kind:
     """A type of problem."""
 
     status: int
-    title: str
+    title: Promise
     #: The text for people who look up the type.
-    explanation: str
+    explanation: Promise
 
 
 #: The kinds of problems by the last part of their type, ordered by status. A published type never changes its name.
 KINDS: dict[str, Kind] = {
-    "malformed": Kind(400, "The request cannot be read", "The body must be a JSON object in UTF-8."),
+    "malformed": Kind(400, _("The request cannot be read"), _("The body must be a JSON object in UTF-8.")),
     "invalid-cursor": Kind(
-        400, "The cursor is not valid", "A cursor comes from sync, for one person. Begin again without one."
+        400,
+        _("The cursor is not valid"),
+        _("A cursor comes from sync, for one person. Begin again without one."),
     ),
-    "not-authenticated": Kind(401, "Log in first", "The session or bearer token is missing or not valid."),
+    "not-authenticated": Kind(
+        401, _("Log in first"), _("The session or bearer token is missing or not valid.")
+    ),
     "csrf": Kind(
         403,
-        "The CSRF token is missing or wrong",
-        "Send the value of the CSRF cookie in the header X-CSRFToken.",
+        _("The CSRF token is missing or wrong"),
+        _("Send the value of the CSRF cookie in the header X-CSRFToken."),
     ),
-    "not-allowed": Kind(403, "Not allowed", "The person's role in the chat does not allow this."),
-    "muted": Kind(403, "Muted", "The person cannot write in this chat for now."),
+    "not-allowed": Kind(403, _("Not allowed"), _("The person's role in the chat does not allow this.")),
+    "muted": Kind(403, _("Muted"), _("The person cannot write in this chat for now.")),
     "blocked": Kind(
-        403, "Blocked", "The person may not be in this chat, or the recipient accepts no mail from them."
+        403,
+        _("Blocked"),
+        _("The person may not be in this chat, or the recipient accepts no mail from them."),
     ),
-    "not-found": Kind(404, "There is nothing here", "The API has no such address."),
+    "not-found": Kind(404, _("There is nothing here"), _("The API has no such address.")),
     "chat-not-found": Kind(
         404,
-        "There is no such chat",
-        "It does not exist, or the person is not in it. The API does not say which.",
+        _("There is no such chat"),
+        _("It does not exist, or the person is not in it. The API does not say which."),
     ),
     "message-not-found": Kind(
-        404, "There is no such message", "It was deleted, is too old, or the person may not see it."
+        404, _("There is no such message"), _("It was deleted, is too old, or the person may not see it.")
     ),
     "book-not-found": Kind(
         404,
-        "There is no such book",
-        "It does not exist, or the person may not search it. The API does not say which.",
+        _("There is no such book"),
+        _("It does not exist, or the person may not search it. The API does not say which."),
     ),
     "row-not-found": Kind(
         404,
-        "There is no such row",
-        "It does not exist, or the person may not read it. The API does not say which.",
+        _("There is no such row"),
+        _("It does not exist, or the person may not read it. The API does not say which."),
     ),
-    "member-not-found": Kind(404, "There is no such member", "The person in the address is not in the chat."),
+    "member-not-found": Kind(
+        404, _("There is no such member"), _("The person in the address is not in the chat.")
+    ),
     "person-not-found": Kind(
-        404, "There is no such recipient", "There is nobody with this id to whom the person may write."
+        404, _("There is no such recipient"), _("There is nobody with this id to whom the person may write.")
     ),
     "method-not-allowed": Kind(
-        405, "The method is not allowed", "The header Allow lists the allowed methods."
+        405, _("The method is not allowed"), _("The header Allow lists the allowed methods.")
     ),
-    "chat-exists": Kind(409, "The chat exists", "The idempotency key was used to create another chat."),
-    "chat-closed": Kind(409, "The chat is closed", "It can be read, but not written to."),
+    "chat-exists": Kind(409, _("The chat exists"), _("The idempotency key was used to create another chat.")),
+    "chat-closed": Kind(409, _("The chat is closed"), _("It can be read, but not written to.")),
     "too-many-chats": Kind(
         409,
-        "Too many chats",
-        "The person has created as many chats as allowed, or somebody is in as many chats as allowed.",
+        _("Too many chats"),
+        _("The person has created as many chats as allowed, or somebody is in as many chats as allowed."),
     ),
     "mailbox-full": Kind(
-        409, "The mailbox is full", "The recipient has to acknowledge some of their messages first."
+        409, _("The mailbox is full"), _("The recipient has to acknowledge some of their messages first.")
     ),
-    "too-large": Kind(413, "The body is too large", "The detail says how large it may be."),
-    "unsupported-media-type": Kind(415, "The body is not JSON", "Send it as application/json."),
-    "invalid-value": Kind(422, "A value is not valid", "The member field says which."),
+    "too-large": Kind(413, _("The body is too large"), _("The detail says how large it may be.")),
+    "unsupported-media-type": Kind(415, _("The body is not JSON"), _("Send it as application/json.")),
+    "invalid-value": Kind(422, _("A value is not valid"), _("The member field says which.")),
     "invalid-message": Kind(
-        422, "The message is not valid", "It is empty or too long, or its data is not JSON."
+        422, _("The message is not valid"), _("It is empty or too long, or its data is not JSON.")
     ),
-    "too-many-members": Kind(422, "Too many members", "The chat would have more members than its limit."),
+    "too-many-members": Kind(
+        422, _("Too many members"), _("The chat would have more members than its limit.")
+    ),
     "too-many-blocked": Kind(
-        422, "Too many are blocked", "The limit of blocked people is reached. Unblock others first."
+        422, _("Too many are blocked"), _("The limit of blocked people is reached. Unblock others first.")
     ),
-    "too-fast": Kind(429, "Too fast", "The header Retry-After says when to try again."),
+    "too-fast": Kind(429, _("Too fast"), _("The header Retry-After says when to try again.")),
     "row-not-loaded": Kind(
         503,
-        "The row is being loaded",
-        "The database has not answered in time. The header Retry-After says when to try again.",
+        _("The row is being loaded"),
+        _("The database has not answered in time. The header Retry-After says when to try again."),
     ),
     "redis-unavailable": Kind(
-        503, "Redis does not answer", "Everything that was accepted is safe. Try again later."
+        503, _("Redis does not answer"), _("Everything that was accepted is safe. Try again later.")
     ),
 }
 
@@ -132,7 +145,7 @@ class Problem(Exception):
     """A refusal of a request. It may be raised anywhere while the request is handled."""
 
     kind: str
-    detail: str
+    detail: str | Promise
     #: Further members of the answer.
     more: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -145,10 +158,11 @@ def problem_of(error: Exception) -> Problem:
         seconds = max(1, math.ceil(error.retry_after))
         return Problem(kind, str(error), headers={"Retry-After": str(seconds)})
     if isinstance(error, exceptions.RowNotLoaded):
-        return Problem(kind, "Try again in a second.", headers={"Retry-After": "1"})
+        return Problem(kind, gettext("Try again in a second."), headers={"Retry-After": "1"})
     # The message of the exception would reveal facts about the server.
     if isinstance(error, exceptions.RedisUnavailable):
-        return Problem(kind, f"Try again in {RETRY_AFTER} seconds.")
+        detail = ngettext("Try again in %(count)s second.", "Try again in %(count)s seconds.", RETRY_AFTER)
+        return Problem(kind, detail % {"count": RETRY_AFTER})
     return Problem(kind, str(error))
 
 
@@ -168,7 +182,9 @@ def response_to(problem: Problem) -> HttpResponse:
 def explain(request: HttpRequest, kind: str) -> HttpResponse:
     """Explain a type of problem to people, at the address that is the type."""
     if (found := KINDS.get(kind)) is None:
-        return response_to(Problem("not-found", f"There is no type of problem {kind!r}."))
+        return response_to(
+            Problem("not-found", gettext("There is no type of problem %(kind)r.") % {"kind": kind})
+        )
     return HttpResponse(
         f"{found.status} {found.title}. {found.explanation}\n", content_type="text/plain; charset=utf-8"
     )

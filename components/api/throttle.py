@@ -12,15 +12,21 @@ import threading
 import time
 from collections import OrderedDict
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
 from components.api.problems import Problem
 
 _MOST = 10_000  # people
 
 
+_TOO_MANY = _("These are too many requests.")
+
+
 class Throttle:
     """*burst* requests at once, then *rate* a second. Any further request is refused with the sentence *why*."""
 
-    def __init__(self, *, rate: float, burst: int, why: str = "These are too many requests.") -> None:
+    def __init__(self, *, rate: float, burst: int, why: str | Promise = _TOO_MANY) -> None:
         self._interval, self._why = 1 / rate, why
         self._slack = (burst - 1) * self._interval
         #: When each person's requests would all be served at that rate. The person of the latest request comes last.

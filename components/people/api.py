@@ -8,6 +8,7 @@ from typing import TypedDict
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.urls import path
+from django.utils.translation import gettext
 
 from components.api.endpoints import Answer, Reply, endpoint, operation
 from components.api.fields import Names, Values, invalid
@@ -44,20 +45,21 @@ async def check_members(field: str, by: str, ids: Iterable[str]) -> None:
     wanted = list(ids)
     if away := await _unreachable(by, wanted) | await sync_to_async(unwilling)(by, wanted):
         shown = ", ".join(sorted(away)[:5])
-        raise invalid(field, f"There is nobody with this id to whom you may write: {shown[:200]}.")
+        said = gettext("There is nobody with this id to whom you may write: %(ids)s.")
+        raise invalid(field, said % {"ids": shown[:200]})
 
 
 async def check_newcomer(user: str, members: Iterable[str]) -> None:
     """Check that *user* may write to all *members* of a chat before they join it. Raises Problem."""
     others = set(members) - {user}
     if others and await sync_to_async(lambda: people().refused(user, others))() & others:
-        raise Problem("blocked", "Somebody in this chat is a person to whom you may not write.")
+        raise Problem("blocked", gettext("Somebody in this chat is a person to whom you may not write."))
 
 
 async def check_recipient(by: str, id: str) -> None:
     """Check that *by* may write to the person in the address. Raises Problem."""
     if await _unreachable(by, [id]):
-        raise Problem("person-not-found", "There is nobody with this id to whom you may write.")
+        raise Problem("person-not-found", gettext("There is nobody with this id to whom you may write."))
 
 
 async def _unreachable(by: str, ids: Iterable[str]) -> set[str]:

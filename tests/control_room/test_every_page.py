@@ -246,7 +246,7 @@ NOT_THERE = [
         for page in ("lock", "release")
         for key, reason in (
             ("gone", "There is no lock at the key 'gone', or it has been free and undisturbed for a day."),
-            ("", "A lock cannot be called ''"),
+            ("", "No lock can have the key ''"),
             ("x" * 501, "a name is text of 1 to 500 characters"),
         )
     ),

@@ -13,6 +13,7 @@ from typing import Annotated, TypedDict
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.urls import path
+from django.utils.translation import gettext
 
 from components.api.endpoints import Answer, Reply, endpoint, operation
 from components.api.fields import Integer, Text, Values
@@ -111,7 +112,7 @@ async def _check(user: str, book: str) -> None:
     """Check that *user* may search *book* and has not asked too often. Raises Problem."""
     _throttle.check(user)
     if not await sync_to_async(readers().may_search)(user, book):
-        raise Problem("book-not-found", "There is no book with this name that you may search.")
+        raise Problem("book-not-found", gettext("There is no book with this name that you may search."))
 
 
 urlpatterns = [

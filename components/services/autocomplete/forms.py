@@ -14,6 +14,7 @@ from typing import Any, cast
 from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import Model, QuerySet
+from django.utils.translation import gettext_lazy as _
 
 from components.exceptions import BookNotFound, InvalidPrefix
 from components.services.autocomplete import AddressBook, Entry, fold
@@ -23,8 +24,8 @@ _MOST = 100  # entries whose names differ only in capitals or accents
 _SHOWN = 5  # entries of the same name that a message lists
 _WITH_ID = re.compile(r"(.+?)\s*\[([^\[\]]+)\]")
 
-_UNKNOWN = "There is nothing called %(name)s."
-_AMBIGUOUS = "Several are called %(name)s. Write one of: %(ways)s."
+_UNKNOWN = _("There is nothing called %(name)s.")
+_AMBIGUOUS = _("Several are called %(name)s. Write one of: %(ways)s.")
 
 
 def resolve(book: AddressBook, typed: Typed) -> Entry:

@@ -20,6 +20,8 @@ from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from components.api.authentication import authenticate
 from components.api.endpoints import Answer, View, endpoint
@@ -35,7 +37,7 @@ from components.services.rows.models import CachedRows, FrozenRow
 #: is called in a thread that may use the database.
 Readable = Callable[[str, Sequence[str]], Collection[str]]
 
-_throttle = Throttle(rate=10, burst=30, why="Ask for several rows at once, and less often.")
+_throttle = Throttle(rate=10, burst=30, why=_("Ask for several rows at once, and less often."))
 
 
 def everybody(user: str, keys: Sequence[str]) -> Collection[str]:
@@ -88,7 +90,7 @@ class _Served:
         query(request, ())
         found = await self._find(request, user, [pk])
         if pk not in found:
-            raise Problem("row-not-found", "There is no row with this key that you may read.")
+            raise Problem("row-not-found", gettext("There is no row with this key that you may read."))
         return self._answer(self._told(found[pk]), [pk], found)
 
     async def _find(self, request: HttpRequest, user: str, pks: Sequence[str]) -> Mapping[str, FrozenRow]:
@@ -111,7 +113,7 @@ class _Served:
         except InvalidName:
             key = ""
         if not key or len(pk) > MAX_NAME or "\0" in pk:  # PostgreSQL refuses a NUL
-            raise invalid("pk", f"No row can have the key {pk[:50]!r}.")
+            raise invalid("pk", gettext("No row can have the key %(key)r.") % {"key": pk[:50]})
 
     def _by_permission(self, user: str, keys: Sequence[str]) -> Collection[str]:
         return keys if may_view(user, self._rows.model) else ()

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_MOST = 2**31 - 1  # greatest limit or weight: sums of them are exact
+MOST = 2**31 - 1  # greatest limit or weight: sums of them are exact
 _DIGITS = 12  # length of the digest: enough to make the names of one project differ
 _ID = re.compile(rf"[0-9a-f]{{{_DIGITS}}}/[1-9][0-9]*/.+")
 
@@ -267,7 +267,7 @@ def holder_of(permit: str) -> Holder:
 
 def check_count(what: str, value: object) -> int:
     """Return *value* if it can be a limit or a weight. Raises InvalidLimit."""
-    return check_int(what, value, 1, _MOST)
+    return check_int(what, value, 1, MOST)
 
 
 @lru_cache(maxsize=1_024)

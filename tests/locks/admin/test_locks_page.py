@@ -258,7 +258,7 @@ def test_releasing_asks_first_and_says_what_will_happen(operator):
     assert "Release the lock item:42 by force" in text
     assert f"It is held by jill (process {os.getpid()} on {socket.gethostname()}, MainThread), since" in text
     assert f"with the fence {held.fence}" in text
-    assert re.search(r"it expires in (59 min \d+ s|1 h) if it is not renewed\.", text)
+    assert re.search(r"It expires in (59 min \d+ s|1 h) if it is not renewed\.", text)
     assert "Waiting for it: 2. One of them gets it at once." in text
     assert "The holder is not stopped." in text
     assert held.owned()

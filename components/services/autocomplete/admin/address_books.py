@@ -17,7 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern
-from django.utils.text import capfirst
+from django.utils.translation import gettext, ngettext
 
 from components.control_room.names import searched, shortened
 from components.control_room.pages import ControlRoomAdmin, Paging
@@ -25,6 +25,7 @@ from components.control_room.verbs import Action, Done, Trail, Verb
 from components.exceptions import BookNotFound, InvalidPrefix
 from components.kit.compat import InvalidTask, TaskResult, TaskResultStatus
 from components.services.autocomplete import AddressBook, AddressBookReader, BookInfo, BookUsage, Completions
+from components.services.autocomplete.folding import MAX_PREFIX
 from components.services.autocomplete.models import ModelBooks, feeding, model_books
 from components.templatetags.control_room import grouped, legible
 
@@ -60,8 +61,12 @@ class Row:
         return fed.by.replace("__", " ") if isinstance(fed, ModelBooks) else ""
 
     @property
-    def what(self) -> str:
-        return f"{'address books' if self.parts else 'address book'} {self.name}"
+    def title(self) -> str:
+        return self.say(gettext("Address book %(book)s"), gettext("Address books %(book)s"))
+
+    def say(self, one: str, many: str, **facts: str) -> str:
+        """Return the text that fits: about *one* book, or about the *many* of a family."""
+        return (many if self.parts else one) % {"book": self.name, **facts}
 
     @property
     def slowest(self) -> float | None:
@@ -109,7 +114,7 @@ class AddressBookAdmin(ControlRoomAdmin):
             "sources": [] if beginning or paging.offset else _sources(reader),
         }
         template = "admin/components/autocomplete/list.html"
-        return self.render(request, template, "Address books", context, live=not beginning)
+        return self.render(request, template, gettext("Address books"), context, live=not beginning)
 
     def book(self, request: HttpRequest) -> HttpResponse:
         reader, row = AddressBookReader(), _find(request)
@@ -125,19 +130,24 @@ class AddressBookAdmin(ControlRoomAdmin):
             "top": AddressBook(row.id).top(TOP) if there else [],
             "trial": _try(row.id, prefix) if there and prefix is not None else None,
         }
-        template, title = "admin/components/autocomplete/book.html", capfirst(row.what)
-        return self.render(request, template, title, context, live=prefix is None)
+        template = "admin/components/autocomplete/book.html"
+        return self.render(request, template, row.title, context, live=prefix is None)
 
     def rebuild(self, request: HttpRequest) -> Action:
         row = _find(request)
         return Action(
             of=row.id,
             trail=self._trail(row),
-            title=f"Rebuild the {row.what}",
+            title=row.say(
+                gettext("Rebuild the address book %(book)s"), gettext("Rebuild the address books %(book)s")
+            ),
             effects=_effects_of_rebuild(row),
             run=(lambda: _rebuild(row)) if row.model else None,
-            idle=f"There is nothing to rebuild it from: no model feeds the address book {row.name}. "
-            "Run the code that loaded it again, with replace=True.",
+            idle=gettext(
+                "There is nothing to rebuild it from: no model feeds the address book %(book)s. Run the code that "
+                "loaded it again, with replace=True."
+            )
+            % {"book": row.name},
         )
 
     def remove(self, request: HttpRequest) -> Action:
@@ -146,20 +156,27 @@ class AddressBookAdmin(ControlRoomAdmin):
 
         def run() -> Done:
             AddressBook(row.id).erase()
-            return Done(f"Removed the address book {row.name}. It had {_entries(info.count if info else 0)}.")
+            count = info.count if info else 0
+            said = ngettext(
+                "Removed the address book %(book)s. It had %(count)s entry.",
+                "Removed the address book %(book)s. It had %(count)s entries.",
+                count,
+            )
+            return Done(said % {"book": row.name, "count": grouped(count)})
 
         return Action(
             of=row.id,
             trail=self._trail(row),
-            title=f"Remove the address book {row.name}",
+            title=gettext("Remove the address book %(book)s") % {"book": row.name},
             effects=_effects_of_removal(row, info) if info else [],
             run=run if info else None,
-            idle=f"There is nothing to remove: the address book {row.name} does not exist.",
+            idle=gettext("There is nothing to remove: the address book %(book)s does not exist.")
+            % {"book": row.name},
             back=self.url("changelist"),
         )
 
     def _trail(self, row: Row) -> Trail:
-        return [(capfirst(row.what), self.find_url(row.id))]
+        return [(row.title, self.find_url(row.id))]
 
     verbs = (
         Verb("rebuild", "Rebuild", rebuild, needs="rebuild"),
@@ -172,8 +189,12 @@ def _find(request: HttpRequest) -> Row:
     name = request.GET.get("book", "")
     info = AddressBookReader().find(name)
     if info is None and (not name or feeding(name) is None):
-        raise Http404(f"There is no address book {name!r}.")
+        raise Http404(_no_book(name))
     return Row(name, info)
+
+
+def _no_book(name: str) -> str:
+    return gettext("There is no address book %(name)r.") % {"name": name}
 
 
 def _sources(reader: AddressBookReader) -> Sequence[Row]:
@@ -186,10 +207,13 @@ def _try(name: str, prefix: str) -> Trial:
     began = perf_counter()
     try:
         found = AddressBook(name).complete(prefix, limit=TOP)
-    except InvalidPrefix as error:
-        return Trial(prefix, problem=str(error))
-    except BookNotFound as error:  # the book was removed after the page was started
-        raise Http404(str(error)) from None
+    except InvalidPrefix:
+        problem = gettext(
+            "A prefix has 1 to %(most)s characters. At least one of them is visible, and none is a control character."
+        )
+        return Trial(prefix, problem=problem % {"most": MAX_PREFIX})
+    except BookNotFound:  # the book was removed after the page was started
+        raise Http404(_no_book(name)) from None
     return Trial(prefix, found, perf_counter() - began)
 
 
@@ -200,61 +224,107 @@ def _rebuild(row: Row) -> Done:
 
         result = rebuilding().enqueue(row.id)
     except (InvalidTask, ImproperlyConfigured) as error:
-        return Done(
-            but=[f"No task can rebuild it: {error} Correct the TASKS alias and the queue in COMPONENTS."]
+        but = gettext(
+            "No task can rebuild it: %(error)s Correct the TASKS alias and the queue in COMPONENTS."
         )
+        return Done(but=[but % {"error": error}])
     return _told(row, result)
 
 
 def _told(row: Row, result: TaskResult[..., int | None]) -> Done:
     """Report what happened. Backends that run tasks in the request have finished the task by now."""
     if result.status is TaskResultStatus.SUCCESSFUL:
-        return Done(f"Rebuilt the {row.what}.")
+        return Done(
+            row.say(
+                gettext("Rebuilt the address book %(book)s."), gettext("Rebuilt the address books %(book)s.")
+            )
+        )
     if result.status is TaskResultStatus.FAILED:
         kinds = ", ".join(error.exception_class_path for error in result.errors)
-        return Done(
-            but=[f"The rebuild of the {row.what} failed with {kinds}. Searches still find the old entries."]
+        but = row.say(
+            gettext(
+                "The rebuild of the address book %(book)s failed with %(errors)s. Searches still find the old "
+                "entries."
+            ),
+            gettext(
+                "The rebuild of the address books %(book)s failed with %(errors)s. Searches still find the old "
+                "entries."
+            ),
+            errors=kinds,
         )
-    return Done(f"The next free worker rebuilds the {row.what}: the task {result.id}.")
+        return Done(but=[but])
+    return Done(
+        row.say(
+            gettext("The next free worker rebuilds the address book %(book)s: the task %(task)s."),
+            gettext("The next free worker rebuilds the address books %(book)s: the task %(task)s."),
+            task=result.id,
+        )
+    )
 
 
 def _effects_of_rebuild(row: Row) -> list[str]:
-    info = row.info
-    effects = [f"A worker loads it from the table of {row.model}. Until then, nothing is found in it."]
-    if row.parts:
-        effects = [
-            f"A worker loads one book for each {row.parts}, one after the other, from the table of {row.model}, and "
-            "removes the books without rows.",
-            "Searches use each old book until the new one is complete. Past selections still count.",
-        ]
+    info, facts = row.info, {"model": row.model, "parts": row.parts}
     if info:
+        again = ngettext(
+            "A worker loads it again from the table of %(model)s. It has %(count)s entry now.",
+            "A worker loads it again from the table of %(model)s. It has %(count)s entries now.",
+            info.count,
+        )
         effects = [
-            f"A worker loads it again from the table of {row.model}. It has {_entries(info.count)} now.",
-            "Searches use the old book until the new one is complete. Changes made meanwhile are in both. "
-            "Past selections still count.",
+            again % {**facts, "count": grouped(info.count)},
+            gettext(
+                "Searches use the old book until the new one is complete. Changes made meanwhile are in both. Past "
+                "selections still count."
+            ),
+        ]
+    elif row.parts:
+        effects = [
+            gettext(
+                "A worker loads one book for each %(parts)s, one after the other, from the table of %(model)s, and "
+                "removes the books without rows."
+            )
+            % facts,
+            gettext("Searches use each old book until the new one is complete. Past selections still count."),
+        ]
+    else:
+        effects = [
+            gettext("A worker loads it from the table of %(model)s. Until then, nothing is found in it.")
+            % facts
         ]
     if info and info.loading is not None:
-        effects.append(
-            f"A load of {_entries(info.loading)} so far is running, or has died. The rebuild replaces it."
+        running = ngettext(
+            "A load of %(count)s entry so far is running, or has died. The rebuild replaces it.",
+            "A load of %(count)s entries so far is running, or has died. The rebuild replaces it.",
+            info.loading,
         )
-    return [
-        *effects,
-        "The pages of the book and of the task show the progress.",
-    ]
+        effects.append(running % {"count": grouped(info.loading)})
+    return [*effects, gettext("The pages of the book and of the task show the progress.")]
 
 
 def _effects_of_removal(row: Row, info: BookInfo) -> list[str]:
+    has = ngettext(
+        "It has %(count)s entry, %(size)s. Searches find nothing in it afterwards.",
+        "It has %(count)s entries, %(size)s. Searches find nothing in it afterwards.",
+        info.count,
+    )
+    selected = ngettext(
+        "Past selections of %(count)s entry are deleted.",
+        "Past selections of %(count)s entries are deleted.",
+        info.selected,
+    )
     effects = [
-        f"It has {_entries(info.count)}, {filesizeformat(info.bytes)}. Searches find nothing in it afterwards.",
-        f"Past selections of {_entries(info.selected)} are deleted.",
-        f"Rows of {row.model} that are saved from now on create it again. A rebuild loads all rows."
+        has % {"count": grouped(info.count), "size": filesizeformat(info.bytes)},
+        selected % {"count": grouped(info.selected)},
+        gettext("Rows of %(model)s that are saved from now on create it again. A rebuild loads all rows.")
+        % {"model": row.model}
         if row.model
-        else "An entry that is added from now on creates it again.",
+        else gettext("An entry that is added from now on creates it again."),
     ]
     if info.loading is not None:
-        effects.append(f"The running load, with {_entries(info.loading)} so far, ends with an error.")
-    return [*effects, "This cannot be undone."]
-
-
-def _entries(count: int) -> str:
-    return f"{grouped(count)} entr{'y' if count == 1 else 'ies'}"
+        ending = ngettext(
+            "The running load, with %(count)s entry so far, ends with an error.",
+            "The running load, with %(count)s entries so far, ends with an error.",
+            info.loading,
+        )
+        effects.append(ending % {"count": grouped(info.loading)})
+    return [*effects, gettext("This cannot be undone.")]

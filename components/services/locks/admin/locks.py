@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from components.control_room.names import mean, shortened, who
 from components.control_room.pages import ControlRoomAdmin, Paging
 from components.control_room.verbs import Action, Done, Verb
 from components.exceptions import InvalidName
+from components.kit.values import MAX_NAME
 from components.services.locks import LockInfo, LockReader
 from components.services.locks.keys import LockKeys
 from components.templatetags.control_room import duration, grouped, legible
@@ -53,7 +55,8 @@ class Row:
 
     @property
     def who(self) -> str:
-        return who(self.info.holder, f"an unknown holder with the token {self.info.token}")
+        unknown = gettext("an unknown holder with the token %(token)s") % {"token": self.info.token}
+        return who(self.info.holder, unknown)
 
 
 class LockAdmin(ControlRoomAdmin):
@@ -90,7 +93,7 @@ class LockAdmin(ControlRoomAdmin):
             "subject": self.subject(info.key),
             "waiters": LockReader().waiters(info.key, limit=WAITERS) if info.waiting else [],
         }
-        return self.render(request, "admin/components/locks/lock.html", f"Lock {row.name}", context)
+        return self.render(request, "admin/components/locks/lock.html", _title(row), context)
 
     def release(self, request: HttpRequest) -> Action:
         row = Row(_find(request))
@@ -99,16 +102,17 @@ class LockAdmin(ControlRoomAdmin):
         def run() -> Done:
             if not LockReader().force_release(info.key, info.token, info.fence):
                 return Done()
-            return Done(f"Released the lock {row.name} by force. It was held by {_history(row)}.")
+            return Done(_released(row))
 
         is_seen = info.is_held and row.holder_id == request.GET.get("holder", "")
         return Action(
             of=info.key,
-            title=f"Release the lock {row.name} by force",
+            title=gettext("Release the lock %(lock)s by force") % {"lock": row.name},
             effects=_effects(row),
             run=run if is_seen else None,
-            idle=f"Nothing to release: that holder no longer holds the lock {row.name}.",
-            trail=[(f"Lock {row.name}", self.find_url(info.key))],
+            idle=gettext("Nothing to release: that holder no longer holds the lock %(lock)s.")
+            % {"lock": row.name},
+            trail=[(_title(row), self.find_url(info.key))],
         )
 
     verbs = (Verb("release", "Release by force", release, deletes=True),)
@@ -131,34 +135,68 @@ def _find(request: HttpRequest) -> LockInfo:
     key = request.GET.get("key", "")
     try:
         info = LockReader().at(key)
-    except InvalidName as error:
-        raise Http404(str(error)) from None
+    except InvalidName:
+        raise Http404(
+            gettext("No lock can have the key %(key)r: a name is text of 1 to %(most)s characters.")
+            % {"key": shortened(key), "most": MAX_NAME}
+        ) from None
     if info is None and LockKeys.name_of(key) is None:
-        raise Http404(f"There is no lock at the key {key!r}, or it has been free and undisturbed for a day.")
+        raise Http404(
+            gettext("There is no lock at the key %(key)r, or it has been free and undisturbed for a day.")
+            % {"key": key}
+        )
     return info or LockInfo.of_free(key)
 
 
-def _history(row: Row) -> str:
-    """Describe the holder, with the instant of the acquisition and the fence."""
+def _title(row: Row) -> str:
+    return gettext("Lock %(lock)s") % {"lock": row.name}
+
+
+def _facts(row: Row) -> dict[str, object]:
+    """Return what sentences say about the holder; *since* is "" if it is not known."""
     since = row.info.since
-    begun = f", since {timezone.localtime(since):%Y-%m-%d %H:%M:%S %Z}" if since else ""
-    return f"{row.who}{begun}, with the fence {row.info.fence}"
+    begun = f"{timezone.localtime(since):%Y-%m-%d %H:%M:%S %Z}" if since else ""
+    return {"lock": row.name, "holder": row.who, "since": begun, "fence": row.info.fence}
+
+
+def _released(row: Row) -> str:
+    facts = _facts(row)
+    if not facts["since"]:
+        said = gettext(
+            "Released the lock %(lock)s by force. It was held by %(holder)s, with the fence %(fence)s."
+        )
+    else:
+        said = gettext(
+            "Released the lock %(lock)s by force. It was held by %(holder)s, since %(since)s, with the fence "
+            "%(fence)s."
+        )
+    return said % facts
 
 
 def _effects(row: Row) -> list[str]:
-    info = row.info
-    end = "."
+    info, facts = row.info, _facts(row)
+    held = gettext("It is held by %(holder)s, with the fence %(fence)s.")
+    if facts["since"]:
+        held = gettext("It is held by %(holder)s, since %(since)s, with the fence %(fence)s.")
+    effects = [held % facts]
     if info.remaining is not None:
-        end = f"; it expires in {duration(info.remaining)} if it is not renewed."
-    waiting = (
-        f"Waiting for it: {grouped(info.waiting)}. One of them gets it at once."
-        if info.waiting
-        else "Nobody waits for it, so it becomes free."
-    )
+        effects.append(
+            gettext("It expires in %(time)s if it is not renewed.") % {"time": duration(info.remaining)}
+        )
+    if info.waiting:
+        effects.append(
+            gettext("Waiting for it: %(count)s. One of them gets it at once.")
+            % {"count": grouped(info.waiting)}
+        )
+    else:
+        effects.append(gettext("Nobody waits for it, so it becomes free."))
     return [
-        f"It is held by {_history(row)}{end}",
-        waiting,
-        "The holder is not stopped. It learns that the lock is lost when it renews it, releases it, or checks it. "
-        "Until then, two holders may be working.",
-        "Its writes with a fence are refused once a later holder has written. Its writes without a fence are not.",
+        *effects,
+        gettext(
+            "The holder is not stopped. It learns that the lock is lost when it renews it, releases it, or checks "
+            "it. Until then, two holders may be working."
+        ),
+        gettext(
+            "Its writes with a fence are refused once a later holder has written. Its writes without a fence are not."
+        ),
     ]

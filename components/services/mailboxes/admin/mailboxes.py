@@ -15,6 +15,7 @@ from operator import itemgetter
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern
+from django.utils.translation import gettext, ngettext
 
 from components.control_room.pages import ControlRoomAdmin, Paging
 from components.control_room.verbs import Action, Done, Trail, Verb
@@ -84,7 +85,7 @@ class MailboxAdmin(ControlRoomAdmin):
             "blocked_in_all": len(found),
         }
         template = "admin/components/mailboxes/mailbox.html"
-        return self.render(request, template, f"Mailbox of {row.person}", context)
+        return self.render(request, template, _title(row), context)
 
     def messages(self, request: HttpRequest) -> HttpResponse:
         row, first = _find(request), _number(request.GET.get("first", ""))
@@ -97,27 +98,29 @@ class MailboxAdmin(ControlRoomAdmin):
             "newer": mails[MESSAGES].id if len(mails) > MESSAGES else None,
             "is_oldest": first == 0,
         }
-        template, title = "admin/components/mailboxes/messages.html", f"Messages to {row.person}"
+        template = "admin/components/mailboxes/messages.html"
+        title = gettext("Messages to %(person)s") % {"person": row.person}
         return self.render(request, template, title, context, trail=self._trail(row), live=first == 0)
 
     def unblock(self, request: HttpRequest) -> Action:
         row, sender = _find(request), request.GET.get("sender", "")
-        mailbox, who = Mailbox(row.info.name), persons([sender])[sender]
+        mailbox = Mailbox(row.info.name)
+        names = {"person": row.person, "sender": persons([sender])[sender]}
 
         def run() -> Done:
             mailbox.unblock(sender)
-            return Done(f"The mailbox of {row.person} accepts the mail of {who} again.")
+            return Done(gettext("The mailbox of %(person)s accepts the mail of %(sender)s again.") % names)
 
         return Action(
             of=row.info.name,
             trail=self._trail(row),
-            title=f"Accept the mail of {who} again",
+            title=gettext("Accept the mail of %(sender)s again") % names,
             effects=[
-                f"The mailbox of {row.person} refuses the mail of {who}.",
-                "It accepts their mail again from now on. Refused mail was not stored, and is lost.",
+                gettext("The mailbox of %(person)s refuses the mail of %(sender)s.") % names,
+                gettext("It accepts their mail again from now on. Refused mail was not stored, and is lost."),
             ],
             run=run if sender in mailbox.blocked() else None,
-            idle=f"The mailbox of {row.person} refuses no mail of {who}.",
+            idle=gettext("The mailbox of %(person)s refuses no mail of %(sender)s.") % names,
         )
 
     def clear(self, request: HttpRequest) -> Action:
@@ -126,25 +129,41 @@ class MailboxAdmin(ControlRoomAdmin):
 
         def run() -> Done:
             count = Mailbox(info.name).clear()
-            return Done(f"Cleared the mailbox of {row.person}: {_messages(count)} dropped." if count else "")
+            said = ngettext(
+                "Cleared the mailbox of %(person)s: %(count)s message dropped.",
+                "Cleared the mailbox of %(person)s: %(count)s messages dropped.",
+                count,
+            )
+            return Done(said % {"person": row.person, "count": grouped(count)} if count else "")
+
+        holding = ngettext(
+            "It has %(count)s message now, %(size)s; %(handed_out)s of them were handed out and may have been read.",
+            "It has %(count)s messages now, %(size)s; %(handed_out)s of them were handed out and may have been "
+            "read.",
+            info.depth,
+        )
+        sizes = {"size": filesizeformat(info.bytes), "handed_out": grouped(info.handed_out)}
 
         return Action(
             of=info.name,
             trail=self._trail(row),
-            title=f"Clear the mailbox of {row.person}",
+            title=gettext("Clear the mailbox of %(person)s") % {"person": row.person},
             effects=[
-                f"It has {_messages(info.depth)} now, {filesizeformat(info.bytes)}; {grouped(info.handed_out)} of "
-                "them were handed out and may have been read.",
-                "All messages that are in it when you press the button are dropped, even those that just arrived.",
-                "Their senders can see that they were dropped. The recipient learns how many they have missed.",
-                "This cannot be undone.",
+                holding % {"count": grouped(info.depth), **sizes},
+                gettext(
+                    "All messages that are in it when you press the button are dropped, even those that just arrived."
+                ),
+                gettext(
+                    "Their senders can see that they were dropped. The recipient learns how many they have missed."
+                ),
+                gettext("This cannot be undone."),
             ],
             run=run if info.depth else None,
-            idle=f"The mailbox of {row.person} is empty.",
+            idle=gettext("The mailbox of %(person)s is empty.") % {"person": row.person},
         )
 
     def _trail(self, row: Row) -> Trail:
-        return [(f"Mailbox of {row.person}", self.find_url(row.info.name))]
+        return [(_title(row), self.find_url(row.info.name))]
 
     verbs = (
         Verb("unblock", "Accept mail again", unblock),
@@ -157,14 +176,16 @@ def _find(request: HttpRequest) -> Row:
     name = request.GET.get("mailbox", "")
     info = MailboxReader().find(name)
     if info is None:
-        raise Http404(f"There is no mailbox {name!r}, or it was not used for a year.")
+        raise Http404(
+            gettext("There is no mailbox %(name)r, or it was not used for a year.") % {"name": name}
+        )
     return Row(info, persons([name])[name])
+
+
+def _title(row: Row) -> str:
+    return gettext("Mailbox of %(person)s") % {"person": row.person}
 
 
 def _number(text: str) -> int:
     """Return the id of a message from a URL; 0 if it is not a valid id."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 17 else 0
-
-
-def _messages(count: int) -> str:
-    return f"{grouped(count)} message{'s' if count != 1 else ''}"

@@ -10,13 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django import forms
-from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from components.control_room.names import shortened
 from components.control_room.pages import ControlRoomAdmin
 from components.control_room.verbs import Action, Done, Trail, Verb, filled
-from components.exceptions import InvalidDuration, InvalidName
+from components.exceptions import InvalidName
+from components.kit.values import LONGEST
 from components.services.rows import (
     SHORTEST_DELAY,
     CacheInfo,
@@ -24,7 +26,6 @@ from components.services.rows import (
     RowControls,
     RowInfo,
     RowReader,
-    check_delay,
     name_and_key,
 )
 from components.services.rows.members import check_cache_name, check_key
@@ -38,17 +39,12 @@ class DelayForm(forms.Form):
     """The form for changing the delay."""
 
     delay = forms.FloatField(
-        label="Delay in seconds",
+        label=_("Delay in seconds"),
         min_value=SHORTEST_DELAY,
-        help_text="The time between two loads. It applies until the row is scheduled with another delay.",
+        max_value=LONGEST,
+        help_text=_("The time between two loads. It applies until the row is scheduled with another delay."),
         widget=forms.NumberInput(attrs={"autocomplete": "off", "step": "any"}),
     )
-
-    def clean_delay(self) -> float:
-        try:
-            return check_delay(self.cleaned_data["delay"])
-        except InvalidDuration as error:
-            raise ValidationError(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -72,7 +68,7 @@ class Target:
         name = request.GET.get("model", "")
         known = known_caches(RowReader()).get(name)
         if known is None:
-            raise Http404(f"No row of {name!r} is on the schedule, and no model has rows of this name.")
+            raise Http404(no_cache(name))
         text = request.GET.get("bucket", "")
         start = int(text) if text.isascii() and text.isdecimal() and len(text) < 3 else 0
         return cls(name, None, None, known.count, start)
@@ -90,12 +86,6 @@ class Target:
         return self.key is None or self.info is not None
 
     @property
-    def what(self) -> str:
-        if self.key is not None:
-            return f"the row {self.label}"
-        return f"{'the rest of the' if self.start else 'all'} rows of {self.label}"
-
-    @property
     def controls(self) -> RowControls:
         return RowControls(self.name)
 
@@ -103,10 +93,19 @@ class Target:
     def effect(self) -> str:
         """Return the state of the target, in a sentence."""
         if self.key is None:
-            return f"{rows(self.count)} of {self.label} {'is' if self.count == 1 else 'are'} on the schedule."
+            return ngettext(
+                "%(count)s row of %(name)s is on the schedule.",
+                "%(count)s rows of %(name)s are on the schedule.",
+                self.count,
+            ) % {"count": grouped(self.count), "name": self.label}
         if self.info is None or self.info.delay is None:
-            return "It is not on the schedule, and is stored until it is too old."
-        return f"It is loaded every {duration(self.info.delay)}."
+            return gettext("It is not on the schedule, and is stored until it is too old.")
+        return gettext("It is loaded every %(time)s.") % {"time": duration(self.info.delay)}
+
+    def say(self, row: str, rows: str, rest: str = "") -> str:
+        """Return the text that fits: about one *row*, all *rows* of a name, or the *rest* of them."""
+        text = row if self.key is not None else rest if rest and self.start else rows
+        return text % {"name": self.label}
 
 
 def _refresh(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
@@ -115,23 +114,40 @@ def _refresh(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
     def run() -> Done:
         if target.key is None:
             changed = target.controls.refresh_all(start=target.start, most=MOST)
-            said = f"{rows(changed.rows)} of {target.label} {_are(changed.rows)} due now."
+            said = ngettext(
+                "%(count)s row of %(name)s is due now.",
+                "%(count)s rows of %(name)s are due now.",
+                changed.rows,
+            )
             return _done(pages, "refresh", target, changed, said)
         absent = target.controls.refresh(target.key)
-        return Done("" if absent else f"The row {target.label} is due now.")
+        return Done("" if absent else gettext("The row %(name)s is due now.") % {"name": target.label})
 
     return Action(
         of=target.id,
         trail=_trail(pages, target),
-        title=f"Refresh {target.what}",
+        title=target.say(
+            row=gettext("Refresh the row %(name)s"),
+            rows=gettext("Refresh all rows of %(name)s"),
+            rest=gettext("Refresh the rest of the rows of %(name)s"),
+        ),
         effects=[
             target.effect,
-            f"{'It is' if target.key is not None else 'They are'} due now: the next free daemon, "
-            "manage.py cacherows, loads what the database has.",
-            "Until then, readers get the stored values.",
+            target.say(
+                row=gettext(
+                    "It is due now: the next free daemon, manage.py cacherows, loads what the database has."
+                ),
+                rows=gettext(
+                    "They are due now: the next free daemon, manage.py cacherows, loads what the database has."
+                ),
+            ),
+            gettext("Until then, readers get the stored values."),
         ],
         run=run if target.count else None,
-        idle=f"Nothing to refresh: {_none(target)} on the schedule.",
+        idle=target.say(
+            row=gettext("Nothing to refresh: the row %(name)s is not on the schedule."),
+            rows=gettext("Nothing to refresh: no row of %(name)s is on the schedule."),
+        ),
     )
 
 
@@ -141,18 +157,27 @@ def _remove(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
     def run() -> Done:
         if target.key is None:
             changed = target.controls.remove_all(start=target.start, most=MOST)
-            said = f"Removed {rows(changed.rows)} of {target.label}."
+            said = ngettext(
+                "Removed %(count)s row of %(name)s.", "Removed %(count)s rows of %(name)s.", changed.rows
+            )
             return _done(pages, "remove", target, changed, said)
         target.controls.remove(target.key)
-        return Done(f"Removed the row {target.label}.")
+        return Done(gettext("Removed the row %(name)s.") % {"name": target.label})
 
     return Action(
         of=target.id,
         trail=_trail(pages, target),
-        title=f"Remove {target.what}",
+        title=target.say(
+            row=gettext("Remove the row %(name)s"),
+            rows=gettext("Remove all rows of %(name)s"),
+            rest=gettext("Remove the rest of the rows of %(name)s"),
+        ),
         effects=[target.effect, *_effects_of_removal(target)],
         run=run if (target.count if target.key is None else target.info) else None,
-        idle=f"Nothing to remove: {_none(target)} on the schedule{', nor kept' if target.key is not None else ''}.",
+        idle=target.say(
+            row=gettext("Nothing to remove: the row %(name)s is not on the schedule, nor kept."),
+            rows=gettext("Nothing to remove: no row of %(name)s is on the schedule."),
+        ),
         back=pages.find_url(target.name) if target.name in cached_rows() else pages.url("changelist"),
     )
 
@@ -160,31 +185,46 @@ def _remove(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
 def _delay(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
     target = Target.of(request)
     if not target.count:
-        raise Http404(f"Nothing has a delay to change: {_none(target)} on the schedule.")
+        raise Http404(
+            target.say(
+                row=gettext("Nothing has a delay to change: the row %(name)s is not on the schedule."),
+                rows=gettext("Nothing has a delay to change: no row of %(name)s is on the schedule."),
+            )
+        )
     known = target.info.delay if target.info else None
     form = filled(DelayForm, request, delay=f"{known:g}" if known else None)
 
     def run() -> Done:
         delay = form.cleaned_data["delay"]
+        facts = {"name": target.label, "time": duration(delay), "former": duration(known) if known else ""}
         if known == delay:
-            return Done(idle=f"The delay of the row {target.label} is {duration(delay)} already.")
+            return Done(idle=gettext("The delay of the row %(name)s is %(time)s already.") % facts)
         if target.key is None:
             changed = target.controls.set_delay_of_all(delay, start=target.start, most=MOST)
-            said = f"Set the delay of {rows(changed.rows)} of {target.label} to {duration(delay)}."
-            return _done(pages, "delay", target, changed, said)
+            said = ngettext(
+                "Set the delay of %(count)s row of %(name)s to %(time)s.",
+                "Set the delay of %(count)s rows of %(name)s to %(time)s.",
+                changed.rows,
+            )
+            return _done(pages, "delay", target, changed, said, time=duration(delay))
         if target.controls.set_delay(delay, target.key):
-            return Done(but=[f"The row {target.label} left the schedule."])
-        was = duration(known) if known else ""
-        return Done(f"Set the delay of the row {target.label} to {duration(delay)}. It was {was}.")
+            return Done(but=[gettext("The row %(name)s left the schedule.") % facts])
+        return Done(gettext("Set the delay of the row %(name)s to %(time)s. It was %(former)s.") % facts)
 
     return Action(
         of=target.id,
         trail=_trail(pages, target),
-        title=f"Change the delay of {target.what}",
+        title=target.say(
+            row=gettext("Change the delay of the row %(name)s"),
+            rows=gettext("Change the delay of all rows of %(name)s"),
+            rest=gettext("Change the delay of the rest of the rows of %(name)s"),
+        ),
         effects=[
             target.effect,
-            "A row is never older than its delay and a lease. A shorter delay counts from now; a longer one from the "
-            "next load.",
+            gettext(
+                "A row is never older than its delay and a lease. A shorter delay counts from now; a longer one from "
+                "the next load."
+            ),
         ],
         run=run,
         form=form,
@@ -198,16 +238,43 @@ VERBS = (
 )
 
 
-def _done(pages: ControlRoomAdmin, verb: str, target: Target, changed: Changed, said: str) -> Done:
+def _done(
+    pages: ControlRoomAdmin, verb: str, target: Target, changed: Changed, said: str, **facts: str
+) -> Done:
+    """Return what happened. *said* is a sentence about %(count)s rows of %(name)s."""
+    told = said % {"count": grouped(changed.rows), "name": target.label, **facts}
     if not changed.rest:
-        return Done(said if changed.rows else "")
-    but = f"About {changed.left:.0%} are left: one request takes about {rows(MOST)}. Go on with the rest."
-    return Done(said, [but], onward=pages.url(verb, model=target.name, bucket=changed.rest))
+        return Done(told if changed.rows else "")
+    but = gettext("About %(percent)s%% are left: one request takes about %(most)s rows. Go on with the rest.")
+    left = but % {"percent": round(100 * changed.left), "most": grouped(MOST)}
+    return Done(told, [left], onward=pages.url(verb, model=target.name, bucket=changed.rest))
 
 
 def _trail(pages: ControlRoomAdmin, target: Target) -> Trail:
-    what = "Cached row" if target.key is not None else "Cached rows of"
-    return [(f"{what} {target.label}", pages.find_url(target.id))] if target.has_page else []
+    if not target.has_page:
+        return []
+    title = title_of_row(target.label) if target.key is not None else title_of_rows(target.label)
+    return [(title, pages.find_url(target.id))]
+
+
+def title_of_row(name: str) -> str:
+    return gettext("Cached row %(name)s") % {"name": name}
+
+
+def title_of_rows(name: str) -> str:
+    return gettext("Cached rows of %(name)s") % {"name": name}
+
+
+def no_cache(name: str) -> str:
+    """Return the sentence that there are no rows of this name."""
+    return gettext("No row of %(name)r is on the schedule, and no model has rows of this name.") % {
+        "name": name
+    }
+
+
+def no_row(name: str) -> str:
+    """Return the sentence that no row, and no model, can have this name."""
+    return gettext("No cached row can be called %(name)r.") % {"name": shortened(name)}
 
 
 def known_caches(reader: RowReader) -> dict[str, CacheInfo]:
@@ -227,34 +294,24 @@ def find_row(wanted: str) -> RowInfo | None:
 
 
 def split(wanted: str) -> tuple[str, str]:
-    """Return the name and the key of a row. Raises Http404, with the reason, if they cannot be such."""
+    """Return the name and the key of a row. Raises Http404 if they cannot be such."""
     name, key = name_and_key(wanted)
     try:
         return check_cache_name(name), check_key(key)
-    except InvalidName as error:
-        raise Http404(str(error)) from None
-
-
-def rows(count: int) -> str:
-    return f"{grouped(count)} row{'' if count == 1 else 's'}"
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
-
-
-def _none(target: Target) -> str:
-    return f"{target.what} is not" if target.key is not None else f"no row of {target.label} is"
+    except InvalidName:
+        raise Http404(no_row(wanted)) from None
 
 
 def _effects_of_removal(target: Target) -> list[str]:
     if target.key is None:
         return [
-            "They leave the schedule, and their stored values are dropped. No daemon loads them any more.",
-            "Rows that were cached because somebody read them stay until they are too old.",
-            "In the database nothing changes. Readers load them from there.",
+            gettext(
+                "They leave the schedule, and their stored values are dropped. No daemon loads them any more."
+            ),
+            gettext("Rows that were cached because somebody read them stay until they are too old."),
+            gettext("In the database nothing changes. Readers load them from there."),
         ]
     return [
-        "It leaves the schedule, and its stored values are dropped. No daemon loads it any more.",
-        "In the database nothing changes. Readers load it from there.",
+        gettext("It leaves the schedule, and its stored values are dropped. No daemon loads it any more."),
+        gettext("In the database nothing changes. Readers load it from there."),
     ]

@@ -15,6 +15,7 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
+from django.utils.translation import gettext
 
 from components.conf import conf
 from components.control_room.names import searched, shortened
@@ -23,7 +24,15 @@ from components.exceptions import InvalidName
 from components.services.counters import beside
 from components.services.counters.charts import Span
 from components.services.rows import LEASE, REACH, CacheInfo, Listed, RowInfo, RowReader, member
-from components.services.rows.admin.row_verbs import VERBS, find_row, known_caches
+from components.services.rows.admin.row_verbs import (
+    VERBS,
+    find_row,
+    known_caches,
+    no_cache,
+    no_row,
+    title_of_row,
+    title_of_rows,
+)
 from components.services.rows.models import CachedRows, cached_rows
 from components.templatetags.control_room import legible
 
@@ -130,13 +139,13 @@ class CachedRowAdmin(ControlRoomAdmin):
             **_shared(known.values()),
         }
         template = "admin/components/rows/list.html"
-        return self.render(request, template, "Cached rows", context, live=not text)
+        return self.render(request, template, gettext("Cached rows"), context, live=not text)
 
     def cache(self, request: HttpRequest) -> HttpResponse:
         reader, name = RowReader(), request.GET.get("model", "")
         info = known_caches(reader).get(name)
         if info is None:
-            raise Http404(f"No row of {name!r} is on the schedule, and no model has rows of this name.")
+            raise Http404(no_cache(name))
         cache = _cache(info, hit_rates([name]))
         context = {
             "cache": cache,
@@ -146,30 +155,33 @@ class CachedRowAdmin(ControlRoomAdmin):
             **_shared([info]),
         }
         template = "admin/components/rows/model.html"
-        return self.render(request, template, f"Cached rows of {cache.name}", context)
+        return self.render(request, template, title_of_rows(cache.name), context)
 
     def failing(self, request: HttpRequest) -> HttpResponse:
         reader, name = RowReader(), request.GET.get("model", "")
         try:
             listed = reader.failures(name)
-        except InvalidName as error:
-            raise Http404(str(error)) from None
-        of = f" of {shortened(legible(name))}" if name else ""
-        trail = [(f"Cached rows{of}", self.find_url(name))] if name else []
+        except InvalidName:
+            raise Http404(no_row(name)) from None
+        shown = shortened(legible(name))
+        trail = [(title_of_rows(shown), self.find_url(name))] if name else []
         context = {
             "model": name,
-            "of": of,
             **self._listed(request, reader, listed),
             **_shared([]),
         }
         template = "admin/components/rows/failing.html"
-        return self.render(request, template, f"Failing rows{of}", context, trail=trail)
+        title = gettext("Failing rows of %(name)s") % {"name": shown} if name else gettext("Failing rows")
+        return self.render(request, template, title, context, trail=trail)
 
     def row(self, request: HttpRequest) -> HttpResponse:
         wanted = request.GET.get("row", "")
         info = find_row(wanted)
         if info is None:
-            raise Http404(f"There is no cached row {wanted!r}: it is neither on the schedule nor stored.")
+            raise Http404(
+                gettext("There is no cached row %(name)r: it is neither on the schedule nor stored.")
+                % {"name": wanted}
+            )
         row = Row(info)
         context = {
             "row": row,
@@ -178,8 +190,8 @@ class CachedRowAdmin(ControlRoomAdmin):
             "declared": cached_rows().get(info.name),
             **_shared([]),
         }
-        trail = [(f"Cached rows of {shortened(legible(info.name))}", self.find_url(info.name))]
-        template, title = "admin/components/rows/row.html", f"Cached row {row.name}"
+        trail = [(title_of_rows(shortened(legible(info.name))), self.find_url(info.name))]
+        template, title = "admin/components/rows/row.html", title_of_row(row.name)
         return self.render(request, template, title, context, trail=trail if _is_known(info) else ())
 
     def _listed(self, request: HttpRequest, reader: RowReader, listed: Listed) -> dict[str, object]:

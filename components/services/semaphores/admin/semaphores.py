@@ -11,16 +11,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django import forms
-from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from components.control_room.names import mean, shortened, who
 from components.control_room.pages import ControlRoomAdmin, Paging
 from components.control_room.verbs import Action, Done, Trail, Verb, filled
-from components.exceptions import ForeignPermit, InvalidLimit
+from components.exceptions import ForeignPermit
 from components.services.semaphores import HolderInfo, SemaphoreControls, SemaphoreInfo, SemaphoreReader
-from components.services.semaphores.permit import check_count
+from components.services.semaphores.permit import MOST
 from components.templatetags.control_room import duration, grouped, legible
 
 WAITERS = 50  # waiters on a page
@@ -51,27 +52,29 @@ class Row:
 
     @property
     def limit(self) -> str:
-        """Return the limit as a part of a sentence."""
+        """Return the limit with its origin."""
         if self.info.override is None:
-            return f"{grouped(self.info.limit or 0)}, as the code declares"
-        declared = "" if self.info.declared is None else f"; the code declares {grouped(self.info.declared)}"
-        return f"{grouped(self.info.override)}, set by hand{declared}"
+            return gettext("%(limit)s, as the code declares") % {"limit": grouped(self.info.limit or 0)}
+        if self.info.declared is None:
+            return gettext("%(limit)s, set by hand") % {"limit": grouped(self.info.override)}
+        return gettext("%(limit)s, set by hand; the code declares %(declared)s") % {
+            "limit": grouped(self.info.override),
+            "declared": grouped(self.info.declared),
+        }
 
 
 class LimitForm(forms.Form):
     """The form for changing the limit."""
 
     limit = forms.IntegerField(
+        label=_("Limit"),
         min_value=1,
-        help_text="It overrides the limit that the code declares, in all processes and at once, until it is reset.",
+        max_value=MOST,
+        help_text=_(
+            "It overrides the limit that the code declares, in all processes and at once, until it is reset."
+        ),
         widget=forms.NumberInput(attrs={"autocomplete": "off"}),
     )
-
-    def clean_limit(self) -> int:
-        try:
-            return check_count("limit", self.cleaned_data["limit"])
-        except InvalidLimit as error:
-            raise ValidationError(str(error)) from None
 
 
 class SemaphoreAdmin(ControlRoomAdmin):
@@ -112,7 +115,7 @@ class SemaphoreAdmin(ControlRoomAdmin):
             "waiters": controls.waiters(limit=WAITERS) if info.waiting else [],
         }
         template = "admin/components/semaphores/semaphore.html"
-        return self.render(request, template, f"Semaphore {row.name}", context)
+        return self.render(request, template, _title(row), context)
 
     def limit(self, request: HttpRequest) -> Action:
         row = _find(request)
@@ -121,18 +124,24 @@ class SemaphoreAdmin(ControlRoomAdmin):
         def run() -> Done:
             limit = form.cleaned_data["limit"]
             if limit == info.override:
-                return Done(idle=f"The limit of the semaphore {row.name} is {grouped(limit)} already.")
+                idle = gettext("The limit of the semaphore %(semaphore)s is %(limit)s already.")
+                return Done(idle=idle % {"semaphore": row.name, "limit": grouped(limit)})
             SemaphoreControls(info.name).set_limit(limit)
-            return Done(f"Set the limit of the semaphore {row.name} to {grouped(limit)}. It was {row.limit}.")
+            said = gettext("Set the limit of the semaphore %(semaphore)s to %(limit)s. It was %(former)s.")
+            return Done(said % {"semaphore": row.name, "limit": grouped(limit), "former": row.limit})
 
         return Action(
             of=row.info.name,
             trail=self._trail(row),
-            title=f"Change the limit of {row.name}",
+            title=gettext("Change the limit of %(semaphore)s") % {"semaphore": row.name},
             effects=[
-                f"The limit is {row.limit}. Used now: {grouped(info.used)}; waiting: {grouped(info.waiting)}.",
-                "Holders keep their permits: under a lower limit, nobody gets one until enough have been given back.",
-                "Under a higher limit, the first waiters get theirs at once.",
+                gettext("The limit is %(limit)s. Used now: %(used)s; waiting: %(waiting)s.")
+                % {"limit": row.limit, "used": grouped(info.used), "waiting": grouped(info.waiting)},
+                gettext(
+                    "Holders keep their permits: under a lower limit, nobody gets one until enough have been given "
+                    "back."
+                ),
+                gettext("Under a higher limit, the first waiters get theirs at once."),
             ],
             run=run,
             form=form,
@@ -144,22 +153,31 @@ class SemaphoreAdmin(ControlRoomAdmin):
 
         def run() -> Done:
             SemaphoreControls(name).reset_limit()
-            return Done(
-                f"Reset the limit of the semaphore {row.name} to what the code declares. It was {row.limit}."
+            said = gettext(
+                "Reset the limit of the semaphore %(semaphore)s to what the code declares. It was %(former)s."
             )
+            return Done(said % {"semaphore": row.name, "former": row.limit})
+
+        becomes = gettext("It becomes what the code declares again, in all processes and at once.")
+        if declared is not None:
+            becomes = gettext(
+                "It becomes what the code declares again, in all processes and at once: %(declared)s."
+            ) % {"declared": grouped(declared)}
 
         return Action(
             of=row.info.name,
             trail=self._trail(row),
-            title=f"Reset the limit of {row.name}",
+            title=gettext("Reset the limit of %(semaphore)s") % {"semaphore": row.name},
             effects=[
-                f"The limit is {row.limit}.",
-                "It becomes what the code declares again, in all processes and at once"
-                f"{'.' if declared is None else f': {grouped(declared)}.'}",
-                "Holders keep their permits. If the limit rises, the first waiters get theirs at once.",
+                gettext("The limit is %(limit)s.") % {"limit": row.limit},
+                becomes,
+                gettext(
+                    "Holders keep their permits. If the limit rises, the first waiters get theirs at once."
+                ),
             ],
             run=None if row.info.override is None else run,
-            idle=f"The limit of the semaphore {row.name} is what the code declares.",
+            idle=gettext("The limit of the semaphore %(semaphore)s is what the code declares.")
+            % {"semaphore": row.name},
             # A semaphore that no code has declared disappears from the list.
             back="" if declared is not None else self.url("changelist"),
         )
@@ -169,25 +187,30 @@ class SemaphoreAdmin(ControlRoomAdmin):
         controls = SemaphoreControls(row.info.name)
         try:
             holder = controls.holder(permit)
-        except ForeignPermit as error:
-            raise Http404(str(error)) from None
+        except ForeignPermit:
+            raise Http404(
+                gettext("The semaphore %(semaphore)s has no permit %(permit)r.")
+                % {"semaphore": row.name, "permit": permit}
+            ) from None
 
         def run() -> Done:
             if holder is None or not controls.evict(permit):
                 return Done()
-            return Done(f"Evicted {_who(holder)} from the semaphore {row.name}.")
+            said = gettext("Evicted %(holder)s from the semaphore %(semaphore)s.")
+            return Done(said % {"holder": _who(holder), "semaphore": row.name})
 
         return Action(
             of=row.info.name,
             trail=self._trail(row),
-            title=f"Evict from {row.name}",
+            title=gettext("Evict from %(semaphore)s") % {"semaphore": row.name},
             effects=_effects(row, holder) if holder else [],
             run=run if holder else None,
-            idle=f"Nobody to evict: that permit of the semaphore {row.name} is not held any more.",
+            idle=gettext("Nobody to evict: that permit of the semaphore %(semaphore)s is not held any more.")
+            % {"semaphore": row.name},
         )
 
     def _trail(self, row: Row) -> Trail:
-        return [(f"Semaphore {row.name}", self.find_url(row.info.name))]
+        return [(_title(row), self.find_url(row.info.name))]
 
     verbs = (
         Verb("limit", "Change limit", limit),
@@ -201,20 +224,36 @@ def _find(request: HttpRequest) -> Row:
     name = request.GET.get("semaphore", "")
     info = SemaphoreReader().find(name)
     if not name or info is None:
-        raise Http404(f"There is no semaphore {name!r}, or it was not used for a month.")
+        raise Http404(
+            gettext("There is no semaphore %(name)r, or it was not used for a month.") % {"name": name}
+        )
     return Row(info)
 
 
+def _title(row: Row) -> str:
+    return gettext("Semaphore %(semaphore)s") % {"semaphore": row.name}
+
+
 def _who(holder: HolderInfo) -> str:
-    return who(holder.holder, f"an unknown holder with the permit {holder.id}")
+    return who(holder.holder, gettext("an unknown holder with the permit %(permit)s") % {"permit": holder.id})
 
 
 def _effects(row: Row, holder: HolderInfo) -> list[str]:
-    waiting = f"{grouped(row.info.waiting)} wait" if row.info.waiting else "Nobody waits"
+    waiting = row.info.waiting
+    freed = ngettext(
+        "The permit becomes free at once. %(count)s waits.",
+        "The permit becomes free at once. %(count)s wait.",
+        waiting,
+    ) % {"count": grouped(waiting)}
     return [
-        f"The permit is held by {_who(holder)}. It counts as {grouped(holder.weight)}, and its lease ends in "
-        f"{duration(holder.remaining)} if it is not refreshed.",
-        f"The permit becomes free at once. {waiting}.",
-        "The holder is not stopped. It learns that the permit is lost when it refreshes it or gives it back, with "
-        "auto_renewal within a third of its lease. Until then, more than the limit may be working.",
+        gettext(
+            "The permit is held by %(holder)s. It counts as %(weight)s, and its lease ends in %(time)s if it is not "
+            "refreshed."
+        )
+        % {"holder": _who(holder), "weight": grouped(holder.weight), "time": duration(holder.remaining)},
+        freed if waiting else gettext("The permit becomes free at once. Nobody waits."),
+        gettext(
+            "The holder is not stopped. It learns that the permit is lost when it refreshes it or gives it back, "
+            "with auto_renewal within a third of its lease. Until then, more than the limit may be working."
+        ),
     ]
