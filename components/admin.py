@@ -8,6 +8,7 @@ another AdminSite, use site.register(Queue, QueueAdmin).
 from django.contrib import admin
 
 from components import models
+from components.overview.page import OverviewAdmin
 from components.services.autocomplete.admin.address_books import AddressBookAdmin
 from components.services.chat.admin.chats import ChatAdmin
 from components.services.counters.admin.counters import CounterAdmin
@@ -26,6 +27,7 @@ __all__ = [
     "LockAdmin",
     "LogJobAdmin",
     "MailboxAdmin",
+    "OverviewAdmin",
     "QueueAdmin",
     "SemaphoreAdmin",
 ]
@@ -37,5 +39,6 @@ admin.site.register(models.Counter, CounterAdmin)
 admin.site.register(models.Lock, LockAdmin)
 admin.site.register(models.LogJob, LogJobAdmin)
 admin.site.register(models.Mailbox, MailboxAdmin)
+admin.site.register(models.Overview, OverviewAdmin)
 admin.site.register(models.Queue, QueueAdmin)
 admin.site.register(models.Semaphore, SemaphoreAdmin)

@@ -113,6 +113,15 @@ class Mailbox(Anchor):
         verbose_name_plural = "mailboxes"
 
 
+class Overview(Anchor):
+    """The anchor of the first page of the control room. Users also need permission to view what its cards show."""
+
+    class Meta(Anchor.Meta):
+        default_permissions = ("view",)
+        verbose_name = "overview"
+        verbose_name_plural = "overview"
+
+
 class Queue(Anchor):
     """
     The anchor of a task queue, with the name "<TASKS alias>/<queue>".

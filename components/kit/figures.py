@@ -1,5 +1,5 @@
 """
-Figures: what services contribute to /metrics.
+Figures: what services contribute to /metrics; and gather(), which reads the state of many services together.
 
 A service has a module figures.py. In it, EVENTS says which sums of counted events are figures, and gauges() reads the
 state of the service. gauges() is a generator: it yields lists of Asks, gets the answers, and returns Families. All
@@ -9,15 +9,22 @@ need a second one, and only if something is new.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+import logging
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from redis import RedisCluster
 from redis.exceptions import MovedError, RedisClusterException
 
+from components.exceptions import RedisUnavailable
 from components.kit.client import get_client
 from components.kit.errors import REDIS_FAILED, translated
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -54,15 +61,62 @@ class Event:
     is_histogram: bool = False
 
 
-Gauges: TypeAlias = Generator[Sequence[Ask], list[Any], list[Family]]
+#: What reads the state of a service: it yields Asks, gets their answers, and returns what it made of them.
+Reading: TypeAlias = Generator[Sequence[Ask], list[Any], _T]
+Gauges: TypeAlias = Reading[list[Family]]
 
 
-def send(asks: Sequence[Ask]) -> list[Any]:
+@dataclass
+class Gathered(Generic[_T]):
+    """What the readings of a gathering have returned."""
+
+    found: dict[str, _T] = field(default_factory=dict)
+    #: The readings that got an error for an answer, and the error.
+    missing: dict[str, Exception] = field(default_factory=dict)
+    #: The seconds that each node took to answer everything, when it was last asked.
+    took: dict[str, float] = field(default_factory=dict)
+
+
+def gather(readings: Mapping[str, Reading[_T]]) -> Gathered[_T]:
+    """
+    Run the *readings* together, so that all of them take one round trip to each node.
+
+    It does not raise if Redis is away: then all of them are missing.
+    """
+    gathered, running = Gathered[_T](), dict(readings)
+    asks = {name: next(reading) for name, reading in running.items()}
+    while asks:
+        outcomes = iter(_outcomes([ask for some in asks.values() for ask in some], gathered.took))
+        answers = {name: [next(outcomes) for _ in some] for name, some in asks.items()}
+        asks = {}
+        for name, some in answers.items():
+            if failed := [each for each in some if isinstance(each, Exception)]:
+                gathered.missing[name] = failed[0]
+                running[name].close()
+                continue
+            try:
+                asks[name] = running[name].send(some)
+            except StopIteration as end:
+                gathered.found[name] = end.value
+            except Exception as error:
+                logger.exception("The figures of %s could not be read.", name)
+                gathered.missing[name] = error
+    return gathered
+
+
+def _outcomes(asks: Sequence[Ask], took: dict[str, float]) -> list[Any]:
+    try:
+        return send(asks, took)
+    except RedisUnavailable as error:
+        return [error] * len(asks)
+
+
+def send(asks: Sequence[Ask], took: dict[str, float] | None = None) -> list[Any]:
     """
     Return the answers to *asks*, or the exceptions that they raised, after one round trip to each node.
 
-    The answer to an Ask without a key is a dict: the name of each node, and its answer. Raises RedisUnavailable only
-    if not even the nodes are known.
+    The answer to an Ask without a key is a dict: the name of each node, and its answer. *took* gets the seconds that
+    each node took. Raises RedisUnavailable only if not even the nodes are known.
     """
     try:
         client: Any = get_client()
@@ -78,9 +132,11 @@ def send(asks: Sequence[Ask]) -> list[Any]:
         except RedisClusterException as error:  # no node serves the slot
             found[number] = translated(error)
     for name, numbers in plan.items():
-        for number, answer in zip(
-            numbers, _answers(nodes[name], [asks[each] for each in numbers]), strict=True
-        ):
+        began = time.perf_counter()
+        answers = _answers(nodes[name], [asks[each] for each in numbers])
+        if took is not None:
+            took[name] = time.perf_counter() - began
+        for number, answer in zip(numbers, answers, strict=True):
             if asks[number].key is None:
                 found[number][name] = answer
             else:

@@ -7,13 +7,12 @@ error, for example since a node is away, is left out and named, and the others h
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from components.exceptions import RedisUnavailable
-from components.kit.figures import Ask, Event, Family, Gauges, send
+from components.kit import figures
+from components.kit.figures import Ask, Event, Family, Gauges
 from components.services.chat import figures as chat
 from components.services.counters import Sum, read_sums, sums_key
 from components.services.locks import figures as locks
@@ -22,8 +21,6 @@ from components.services.mailboxes import figures as mailboxes
 from components.services.queues import figures as queues
 from components.services.rows import figures as rows
 from components.services.semaphores import figures as semaphores
-
-logger = logging.getLogger(__name__)
 
 #: Every service that has figures.
 SERVICES: tuple[Any, ...] = (queues, locks, semaphores, chat, mailboxes, rows, logs)
@@ -48,44 +45,21 @@ def events() -> Iterator[Event]:
 
 def gather() -> Gathered:
     """Return the figures of all services. It does not raise if Redis is away: then all of them are missing."""
-    found = Gathered()
-    running = {_name(each): each.gauges() for each in SERVICES if hasattr(each, "gauges")}
-    running |= {"redis": _redis(), "sums": _sums(found)}
-    asks = {name: next(gauges) for name, gauges in running.items()}
-    while asks:
-        outcomes = iter(_send([ask for some in asks.values() for ask in some]))
-        answers = {name: [next(outcomes) for _ in some] for name, some in asks.items()}
-        asks = {}
-        for name, some in answers.items():
-            if failed := [each for each in some if isinstance(each, Exception)]:
-                found.missing[name] = failed[0]
-                running[name].close()
-                continue
-            try:
-                asks[name] = running[name].send(some)
-            except StopIteration as end:
-                found.families += end.value
-            except Exception as error:
-                logger.exception("The figures of %s could not be read.", name)
-                found.missing[name] = error
-    return found
-
-
-def _send(asks: Sequence[Ask]) -> list[Any]:
-    try:
-        return send(asks)
-    except RedisUnavailable as error:
-        return [error] * len(asks)
+    sums = dict[str, Mapping[str, Sum]]()
+    readings = {_name(each): each.gauges() for each in SERVICES if hasattr(each, "gauges")}
+    gathered = figures.gather({**readings, "redis": _redis(), "sums": _sums(sums)})
+    families = [family for some in gathered.found.values() for family in some]
+    return Gathered(families, sums, gathered.missing)
 
 
 def _name(service: Any) -> str:
     return str(service.__name__).split(".")[-2]
 
 
-def _sums(found: Gathered) -> Gauges:
+def _sums(found: dict[str, Mapping[str, Sum]]) -> Gauges:
     key = sums_key()
     [stored] = yield [Ask(key, lambda pipe: pipe.hgetall(key))]
-    found.sums = read_sums(stored)
+    found.update(read_sums(stored))
     return []
 
 

@@ -17,6 +17,7 @@ from components.admin import (
     LockAdmin,
     LogJobAdmin,
     MailboxAdmin,
+    OverviewAdmin,
     QueueAdmin,
     SemaphoreAdmin,
 )
@@ -44,6 +45,7 @@ ADMINS = {
     "lock": LockAdmin(models.Lock, admin.site),
     "logjob": LogJobAdmin(models.LogJob, admin.site),
     "mailbox": MailboxAdmin(models.Mailbox, admin.site),
+    "overview": OverviewAdmin(models.Overview, admin.site),
     "semaphore": SemaphoreAdmin(models.Semaphore, admin.site),
 }
 METHODS = ["get", "head", "post", "put", "patch", "delete", "options"]
@@ -108,6 +110,7 @@ LOOKING = {
     "lock": {"changelist", "lock", "history", "change"},
     "logjob": {"changelist", "job", "dead", "traffic", "csv", "history", "change"},
     "mailbox": {"changelist", "mailbox", "messages", "history", "change"},
+    "overview": {"changelist", "history", "change"},
     "semaphore": {"changelist", "semaphore", "history", "change"},
 }
 #: A state in which each verb may be done to a task; all others do not care.
@@ -126,7 +129,7 @@ CHANGES = [
     "rebuild_addressbook",
     "refresh_cachedrow",
     "resend_logjob",
-    *(f"change_{model}" for model in ADMINS.keys() - {"addressbook", "counter", "logjob"}),
+    *(f"change_{model}" for model in ADMINS.keys() - {"addressbook", "counter", "logjob", "overview"}),
 ]
 DELETES = [
     "remove_addressbook",
@@ -137,7 +140,7 @@ DELETES = [
     "delete_mailbox",
     "delete_queue",
 ]
-READS = ["view_counter", "view_messages_chat", "view_messages_mailbox"]
+READS = ["view_counter", "view_overview", "view_messages_chat", "view_messages_mailbox"]
 #: What the pages are about; each looks for what it needs.
 NAMES = {
     "book": "market.item",

@@ -9,7 +9,18 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.core.management import call_command
 
-from components.models import AddressBook, CachedRow, Chat, Counter, Lock, LogJob, Mailbox, Queue, Semaphore
+from components.models import (
+    AddressBook,
+    CachedRow,
+    Chat,
+    Counter,
+    Lock,
+    LogJob,
+    Mailbox,
+    Overview,
+    Queue,
+    Semaphore,
+)
 
 
 def test_no_migration_is_missing(db):
@@ -24,6 +35,7 @@ def test_no_migration_is_missing(db):
         ("queue", {"view", "change", "delete", "view_arguments"}),
         ("counter", {"view"}),
         ("lock", {"view", "change"}),
+        ("overview", {"view"}),
         ("logjob", {"view", "resend", "discard", "remove"}),
         ("semaphore", {"view", "change"}),
         ("chat", {"view", "change", "delete", "view_messages"}),
@@ -46,7 +58,7 @@ def test_dumpdata_finds_no_rows(db, options):
 
 
 @pytest.mark.parametrize(
-    "anchor", [AddressBook, CachedRow, Chat, Counter, Lock, LogJob, Mailbox, Queue, Semaphore]
+    "anchor", [AddressBook, CachedRow, Chat, Counter, Lock, LogJob, Mailbox, Overview, Queue, Semaphore]
 )
 def test_an_anchor_asks_no_database(anchor):
     assert list(anchor.objects.filter(name="default/mail")) == []

@@ -15,6 +15,7 @@ from components.admin import (
     LockAdmin,
     LogJobAdmin,
     MailboxAdmin,
+    OverviewAdmin,
     QueueAdmin,
     SemaphoreAdmin,
 )
@@ -29,6 +30,7 @@ operations.register(models.Counter, CounterAdmin)
 operations.register(models.Lock, LockAdmin)
 operations.register(models.LogJob, LogJobAdmin)
 operations.register(models.Mailbox, MailboxAdmin)
+operations.register(models.Overview, OverviewAdmin)
 operations.register(models.Semaphore, SemaphoreAdmin)
 
 

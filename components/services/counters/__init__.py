@@ -4,7 +4,7 @@ from components.services.counters.buffer import aflush, count, finish, flush, fo
 from components.services.counters.cleaning import Cleaned, clean
 from components.services.counters.counter import Counter
 from components.services.counters.measuring import beside, counted, tally, tally_each, timed
-from components.services.counters.reader import CounterInfo, CounterReader, Ranked
+from components.services.counters.reader import CounterInfo, CounterReader, Ranked, recent
 from components.services.counters.series import Fill, Sample, Series
 from components.services.counters.sums import Sum, cumulated, observe, read_sums, send_sums, sum_up, sums_key
 
@@ -30,6 +30,7 @@ __all__ = [
     "observe",
     "prepare",
     "read_sums",
+    "recent",
     "send_sums",
     "sum_up",
     "sums_key",

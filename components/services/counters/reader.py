@@ -13,9 +13,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from components.kit.client import AnyRedis
+from components.kit.figures import Ask, Reading
 from components.kit.keyspace import BUCKETS, bucket
 from components.kit.scripts import Script, pipelined
 from components.kit.stored import instant_of, text_of
@@ -23,12 +25,13 @@ from components.kit.twins import twins
 from components.kit.values import check_int, check_name, is_name
 from components.services.counters.counter import READ
 from components.services.counters.keys import CounterKeys, FamilyKeys
-from components.services.counters.precisions import Asked, ask, check_fill
+from components.services.counters.precisions import Asked, ask, check_fill, plan
 from components.services.counters.series import Fill, Series
 
 TOP = Script("counters/top")
 
 _MOST = 10_000  # of a family, or of names
+_HOUR = 3_600  # seconds
 
 
 @dataclass(frozen=True)
@@ -158,6 +161,19 @@ class CounterReader:
         return sorted({name for some in found for name in map(text_of, some) if is_name(name)})
 
     families, afamilies = twins(_families)
+
+
+def recent(name: str) -> Reading[Series]:
+    """
+    Read the latest slices of a counter, to be gathered together with other figures: the finest slices that reach back
+    an hour.
+    """
+    chosen = plan()
+    reaching = (each for each in chosen.precisions if each * chosen.samples >= _HOUR)
+    asked, keys = ask(next(reaching, chosen.precisions[-1]), None, None), CounterKeys(bucket(name))
+    read = partial(READ.put, keys=keys, names=[check_name("counter", name)], **asked.args)
+    [(now, first, text)] = yield [Ask(keys.samples, read)]
+    return asked.series(name, int(now) / 1_000_000, int(first), text, 0)
 
 
 def _parts(asked: Asked, names: Iterable[str]) -> list[tuple[str, list[str]]]:

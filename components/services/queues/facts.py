@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -13,6 +13,8 @@ from components.kit.stored import EPOCH
 State = Literal["ready", "delayed", "running", "dead", "successful"]
 
 MICROSECOND = timedelta(microseconds=1)
+#: Later than this is late: what is due is moved and pushed within a second.
+LATE = timedelta(seconds=60)
 LAST_INSTANT = datetime(9999, 12, 1, tzinfo=UTC)  # the last one that fits in every time zone
 
 
@@ -155,15 +157,37 @@ class WorkerInfo:
 
 def unserved(queues: Sequence[QueueStats], workers: Sequence[WorkerInfo]) -> list[QueueStats]:
     """Return those of *queues* in which tasks wait that none of *workers* takes."""
-    served = {
-        name
-        for worker in workers
-        if worker.alive and worker.kind == "worker" and not worker.is_quiet
-        for name in worker.queues
-    }
-    if "*" in served:
+    served = {name for worker in taking(workers) for name in worker.queues}
+    return _waiting_outside(queues, served)
+
+
+def saturated(queues: Sequence[QueueStats], workers: Sequence[WorkerInfo]) -> list[QueueStats]:
+    """
+    Return those of *queues* in which tasks wait although *workers* serve them, since each of these runs as many tasks
+    as it can.
+    """
+    serving = taking(workers)
+    served = {name for worker in serving for name in worker.queues}
+    free = {name for worker in serving if worker.running < worker.concurrency for name in worker.queues}
+    waiting = _waiting_outside(queues, free)
+    return waiting if "*" in served else [queue for queue in waiting if queue.name in served]
+
+
+def taking(workers: Sequence[WorkerInfo]) -> list[WorkerInfo]:
+    """Return those of *workers* that take tasks."""
+    return [worker for worker in workers if worker.alive and worker.kind == "worker" and not worker.is_quiet]
+
+
+def _waiting_outside(queues: Sequence[QueueStats], names: Set[str]) -> list[QueueStats]:
+    """Return those of *queues* in which tasks wait, except those with one of *names*; "*" stands for all."""
+    if "*" in names:
         return []
-    return [queue for queue in queues if queue.ready and not queue.paused and queue.name not in served]
+    return [queue for queue in queues if queue.ready and not queue.paused and queue.name not in names]
+
+
+def late_queues(queues: Sequence[QueueStats], now: datetime) -> list[QueueStats]:
+    """Return those of *queues* in which a delayed task has been due for too long."""
+    return [queue for queue in queues if queue.next_due_at and now - queue.next_due_at > LATE]
 
 
 @dataclass(frozen=True)

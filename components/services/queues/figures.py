@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 from components.conf import queue_options
 from components.kit.figures import Ask, Event, Family, Gauges
 from components.kit.scripts import Script
 from components.kit.stored import text_of
 from components.services.queues.backend import redis_aliases
-from components.services.queues.facts import from_us
+from components.services.queues.facts import QueueStats, WorkerInfo, from_us
 from components.services.queues.formats import instant_of_ms, read_sizes, read_worker
 from components.services.queues.keys import QueueKeys
 
@@ -39,6 +41,26 @@ EVENTS = (
 )
 
 
+def ask_state(alias: str) -> Ask:
+    """Return the question for the queues and workers of *alias*, at most a thousand of each."""
+    keys = QueueKeys(alias, "")
+    return Ask(keys.names, partial(GAUGE.put, keys=keys))
+
+
+def read_state(alias: str, answer: Sequence[Any]) -> tuple[list[QueueStats], list[WorkerInfo]]:
+    """Return the queues, by name, and the workers of *alias* from the answer to ask_state()."""
+    clock, sizes, seen = answer
+    queues = [read_sizes(text_of(name), found) for name, found in zip(sizes[::2], sizes[1::2], strict=True)]
+    lease = timedelta(seconds=queue_options(alias).lease)
+    workers = [
+        read_worker(
+            text_of(worker_id), about or b"", started, None, instant_of_ms(float(at)), from_us(clock), lease
+        )
+        for worker_id, at, (about, started) in zip(seen[::3], seen[1::3], seen[2::3], strict=True)
+    ]
+    return sorted(queues, key=lambda queue: queue.name), workers
+
+
 def gauges() -> Gauges:
     """Count the tasks and workers of each alias."""
     tasks = Family("components_queue_tasks", "Tasks of a queue, by their state.")
@@ -50,29 +72,16 @@ def gauges() -> Gauges:
     slots = Family("components_worker_slots", "Tasks that the living workers can run at a time.")
     running = Family("components_worker_running", "Tasks that the living workers run.")
     aliases = redis_aliases()
-    keys = {alias: QueueKeys(alias, "") for alias in aliases}
-    answers = yield [Ask(keys[alias].names, partial(GAUGE.put, keys=keys[alias])) for alias in aliases]
-    for alias, (clock, sizes, seen) in zip(aliases, answers, strict=True):
-        for name, found in zip(sizes[::2], sizes[1::2], strict=True):
-            stats = read_sizes(text_of(name), found)
+    answers = yield [ask_state(alias) for alias in aliases]
+    for alias, answer in zip(aliases, answers, strict=True):
+        queues, seen = read_state(alias, answer)
+        for stats in queues:
             for state in ("ready", "delayed", "running", "dead", "successful"):
                 tasks.add(getattr(stats, state), alias=alias, queue=stats.name, state=state)
             oldest.add(stats.oldest_age or 0.0, alias=alias, queue=stats.name)
             paused.add(stats.paused, alias=alias, queue=stats.name)
-        lease, totals = (
-            timedelta(seconds=queue_options(alias).lease),
-            defaultdict[str, list[int]](lambda: [0, 0, 0]),
-        )
-        for worker_id, at, (about, started) in zip(seen[::3], seen[1::3], seen[2::3], strict=True):
-            info = read_worker(
-                text_of(worker_id),
-                about or b"",
-                started,
-                None,
-                instant_of_ms(float(at)),
-                from_us(clock),
-                lease,
-            )
+        totals = defaultdict[str, list[int]](lambda: [0, 0, 0])
+        for info in seen:
             if info.alive:
                 for number, value in enumerate((1, info.concurrency, info.running)):
                     totals[info.kind][number] += value

@@ -6,7 +6,7 @@ that are late, tasks that this project does not have, workers of another site.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from django.core.checks import CheckMessage, Error, Warning
 
@@ -14,11 +14,9 @@ from components.exceptions import UnknownTask
 from components.kit.site import known_sites
 from components.services.queues import QueueStats, State, TaskQueue, WorkerInfo
 from components.services.queues.backend import redis_aliases, resolve
-from components.services.queues.facts import unserved
-from components.services.queues.periodic_tasks import overview
+from components.services.queues.facts import late_queues, unserved
+from components.services.queues.periodic_tasks import late_ticks, overview
 
-#: Later than this, by the clock of this machine, is late: what is due is moved and pushed within a second.
-_LATE = timedelta(seconds=60)
 #: Tasks of a queue, in each state, whose names are looked up.
 _LOOKED_AT = 100
 _STATES: tuple[State, ...] = ("ready", "delayed", "dead")
@@ -78,17 +76,15 @@ def _late(alias: str, queues: list[QueueStats], workers: list[WorkerInfo]) -> It
             "tasks. They are forgotten after a day.",
             id="components.W114",
         )
-    now = datetime.now(UTC)
-    for queue in queues:
-        if queue.next_due_at and now - queue.next_due_at > _LATE:
-            yield Error(
-                f"In the queue {queue.name!r} of TASKS[{alias!r}], delayed tasks are late: the first was due at "
-                f"{queue.next_due_at:%Y-%m-%d %H:%M:%S} UTC.",
-                hint=f"Run `manage.py pollqueue --backend {alias}`, or a worker that is sometimes idle.",
-                id="components.E115",
-            )
-    overdue = [info for info in overview(alias) if info.next_at and now - info.next_at > _LATE]
-    if overdue:
+    now = datetime.now(UTC)  # by the clock of this machine
+    for queue in late_queues(queues, now):
+        yield Error(
+            f"In the queue {queue.name!r} of TASKS[{alias!r}], delayed tasks are late: the first was due at "
+            f"{queue.next_due_at:%Y-%m-%d %H:%M:%S} UTC.",
+            hint=f"Run `manage.py pollqueue --backend {alias}`, or a worker that is sometimes idle.",
+            id="components.E115",
+        )
+    if overdue := late_ticks(overview(alias), now):
         yield Error(
             f"Periodic tasks of TASKS[{alias!r}] are late: {_listed(info.periodic.name for info in overdue)}.",
             hint=f"Run `manage.py pollqueue --backend {alias}`, or a worker that is sometimes idle.",

@@ -29,6 +29,7 @@ from django.utils.module_loading import module_has_submodule
 
 from components.kit.compat import Task
 from components.services.queues.arguments import normalize
+from components.services.queues.facts import LATE
 from components.services.queues.schedules import Schedule
 from components.services.queues.ticks import Ticks
 
@@ -158,10 +159,19 @@ def _import_tasks() -> None:
 def overview(alias: str = "default") -> list[TickInfo]:
     """Return the periodic tasks of *alias* and their last and next ticks. Raises RedisUnavailable."""
     entries = declared(alias)
-    if not entries:
-        return []
-    now, seen = Ticks(alias).look([entry.name for entry in entries])
+    return tick_infos(entries, *Ticks(alias).look([entry.name for entry in entries])) if entries else []
+
+
+def tick_infos(
+    entries: Sequence[PeriodicTask], now: datetime, seen: Mapping[str, datetime]
+) -> list[TickInfo]:
+    """Return what is known of *entries*, from the last tick of each name."""
     return [_info(entry, seen.get(entry.name), now) for entry in entries]
+
+
+def late_ticks(infos: Sequence[TickInfo], now: datetime) -> list[TickInfo]:
+    """Return those periodic tasks whose tick has been due for too long."""
+    return [info for info in infos if info.next_at and now - info.next_at > LATE]
 
 
 def _info(entry: PeriodicTask, seen: datetime | None, now: datetime) -> TickInfo:

@@ -14,10 +14,13 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
 
 from components.kit.at_once import at_once
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
+from components.kit.figures import Ask
 from components.kit.scripts import Script
 from components.services.queues.facts import MICROSECOND, from_us, read_instant, to_us
 from components.services.queues.keys import BackendKeys
@@ -63,7 +66,15 @@ class Ticks:
 
     def look(self, names: Sequence[str]) -> tuple[datetime, dict[str, datetime]]:
         """Return the same as declare(), but change nothing. Names that no worker has declared are left out."""
-        now, *last = at_once(TICKS.run(get_client(), self._keys, names=names))
+        return self.read(names, at_once(TICKS.run(get_client(), self._keys, names=names)))
+
+    def ask(self, names: Sequence[str]) -> Ask:
+        """Return the question of look(), to send it together with others; read() takes the answer."""
+        return Ask(self._keys.periodic, partial(TICKS.put, keys=self._keys, names=names))
+
+    def read(self, names: Sequence[str], answer: Sequence[Any]) -> tuple[datetime, dict[str, datetime]]:
+        """Return what look() does, from the answer to ask()."""
+        now, *last = answer
         found = zip(names, last, strict=True)
         return from_us(now), {name: read_instant(at) for name, at in found if at is not None}
 

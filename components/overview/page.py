@@ -1,0 +1,140 @@
+"""
+The Overview page: what needs attention, a card for each service, and the health of Redis.
+
+People see only the cards, and the lines about what needs attention, of services whose pages they may view. The page
+costs one round trip to each node of Redis, however much is in it, and no listing grows with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern
+from django.utils.text import capfirst
+from django.utils.translation import gettext
+
+from components.conf import conf
+from components.control_room.pages import ControlRoomAdmin
+from components.exceptions import RedisUnavailable
+from components.kit.cards import Badge, Line, Link
+from components.models import Anchor
+from components.overview.parts import SERVICES, Part, look
+from components.templatetags.control_room import duration, grouped
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A link as the page shows it."""
+
+    url: str
+    label: str
+    deletes: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line about what needs attention, as the page shows it."""
+
+    of: str
+    line: Line
+    page: Shown
+    mend: Shown | None
+
+    @property
+    def key(self) -> str:
+        return f"{self.of} {self.page.url} {self.line.command}"
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The card of a service as the page shows it."""
+
+    part: Part
+    title: str
+    url: str
+    rows: Sequence[Row]
+
+    @property
+    def state(self) -> str:
+        """Return "missing", "serious", "warning" or "well"."""
+        if self.part.card is None:
+            return "missing"
+        if any(row.line.is_serious for row in self.rows):
+            return "serious"
+        return "warning" if self.rows else "well"
+
+    @property
+    def past(self) -> str:
+        """Return in words what the sparkline shows."""
+        past, series = self.part.past, self.part.series
+        if not past or not series:
+            return ""
+        span = duration(len(series) * series.precision)
+        return past.said % {"number": series.total, "count": grouped(series.total), "span": span}  # type: ignore[no-any-return]
+
+
+class OverviewAdmin(ControlRoomAdmin):
+    """The page, and the badges for the admin's index."""
+
+    looks = ("view",)
+
+    def get_urls(self) -> list[URLPattern]:
+        return [self.page("", "changelist", self.overview), *super().get_urls()]
+
+    def find_url(self, name: str) -> str:
+        return self.url("changelist")
+
+    def overview(self, request: HttpRequest) -> HttpResponse:
+        pages = self._pages(request)
+        may_see_counters = request.user.has_perm("components.view_counter")
+        parts, _gathered = look(pages, has_past=conf().count_services and may_see_counters)
+        errors = [part.error for part in parts if part.error]
+        if errors and len(errors) == len(parts) and isinstance(errors[0], RedisUnavailable):
+            raise errors[0]
+        tiles = [_tile(part, pages[part.model], request) for part in parts]
+        rows = sorted((row for tile in tiles for row in tile.rows), key=lambda row: not row.line.is_serious)
+        context = {
+            "tiles": tiles,
+            "rows": rows,
+            "missing": [tile for tile in tiles if tile.part.card is None],
+        }
+        return self.render(request, "admin/components/overview.html", gettext("Overview"), context)
+
+    def badges(self, request: HttpRequest) -> dict[str, list[Badge]]:
+        """Return the badges of the services that the user may view, by the names of their anchors."""
+        parts, _gathered = look(self._pages(request))
+        return {part.model.__name__: part.badges for part in parts}
+
+    def _pages(self, request: HttpRequest) -> dict[type[Anchor], ControlRoomAdmin]:
+        """Return the pages of the services that the user may view on this site, by their anchors."""
+        found = {}
+        for model in SERVICES:
+            pages: Any = self.admin_site.is_registered(model) and self.admin_site.get_model_admin(model)
+            if isinstance(pages, ControlRoomAdmin) and pages.may(request, "view"):
+                found[model] = pages
+        return found
+
+
+def _tile(part: Part, pages: ControlRoomAdmin, request: HttpRequest) -> Tile:
+    title, url = str(capfirst(pages.opts.verbose_name_plural)), pages.url("changelist")
+    lines = part.card.lines if part.card else []
+    rows = [
+        Row(title, line, _shown(line.page, pages) or Shown(url, title), _mending(line, pages, request))
+        for line in lines
+    ]
+    return Tile(part, title, url, rows)
+
+
+def _shown(link: Link | None, pages: ControlRoomAdmin) -> Shown | None:
+    return Shown(pages.url(link.page, **link.query), link.label) if link else None
+
+
+def _mending(line: Line, pages: ControlRoomAdmin, request: HttpRequest) -> Shown | None:
+    """Return the link to the verb that mends it; None if there is none, or if the user may not do it."""
+    for verb in pages.verbs:
+        if line.mend and verb.name == line.mend.page and pages.may(request, verb.needs):
+            return Shown(pages.url(verb.name, **line.mend.query), line.mend.label, verb.deletes)
+    return None

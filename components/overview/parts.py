@@ -1,0 +1,73 @@
+"""
+The cards of services, gathered together in one round trip to each node of Redis.
+
+This room knows no service's inside: kit/cards.py says what a service contributes. A card that cannot be read, for
+example since a node is away, is missing, and the others are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from components import models
+from components.kit.cards import Badge, Card, Past
+from components.kit.figures import Gathered, Reading, gather
+from components.services.counters import Series, recent
+from components.services.queues import card as queues
+
+#: Every service that has a card, by the anchor of its pages.
+SERVICES: dict[type[models.Anchor], Any] = {models.Queue: queues}
+
+
+@dataclass(frozen=True)
+class Part:
+    """The card of a service, or the reason why it is missing."""
+
+    model: type[models.Anchor]
+    card: Card | None
+    error: Exception | None = None
+    #: What the service did lately; None if that is not counted, or may not be seen.
+    past: Past | None = None
+    series: Series | None = None
+
+    @property
+    def badges(self) -> list[Badge]:
+        return self.card.badges if self.card else []
+
+
+def look(
+    wanted: Collection[type[models.Anchor]], *, has_past: bool = False, **others: Reading[Any]
+) -> tuple[list[Part], Gathered[Any]]:
+    """
+    Return the cards of these services, and everything that was gathered, with what *others* have read.
+
+    It does not raise if Redis is away: then all cards are missing.
+    """
+    services = {model: service for model, service in SERVICES.items() if model in wanted}
+    readings: dict[str, Reading[Any]] = {_card(model): service.card() for model, service in services.items()}
+    if has_past:
+        readings |= {
+            _past(model): recent(service.PAST.counter) for model, service in services.items() if service.PAST
+        }
+    gathered = gather({**readings, **others})
+    parts = [
+        Part(
+            model,
+            gathered.found.get(_card(model)),
+            gathered.missing.get(_card(model)),
+            service.PAST,
+            gathered.found.get(_past(model)),
+        )
+        for model, service in services.items()
+    ]
+    return parts, gathered
+
+
+def _card(model: type[models.Anchor]) -> str:
+    return f"the card of {model.__name__}"
+
+
+def _past(model: type[models.Anchor]) -> str:
+    return f"the past of {model.__name__}"
