@@ -3,6 +3,7 @@
 from components.services.geo.facts import UNKNOWN, Imported, Level, Place, TableInfo
 from components.services.geo.importing import import_places, remove
 from components.services.geo.lookups import Kept, alocate, forget, locate
+from components.services.geo.outlines import Outline, Outlines, country_outlines
 from components.services.geo.place_names import place_name
 from components.services.geo.ranges import Ipv4Ranges, Ipv6Ranges
 from components.services.geo.table import DEFAULT as DEFAULT_TABLE
@@ -17,10 +18,13 @@ __all__ = [
     "Ipv6Ranges",
     "Kept",
     "Level",
+    "Outline",
+    "Outlines",
     "Place",
     "TableInfo",
     "alocate",
     "alook",
+    "country_outlines",
     "forget",
     "import_places",
     "locate",

@@ -10,9 +10,10 @@ from html import unescape
 
 import pytest
 
-from components.services.geo import lookups
+from components.services.geo import country_outlines, lookups
 from components.services.logs import note_job
 from components.services.logs.admin.traffic import around, closer, label
+from components.services.logs.admin.world_map import first_lines
 from components.services.logs.traffic import Traffic
 from tests.control_room.pages import addresses, rows_of, text_of, words
 from tests.logs.admin import traffic
@@ -340,6 +341,72 @@ def test_the_pages_add_up_to_what_the_service_reports(viewer):
     assert [re.search(r" ([\d,]+) [\d.]+ %", row)[1] for row in rows] == [
         f"{row.count:,}" for row in report.rows
     ]
+
+
+def shades(html):
+    """The colour and the title of each country on the map."""
+    link = re.findall(r'<a class="map-(\d)"[^>]*><title>([^<]*)</title>', html)
+    return {title: int(colour) for colour, title in link}
+
+
+def test_the_map_has_a_colour_a_title_and_a_link_for_each_country_with_lines(viewer):
+    traffic.count(14)
+
+    html = viewer.get(url("traffic", job="default")).text
+
+    assert shades(html) == {
+        "US: 81,900 lines": 5,
+        "DE: 12,600 lines": 4,
+        "FR: 8,400 lines": 3,
+        "GB: 6,300 lines": 3,
+        "JP: 5,250 lines": 3,
+        "BR: 4,200 lines": 2,
+        "IN: 3,150 lines": 2,
+        "NG: 2,100 lines": 2,
+    }
+    assert re.search(
+        rf'<a class="map-5" data-key="US"[^>]*href="{ROOT}traffic/\?job=default&amp;level=region', html
+    )
+    assert re.search(r'<path class="map-0" data-key="CA"[^>]*><title>CA: 0 lines</title>', html)
+    assert "not on the map: 1,260" in page(viewer)
+    assert html.count("data-key=") > 235 - 60
+    assert " style=" not in html
+
+
+def test_all_countries_are_on_the_map_whatever_page_of_the_table_is_shown(viewer):
+    note_job("default")
+    codes = [*country_outlines().countries][:120]
+    counted.count({traffic.LAST: {code: 1_000 - number for number, code in enumerate(codes)}})
+
+    html = viewer.get(url("traffic", job="default", offset=50)).text
+
+    assert len(shades(html)) == 120
+    assert f"51{DASH}100 of 120" in page(viewer, offset=50)
+
+
+@pytest.mark.parametrize("query", [{"level": "region"}, {"level": "city", "within": "US"}])
+def test_only_countries_have_a_map(viewer, query):
+    traffic.count(1)
+
+    assert "world-map" not in viewer.get(url("traffic", job="default", **query)).text
+
+
+@pytest.mark.parametrize(
+    ("counts", "starts"),
+    [
+        ([], []),
+        ([0], []),
+        ([1], [1]),
+        ([1, 3], [1, 2]),
+        ([7, 7], [5]),
+        ([1, 100], [1, 2, 5, 10, 20]),
+        ([5_000, 100_000], [5_000, 10_000, 20_000, 50_000]),
+        ([1, 1_000_000], [1, 10, 200, 2_000, 50_000]),
+        ([1, 7_300_000_000], [1, 50, 5_000, 500_000, 50_000_000]),
+    ],
+)
+def test_colours_stand_for_round_numbers_of_lines(counts, starts):
+    assert first_lines(counts) == starts
 
 
 @pytest.mark.parametrize(

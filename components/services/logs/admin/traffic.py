@@ -15,11 +15,13 @@ from urllib.parse import unquote, urlencode
 
 from django.http import HttpRequest
 from django.utils.formats import number_format
+from django.utils.translation import gettext as _
 
 from components.control_room.pages import Paging
 from components.exceptions import InvalidLevel, InvalidLimit, InvalidName, InvalidRange
 from components.services.counters.charts import MOST_LAYERS, Bars
 from components.services.geo import UNKNOWN, Level, place_name
+from components.services.logs.admin.world_map import WorldMap
 from components.services.logs.traffic import Others, Report, Row, Traffic
 from components.templatetags.control_room import legible
 
@@ -27,6 +29,7 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 #: The id of addresses whose place is unknown.
 NOWHERE = UNKNOWN.id
 LISTED = 1_000  # places that the pages of a table reach
+COUNTRIES = 300  # that are read for the map; there are fewer
 DAYS = 14  # by default
 OFFERED = (7, 30, 90)  # days
 MOST_CELLS = 300_000  # of a file
@@ -112,7 +115,10 @@ class Place:
 def shown(request: HttpRequest, asked: Asked, first: date, last: date) -> dict[str, Any]:
     """Return the context of the page of a report. Raises InvalidLevel, InvalidLimit, InvalidName, InvalidRange."""
     paging = Paging.of(request, total=LISTED)
-    report = read(asked, first, last, paging.last)
+    is_of_countries = asked.level == LEVELS[0]
+    report = read(
+        asked, first, last, max(paging.last, min(COUNTRIES, LISTED)) if is_of_countries else paging.last
+    )
     total = min(len(report.rows) + report.others.places, LISTED)
     if paging.offset >= max(total, 1):
         paging = Paging.of(request, total=total)
@@ -125,6 +131,7 @@ def shown(request: HttpRequest, asked: Asked, first: date, last: date) -> dict[s
         "growth": growth(report.growth, report.total),
         "before": _before(report),
         "chart": _bars(report),
+        "map": _map(report, asked) if is_of_countries else None,
         "places": [_place(row, report, asked) for row in report.rows[paging.offset : paging.last]],
         "others": Place(report.others, _others(others)) if others and paging.next is None else None,
         "paging": paging,
@@ -164,6 +171,18 @@ def _bars(report: Report) -> Bars:
     count = len(report.rows) - len(best) + report.others.places
     named = [(label(row.id, report.level, report.within), row.by_day) for row in best]
     return Bars(report.days, named, (_others(count), left) if any(left) else None)
+
+
+def _map(report: Report, asked: Asked) -> WorldMap:
+    def title(code: str, count: int) -> str:
+        shown = _("%(place)s: %(lines)s lines")
+        return shown % {
+            "place": label(code, report.level),
+            "lines": number_format(count, force_grouping=True),
+        }
+
+    counts = {row.id: row.count for row in report.rows}
+    return WorldMap.of(counts, title, lambda code: asked.at(LEVELS[1], code))
 
 
 def _before(report: Report) -> tuple[date, date] | None:
