@@ -37,6 +37,14 @@ def item(page, title="Keepers"):
     return page.get_by_role("navigation", name="Chats").get_by_role("link", name=title)
 
 
+def act(page, text, verb, name="joe"):
+    """Choose *verb* from the menu of the message with this text."""
+    message = page.locator(".chat-message", has_text=text)
+    message.hover()
+    message.locator(".chat-menu > summary").click()
+    message.get_by_role("button", name=f"{verb} the message of {name}").click()
+
+
 def status(page):
     return page.locator(".chat-status")
 
@@ -416,16 +424,48 @@ def test_a_deleted_message_is_gone_for_all(enter, chat):
     say(joe, "oops")
     expect(said(jack)).to_have_text([KEYS, "oops"])
 
-    oops = joe.locator(".chat-message", has_text="oops")  # it has the button once its sending was answered
-    oops.hover()
-    oops.get_by_role("button", name="Delete the message of joe").click()
+    act(joe, "oops", "Delete")
     expect(joe.get_by_role("button", name="Cancel")).to_be_focused()
     joe.get_by_role("button", name="Delete", exact=True).click()
 
     for page in (joe, jack):
         expect(said(page)).to_have_text([KEYS])
         expect(page.locator(".chat-event").last).to_have_text("joe deleted a message")
-    expect(jack.get_by_role("button", name="Delete the message")).to_have_count(0)
+    jack.locator(".chat-message").hover()
+    jack.locator(".chat-menu > summary").click()
+    expect(jack.locator(".chat-menu[open] .chat-verb")).to_have_text(["Reply"])
+
+
+@pytest.mark.slow
+def test_a_reply_quotes_the_message_and_leads_to_it(enter, served, chat):
+    chat.configure(rate_limit=0)
+    for number in range(150):
+        chat.send(served.ids["jack"], f"number {number}.")
+    jack, joe = enter("jack").chat(f"/chat/{chat.id}/"), enter("joe").chat(f"/chat/{chat.id}/?message=2")
+    wanted = joe.locator(".chat-message.wanted")
+    expect(wanted.locator(".chat-text")).to_have_text(KEYS)
+    expect(wanted).to_be_focused()
+    expect(wanted).to_be_in_viewport()
+    assert chat.news(served.ids["joe"]).unread == 150  # what is not in sight is not read
+
+    act(joe, KEYS, "Reply")
+    expect(composer(joe)).to_be_focused()
+    say(joe, "Nobody?")
+    for page in (joe, jack):
+        expect(said(page).last).to_have_text("Nobody?")
+        expect(page.locator(".chat-quote").last).to_have_text(f"joe {KEYS}")
+    expect(joe.locator(".chat-replying")).to_be_hidden()
+    assert chat.history(served.ids["joe"]).messages[-1].reply_to.seq == 2
+
+    jack.locator("a.chat-quote").click()
+    expect(jack.locator(".chat-message.wanted .chat-text")).to_have_text(KEYS)
+    assert jack.url.endswith(f"/chat/{chat.id}/?message=2")
+    jack.get_by_role("button", name="Newest").click()
+    expect(said(jack).last).to_be_in_viewport()
+    expect(said(jack).last).to_have_text("Nobody?")
+
+    chat.delete_message(2)
+    expect(joe.locator(".chat-quote.gone")).to_have_text("Reply to a message that is no longer there")
 
 
 @pytest.mark.slow

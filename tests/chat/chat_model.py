@@ -29,6 +29,7 @@ class Said:
     mentions: tuple[str, ...] = ()
     #: How many messages there were up to here.
     ordinal: int = 0
+    reply_to: int | None = None
 
     @property
     def is_event(self) -> bool:
@@ -86,7 +87,9 @@ class Model:
             person.number = self.joined
         self.members[owner].role, self.members[owner].read = "owner", self.seq
 
-    def send(self, sender: str, text: str, client_id: str, mentions: list[str]) -> tuple[int, bool]:
+    def send(
+        self, sender: str, text: str, client_id: str, mentions: list[str], reply_to: int | None = None
+    ) -> tuple[int, bool]:
         person = self._member(sender)
         if (sender, client_id) in self.sent:
             return self.sent[sender, client_id], True
@@ -94,9 +97,13 @@ class Model:
             raise ChatClosed
         if person.is_muted:
             raise Muted
-        named = tuple(each for each in dict.fromkeys(mentions) if each in self.members and each != sender)
+        if reply_to is not None and reply_to > self.seq:
+            raise MessageNotFound
+        quoted = [each.sender for each in self.visible(sender) if each.seq == reply_to]
+        told = dict.fromkeys([*mentions, *quoted])
+        named = tuple(each for each in told if each in self.members and each != sender)
         had_all = person.read == self.seq
-        self._append(Said(0, 0, sender, text, client_id, named))
+        self._append(Said(0, 0, sender, text, client_id, named, reply_to=reply_to))
         self.sent[sender, client_id] = self.seq
         if had_all:
             person.read = self.seq
@@ -228,6 +235,13 @@ class Model:
 
     def visible(self, user: str) -> list[Said]:
         return [each for each in self.said if each.seq > self._member(user).visible_from]
+
+    def quote(self, user: str, said: Said) -> tuple[int, str, str] | None:
+        """What a reply quotes, as *user* sees it."""
+        if said.reply_to is None:
+            return None
+        quoted = [each for each in self.visible(user) if each.seq == said.reply_to and not each.is_event]
+        return said.reply_to, quoted[0].sender if quoted else "", str(quoted[0].what) if quoted else ""
 
     def unread(self, user: str) -> list[Said]:
         read = self.members[user].read

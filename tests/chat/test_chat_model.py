@@ -68,17 +68,24 @@ class ChatMachine(RuleBasedStateMachine):
             act()
             self.model.create(owner, members)
 
-    @rule(sender=people, mentions=st.lists(people, max_size=3), again=st.integers(0, 9))
-    def send(self, sender: str, mentions: list[str], again: int) -> None:
+    @rule(
+        sender=people,
+        mentions=st.lists(people, max_size=3),
+        again=st.integers(0, 9),
+        back=st.none() | st.integers(-1, 12),
+    )
+    def send(self, sender: str, mentions: list[str], again: int, back: int | None) -> None:
         known = [client_id for who, client_id in self.model.sent if who == sender]
         self.sends += 1
         client_id = known[again % len(known)] if known and again < 4 else f"call {self.sends}"
 
+        text, reply_to = f"text {self.sends}", None if back is None else max(1, self.model.seq - back)
+
         def act() -> tuple[int, bool]:
-            sent = self.chat.send(sender, f"text {self.sends}", mentions=mentions, client_id=client_id)
+            sent = self.chat.send(sender, text, mentions=mentions, client_id=client_id, reply_to=reply_to)
             return sent.seq, sent.is_duplicate
 
-        self.same(act, lambda: self.model.send(sender, f"text {self.sends}", client_id, mentions))
+        self.same(act, lambda: self.model.send(sender, text, client_id, mentions, reply_to))
 
     @rule(user=people, back=st.integers(-2, 12))
     def acknowledge(self, user: str, back: int) -> None:
@@ -181,6 +188,8 @@ class ChatMachine(RuleBasedStateMachine):
         oldest = visible[0].seq if visible else model.seq + 1
         page = self.chat.history(person, limit=200)
         assert ([_said(each) for each in page.messages], page.has_more) == (list(map(_told, visible)), False)
+        quotes = [model.quote(person, said) for said in visible]
+        assert [_quote(message) for message in page.messages] == quotes
         assert page.oldest == oldest
         news = self.chat.news(person)
         assert (news.role, news.is_closed, news.members) == (member.role, model.is_closed, len(model.members))
@@ -191,6 +200,7 @@ class ChatMachine(RuleBasedStateMachine):
         assert len(fetched) == (member.read < model.seq)
         for found in fetched:
             assert [_said(each) for each in found.messages] == waiting
+            assert list(map(_quote, found.messages)) == quotes[len(visible) - len(waiting) :]
             assert found.missed == max(0, model.cut - member.read)
 
     @invariant()
@@ -221,6 +231,11 @@ def _said(message: ChatMessage) -> tuple[Any, ...]:
     event = message.event
     what = (event.kind.value, event.by, event.user, event.detail) if event else message.text
     return message.seq, message.sender, what, message.mentions
+
+
+def _quote(message: ChatMessage) -> tuple[int, str, str] | None:
+    quote = message.reply_to
+    return (quote.seq, quote.sender, quote.text) if quote else None
 
 
 def _told(said: Said) -> tuple[Any, ...]:

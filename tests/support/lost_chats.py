@@ -59,6 +59,11 @@ def send(redis: Redis) -> Callable[[], Any]:
     return lambda: chat.send("jack", "hello", mentions=["jill", "joe"], client_id="a").seq
 
 
+def reply(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    return lambda: chat.send("jack", "hello", reply_to=2, client_id="a").seq
+
+
 def read(redis: Redis) -> Callable[[], Any]:
     chat = _chat(replace(FREE, drop_read_after=60))
     let_pass(redis, _ID, 3600)
@@ -240,7 +245,7 @@ CASES = {
     "chat/read": [read],
     "chat/remove": [leave, leave_muted, leave_as_the_last, kick, block],
     "chat/role": [role, give_up_being_owner],
-    "chat/send": [send],
+    "chat/send": [send, reply],
     "chat/trim": [trim],
     "chat/unblock": [unblock],
 }

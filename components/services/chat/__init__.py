@@ -14,6 +14,7 @@ from components.services.chat.facts import (
     Member,
     Page,
     Position,
+    Quote,
     Role,
     Sent,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "Member",
     "Page",
     "Position",
+    "Quote",
     "Role",
     "Sent",
 ]

@@ -235,15 +235,16 @@ class Chat:
         data: Any = None,
         mentions: Sequence[str] = (),
         client_id: str | None = None,
+        reply_to: int | None = None,
     ) -> Sent:
         """
         Send a message: a text, JSON data, or both. A message that is sent again with the same *client_id* is stored
-        once.
+        once. *reply_to* is the seq of a message that it replies to; it may be gone.
 
-        Raises ChatClosed, Muted, TooFast, InvalidMessage.
+        Raises ChatClosed, Muted, TooFast, InvalidMessage, MessageNotFound, ValueError.
         """
         # Written by hand instead of by twins(), because sending must be as fast as possible.
-        client, (keys, args) = get_client(), self._call(sender, text, data, mentions, client_id)
+        client, (keys, args) = get_client(), self._call(sender, text, data, mentions, client_id, reply_to)
         return at_once(
             self._sent(client, SEND.quick(client, keys, args) or SEND(client, keys=keys, args=args))
         )
@@ -256,17 +257,24 @@ class Chat:
         data: Any = None,
         mentions: Sequence[str] = (),
         client_id: str | None = None,
+        reply_to: int | None = None,
     ) -> Sent:
         """
         Send a message, as send() does.
 
         Calls made while others of the event loop are in flight share one round trip.
         """
-        [answer] = await together(SEND, [self._call(sender, text, data, mentions, client_id)])
+        [answer] = await together(SEND, [self._call(sender, text, data, mentions, client_id, reply_to)])
         return await self._sent(get_async_client(), answer)
 
     def _call(
-        self, sender: str, text: str, data: Any, mentions: Sequence[str], client_id: str | None
+        self,
+        sender: str,
+        text: str,
+        data: Any,
+        mentions: Sequence[str],
+        client_id: str | None,
+        reply_to: int | None,
     ) -> tuple[Sequence[str], Sequence[Any]]:
         """Return the call of send.lua."""
         check_person(sender)
@@ -280,6 +288,7 @@ class Chat:
                 "characters": len(text),
                 "data_bytes": size,
                 "channel": self._channel,
+                "reply_to": "" if reply_to is None else check_seq("reply_to", reply_to),
                 "mentioned": dict.fromkeys(map(check_person, mentions)) if mentions else (),
             }
         )
@@ -303,38 +312,48 @@ class Chat:
         *,
         before: int | None = None,
         after: int | None = None,
+        around: int | None = None,
         limit: int = 50,
     ) -> Page:
         """
-        Return messages and events *before* or *after* a seq, both exclusive; the newest if neither is given.
+        Return messages and events *before* or *after* a seq, both exclusive, or *around* it; the newest if none is
+        given.
 
         Raises ValueError.
         """
-        page = await self._read(client, check_person(user), before, after, limit)
+        page = await self._read(client, check_person(user), before, after, limit, around)
         tally("chat:fetched", len(page.messages))
         return page
 
     history, ahistory = twins(_history)
 
     async def _read(
-        self, client: AnyRedis, user: str, before: int | None, after: int | None, limit: int
+        self,
+        client: AnyRedis,
+        user: str,
+        before: int | None,
+        after: int | None,
+        limit: int,
+        around: int | None = None,
     ) -> Page:
         """Return a page of the history that *user* may see; "" may see everything. Raises ValueError."""
-        if before is not None and after is not None:
-            raise ValueError("before and after are given; only one of them can be.")
+        if sum(each is not None for each in (before, after, around)) > 1:
+            raise ValueError("Only one of before, after and around can be given.")
         found = await HISTORY.run(
             client,
             self._keys,
             person=user,
             before="" if before is None else check_seq("before", before),
             after="" if after is None else check_seq("after", after),
+            around="" if around is None else check_seq("around", around),
             most=check_limit(limit),
             most_bytes=MAX_BYTES,
         )
         if not found:
             raise unknown(self.id)
-        oldest, has_more, entries = found
-        return Page([read_message(self.id, entry) for entry in entries], bool(has_more), int(oldest))
+        oldest, has_more, entries, has_newer = found
+        messages = [read_message(self.id, entry) for entry in entries]
+        return Page(messages, bool(has_more), int(oldest), bool(has_newer))
 
     async def _message(self, client: AnyRedis, user: str, seq: int) -> ChatMessage:
         """Return the message or event with this seq. Raises MessageNotFound."""

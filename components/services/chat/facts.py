@@ -53,6 +53,16 @@ class Event:
 
 
 @dataclass(frozen=True)
+class Quote:
+    """The message that a reply replies to, as it was when the reply was read."""
+
+    seq: int
+    #: Both are "" if that message is gone, or if the reader may not see it.
+    sender: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class ChatMessage:
     """A message or an event. The chat's id and the seq identify it forever."""
 
@@ -71,12 +81,15 @@ class ChatMessage:
     event: Event | None = None
     #: Whether this release cannot read the stored message. Then the text is a placeholder, and parts may be missing.
     is_unreadable: bool = False
+    #: The message that it replies to; None if it is no reply.
+    reply_to: Quote | None = None
 
     @property
     def people(self) -> tuple[str, ...]:
         """The ids of all people whom the message names. Some may be empty, because the system has no id."""
         done = (self.event.by, self.event.user) if self.event else ()
-        return (self.sender, *self.mentions, *done)
+        quoted = (self.reply_to.sender,) if self.reply_to else ()
+        return (self.sender, *self.mentions, *done, *quoted)
 
 
 @dataclass(frozen=True)
@@ -138,6 +151,8 @@ class Page:
     has_more: bool
     #: The first seq that still exists and that this member may see.
     oldest: int
+    #: Whether there are more messages after a page *around* a message.
+    has_newer: bool = False
 
 
 @dataclass(frozen=True)

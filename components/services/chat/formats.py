@@ -2,9 +2,10 @@
 The stored format of a chat: conversion to bytes and back.
 
 An entry of the stream has the fields s (sender, "" of an event), c (client id or call), t (millisecond), n (how many
-messages there were up to here), m (mentions) and b (body). A body begins with a letter: "t" and the text; "j" and
-JSON of text and data; "e" and an event. Each part of an event is preceded by its length, as each mention is, because
-Lua writes some of these. The answers of scripts about chats and members are read here as well.
+messages there were up to here), m (mentions) and b (body); a reply also has r (the seq that it replies to). A body
+begins with a letter: "t" and the text; "j" and JSON of text and data; "e" and an event. Each part of an event is
+preceded by its length, as each mention is, because Lua writes some of these. The answers of scripts about chats and
+members are read here as well.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from components.kit.stored import (
     text_of,
     too_deep,
 )
-from components.services.chat.facts import ChatMessage, ChatNews, Event, EventKind, Member, Role
+from components.services.chat.facts import ChatMessage, ChatNews, Event, EventKind, Member, Quote, Role
 from components.services.counters import tally
 
 MAX_CLIENT_ID = 64  # characters
@@ -116,23 +117,35 @@ def _parts(packed: bytes) -> Iterator[str]:
         yield packed[colon + 1 : at].decode()
 
 
-def read_message(chat_id: str, entry: Sequence[bytes]) -> ChatMessage:
+def read_message(chat_id: str, entry: Sequence[Any]) -> ChatMessage:
     """
-    Return the message of a stream entry, given as its id and the values of its fields.
+    Return the message of a stream entry, given as its id and the values of its fields; of a reply, also sender and
+    body of the message that it replies to.
 
     An entry that cannot be read, because a newer release wrote it or because it is damaged, becomes a placeholder.
     """
-    key, sender, client_id, sent_at, _ordinal, mentions, body = entry
+    key, sender, client_id, sent_at, _ordinal, mentions, body, *quoted = entry
     seq, is_unreadable = int(key.partition(b"-")[0]), False
     try:
         text, data, event = _read_body(body)
         named = tuple(_parts(mentions)) if mentions else ()
         at = from_ms(sent_at)
         who, known_by = sender.decode(), client_id.decode()
+        reply_to = _read_quote(*quoted) if quoted else None
     except (ValueError, OverflowError):
         text, data, event, named, is_unreadable = UNREADABLE, None, None, (), True
+        reply_to = None
         at, who, known_by = from_ms_or_none(sent_at) or EPOCH, text_of(sender), text_of(client_id)
-    return ChatMessage(chat_id, seq, who, text, data, named, at, known_by, event, is_unreadable)
+    return ChatMessage(chat_id, seq, who, text, data, named, at, known_by, event, is_unreadable, reply_to)
+
+
+def _read_quote(seq: int, sender: bytes, body: bytes) -> Quote:
+    """Return the message that a reply quotes."""
+    try:
+        text = _read_body(body)[0] if sender else ""
+    except ValueError:
+        text = UNREADABLE
+    return Quote(seq, text_of(sender), text)
 
 
 def _read_body(body: bytes) -> tuple[str, Any, Event | None]:

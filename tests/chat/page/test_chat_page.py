@@ -30,6 +30,50 @@ def visitor(name):
     return client
 
 
+def test_a_reply_quotes_the_message_that_its_form_names(people, chat):
+    client = visitor("jack")
+    asked = client.get(f"/chat/{chat.id}/?reply=2")
+    assertContains(asked, "<b>Reply to joe</b> Who has the key?")
+    assertContains(asked, '<input type="hidden" name="reply_to" value="2">')
+
+    client.post(f"/chat/{chat.id}/", {"text": "I have", "reply_to": "2", "client_id": "one"})
+
+    assert chat.history(people["joe"]).messages[-1].reply_to.seq == 2
+    quote = '<a class="chat-quote" href="?message=2#message-2"><b>joe</b> Who has the key?</a>'
+    assertContains(visitor("joe").get(f"/chat/{chat.id}/"), quote)
+    chat.delete_message(2)
+    assertContains(visitor("joe").get(f"/chat/{chat.id}/"), "Reply to a message that is no longer there")
+
+
+def test_a_refused_reply_keeps_what_it_replies_to(people, chat):
+    answer = visitor("jack").post(f"/chat/{chat.id}/", {"text": " ", "reply_to": "2", "client_id": "one"})
+
+    assert answer.status_code == 422
+    assertContains(answer, '<input type="hidden" name="reply_to" value="2">', status_code=422)
+
+
+@pytest.mark.parametrize("query", ["reply=99", "reply=1", "reply=x", "message=x", "message=99", "after=99"])
+def test_an_address_that_names_no_message_shows_the_chat(people, chat, query):
+    assert visitor("jack").get(f"/chat/{chat.id}/?{query}").status_code == 200
+
+
+def test_a_link_shows_the_history_around_a_message(people, chat):
+    chat.configure(rate_limit=0)
+    for number in range(120):
+        chat.send(people["joe"], f"number {number}.")
+
+    answer = visitor("jack").get(f"/chat/{chat.id}/?message=60")
+
+    assertContains(answer, '<div class="chat-message wanted" id="message-60">')
+    assertContains(answer, '<a class="chat-when" href="?message=60#message-60">')
+    assertContains(answer, '<a class="chat-button" href="?before=36">Older messages</a>')
+    assertContains(answer, '<a class="chat-button" href="?after=85">Newer messages</a>')
+    later = visitor("jack").get(f"/chat/{chat.id}/?after=85")
+    assertContains(later, "number 84.")
+    assertContains(later, '<a class="chat-button" href="?before=86">Older messages</a>')
+    assertNotContains(later, "Newer messages")
+
+
 def hidden_field(response):
     """What makes a form that is sent twice the same."""
     return FIELD.search(response.content.decode())[2]

@@ -16,14 +16,17 @@ from components.services.chat.api import shapes
 
 BEFORE = Integer("before", about="List only messages before this seq. Cannot be combined with after.")
 AFTER = Integer("after", about="List only messages after this seq.")
+AROUND = Integer("around", about="List the messages around this seq. Cannot be combined with the others.")
 LIMIT = Integer("limit", 50, least=1, most=200)
 MENTIONS = Ids("mentions")
+REPLY_TO = Integer("reply_to", least=1, is_nullable=True, about="The seq of a message that it replies to.")
 SEQ = Integer("seq", is_required=True)
 
 
 class Messages(TypedDict):
     messages: list[shapes.Message]
-    has_more: Annotated[bool, "There are more messages in the requested direction."]
+    has_more: Annotated[bool, "There are more messages in the requested direction; with around, older ones."]
+    has_newer: Annotated[bool, "With around, there are newer messages."]
     oldest: int
     people: People
 
@@ -45,22 +48,23 @@ class ReadPosition(TypedDict):
 @operation(
     "messages",
     {200: Reply("The page.", Messages)},
-    query=[BEFORE, AFTER, LIMIT],
+    query=[BEFORE, AFTER, AROUND, LIMIT],
     problems=["chat-not-found"],
 )
 async def list_messages(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
     """
     List a page of the history, oldest first.
 
-    Without before and after, list the newest messages.
+    Without before, after and around, list the newest messages.
     """
-    before, after = values.get(BEFORE), values.get(AFTER)
-    if before is not None and after is not None:
-        raise invalid("after", "Give before or after, not both.")
-    page = await Chat(chat_id).ahistory(user, before=before, after=after, limit=values[LIMIT])
+    given = {each.name: values.get(each) for each in (BEFORE, AFTER, AROUND) if values.get(each) is not None}
+    if len(given) > 1:
+        raise invalid([*given][-1], "Give only one of before, after and around.")
+    page = await Chat(chat_id).ahistory(user, **given, limit=values[LIMIT])
     told: Messages = {
         "messages": [shapes.message(each) for each in page.messages],
         "has_more": page.has_more,
+        "has_newer": page.has_newer,
         "oldest": page.oldest,
         "people": await anames_of(id for each in page.messages for id in each.people),
     }
@@ -74,9 +78,9 @@ async def list_messages(request: HttpRequest, user: str, values: Values, chat_id
         200: Reply("Sent by an earlier request with the same key.", Sent, "Location"),
     },
     headers=[IDEMPOTENCY_KEY],
-    body=[TEXT, DATA, MENTIONS],
+    body=[TEXT, DATA, MENTIONS, REPLY_TO],
     also=TEXT_OR_DATA,
-    problems=["muted", "chat-not-found", "chat-closed", "invalid-message", "too-fast"],
+    problems=["muted", "chat-not-found", "message-not-found", "chat-closed", "invalid-message", "too-fast"],
 )
 async def send_message(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
     """
@@ -90,6 +94,7 @@ async def send_message(request: HttpRequest, user: str, values: Values, chat_id:
         data=values.get(DATA),
         mentions=values.get(MENTIONS) or [],
         client_id=values.get(IDEMPOTENCY_KEY),
+        reply_to=values.get(REPLY_TO),
     )
     await anote_contacts(user, sent.spoken_to)
     told: Sent = {"seq": sent.seq, "sent_at": instant(sent.sent_at), "is_duplicate": sent.is_duplicate}

@@ -9,8 +9,9 @@ from typing import Annotated, Any, TypedDict
 from components.api.shapes import Instant, People, instant
 from components.services.chat import ChatMessage, ChatNews, ChatSettings, EventKind, Role
 from components.services.chat import Member as ChatMember
+from components.services.chat import Quote as ChatQuote
 
-LONGEST_LAST = 200  # characters of a last message
+LONGEST_LAST = 200  # characters of a last message, and of a quoted one
 
 Unavailable = Annotated[
     list[str],
@@ -25,6 +26,12 @@ class Event(TypedDict):
     detail: Annotated[str, "role: the new role. renamed: the new title. muted: until when. deleted: the seq."]
 
 
+class Quote(TypedDict):
+    seq: int
+    sender: Annotated[str, "Empty if the message is gone, or if the person may not see it."]
+    text: Annotated[str, "At most 200 characters of it."]
+
+
 class Message(TypedDict):
     seq: Annotated[int, "Its position in the chat. The chat's id and the seq identify the message forever."]
     sender: Annotated[str, "Empty for an event."]
@@ -35,6 +42,7 @@ class Message(TypedDict):
     client_id: Annotated[str, "The idempotency key with which it was sent."]
     event: Event | None
     is_unreadable: Annotated[bool, "The stored message cannot be read; the text is a placeholder."]
+    reply_to: Annotated[Quote | None, "The message that it replies to."]
 
 
 class Chat(TypedDict):
@@ -49,7 +57,7 @@ class Chat(TypedDict):
     member_count: int
     oldest: Annotated[int, "The first seq that still exists and that the person may see."]
     last_message: Annotated[
-        Message | None, "Shortened: at most 200 characters of its text, without data and mentions."
+        Message | None, "Shortened: at most 200 characters of its text, without data, mentions and quote."
     ]
     reads: Annotated[dict[str, int], "How far each member has read, in chats of up to 50 members."]
     muted_until: Instant | None
@@ -99,12 +107,18 @@ def message(found: ChatMessage) -> Message:
         if event is None
         else {"kind": event.kind, "by": event.by, "user": event.user, "detail": event.detail},
         "is_unreadable": found.is_unreadable,
+        "reply_to": None if found.reply_to is None else _quote(found.reply_to),
     }
 
 
+def _quote(found: ChatQuote) -> Quote:
+    return {"seq": found.seq, "sender": found.sender, "text": found.text[:LONGEST_LAST]}
+
+
 def shortened(found: ChatMessage) -> ChatMessage:
-    """Return the last message of a chat as lists show it: the beginning of its text, without data and mentions."""
-    return replace(found, text=found.text[:LONGEST_LAST], data=None, mentions=())
+    """Return the last message of a chat as lists show it: the beginning of its text, without data, mentions and
+    quote."""
+    return replace(found, text=found.text[:LONGEST_LAST], data=None, mentions=(), reply_to=None)
 
 
 def chat(news: ChatNews) -> Chat:

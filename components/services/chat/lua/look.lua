@@ -10,11 +10,11 @@
 most, most_bytes, most_told = tonumber(most), tonumber(most_bytes), tonumber(most_told)
 
 -- Return entries from a seq on, the first or the newest of them, and 1 if there are more.
-local function entries(stream, from, is_newest)
+local function entries(stream, low, from, is_newest)
   if most == 0 then return {}, 0 end
   local found = is_newest and redis.call("XREVRANGE", stream, "+", from, "COUNT", most + 1)
     or redis.call("XRANGE", stream, from, "+", "COUNT", most + 1)
-  return shown(found, is_newest, most, most_bytes)
+  return shown(found, is_newest, most, most_bytes, stream, low)
 end
 
 local function look(id, seq, known)
@@ -36,8 +36,9 @@ local function look(id, seq, known)
   local unread = n - (read > cut and member.read_n or base)
     - redis.call("ZCOUNT", own .. id .. "/" .. person, after, "+inf")
     - redis.call("ZCOUNT", deleted .. id, after, "+inf")
-  local got, has_more = entries(stream, math.max(has or 0, hidden, cut) + 1, is_newest)
-  local from, count = math.max(hidden, cut) + 1, redis.call("HLEN", members .. id)
+  local low = math.max(hidden, cut)
+  local got, has_more = entries(stream, low, math.max(has or 0, low) + 1, is_newest)
+  local from, count = low + 1, redis.call("HLEN", members .. id)
   local first = redis.call("XRANGE", stream, from, "+", "COUNT", 1)[1]
   local newest = first and redis.call("XREVRANGE", stream, "+", from, "COUNT", 1)[1]
   local news = {

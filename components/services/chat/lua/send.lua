@@ -1,10 +1,11 @@
--- Append a message to a chat, unless its sender has sent it before.
+-- Append a message to a chat, unless its sender has sent it before. *reply_to* is the seq that it replies to, "" for
+-- none. That message may be gone; else a reply mentions its sender.
 -- KEYS    chat messages members reads sent names mentions own rate deleted
--- ARGV    id sender client_id body characters data_bytes channel mentioned...
+-- ARGV    id sender client_id body characters data_bytes channel reply_to mentioned...
 -- USES    time entry append member packed digest sent tombstone pace
 -- RETURNS "sent" or "duplicate", the seq, the millisecond, 1 if trimming is due, and the members addressed: those it
 --         mentions, and the other one of two; or "unknown"; "closed"; "muted" and until when; "long" and the limits
---         of text and data; "fast" and the milliseconds until there is room
+--         of text and data; "fast" and the milliseconds until there is room; "nowhere", if it replies to a later seq
 local PART = 72 -- messages for each part of *sent*
 
 local member = member_of(sender)
@@ -80,14 +81,19 @@ local most_text, most_data = tonumber(max_text), tonumber(max_data)
 if tonumber(characters) > most_text or tonumber(data_bytes) > most_data then
   return { "long", most_text, most_data }
 end
+if reply_to ~= "" and tonumber(reply_to) > tonumber(seq) then return { "nowhere" } end
 local slow = member.role == "u" and tonumber(slow_mode) or 0
 local wait = pay(tonumber(rate_limit), tonumber(rate_period), slow)
 if wait > 0 then return { "fast", wait } end
 
+if reply_to ~= "" and tonumber(reply_to) > tonumber(member.hidden) then
+  local quoted = redis.call("XRANGE", messages, reply_to, reply_to)[1]
+  mentioned[#mentioned + 1] = quoted and quoted[2][SENDER]
+end
 local before, sent_at = seq, text(math.max(NOW, tonumber(at)))
 seq, n = text(seq + 1), text(n + 1) -- as texts, since each goes into several commands
 local spoken_to, named = address(seq)
-append(seq, sender, client_id, sent_at, n, named, body)
+append(seq, sender, client_id, sent_at, n, named, body, reply_to ~= "" and reply_to)
 local live = redis.call("XLEN", messages)
 -- The stream has an expiry if all of it was too old.
 if live == 1 then redis.call("HSET", chat, "cut", before, "base", n - 1) end

@@ -24,7 +24,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from components.conf import conf
 from components.exceptions import ChatNotFound, ComponentsError, MessageNotFound, RedisUnavailable
 from components.people import note_contacts
-from components.services.chat import Chat, ChatMessage, ChatNews, Inbox, Role
+from components.services.chat import Chat, ChatMessage, ChatNews, Inbox, Quote, Role
 from components.services.chat.page import rows, texts
 from components.services.chat.page.forms import CreateForm
 from components.services.chat.page.refusals import refusal
@@ -68,23 +68,53 @@ def _send(request: HttpRequest, news: ChatNews) -> None:
         name_of = rows.naming(ids)
         mentions = texts.mentioned(text, {id: name_of(id) for id in ids})
     client_id = request.POST.get("client_id") or None
-    sent = opened.send(me(request), text, mentions=mentions, client_id=client_id)
+    reply_to = _number(request.POST.get("reply_to", ""))
+    sent = opened.send(me(request), text, mentions=mentions, client_id=client_id, reply_to=reply_to)
     note_contacts(me(request), sent.spoken_to)
 
 
 def _conversation(request: HttpRequest, news: ChatNews, status: int = 200, **more: Any) -> HttpResponse:
-    before = request.GET.get("before", "")
-    is_older = before.isascii() and before.isdigit() and len(before) < 16
-    history = Chat(news.chat_id).history(me(request), before=int(before) if is_older else None, limit=_PAGE)
+    opened, user = Chat(news.chat_id), me(request)
+    places = {"before": "before", "after": "after", "around": "message"}
+    asked = {
+        place: number for place, name in places.items() if (number := _number(request.GET.get(name, "")))
+    }
+    place = dict([*asked.items()][:1])
+    history = opened.history(user, **place, limit=_PAGE)
     messages = history.messages
+    has_newer = history.has_more if "after" in place else history.has_newer
     context = {
-        "older": messages[0].seq if messages and history.has_more else None,
-        "is_older": is_older,
+        "older": messages[0].seq if messages and ("after" in place or history.has_more) else None,
+        "newer": messages[-1].seq if messages and has_newer else None,
+        "is_older": bool(place),
+        "wanted": place.get("around"),
+        "quote": _quote(request, opened),
         "client_id": request.POST.get("client_id") or secrets.token_urlsafe(12),
         "silence": _silence(news),
         **more,
     }
     return page(request, "conversation", news, messages=messages, status=status, **context)
+
+
+def _quote(request: HttpRequest, opened: Chat) -> rows.QuoteRow | None:
+    """Return the message that the visitor is replying to."""
+    seq = _number(request.POST.get("reply_to", "") or request.GET.get("reply", ""))
+    if not seq:
+        return None
+    try:
+        found = opened.message(me(request), seq)
+    except MessageNotFound:
+        return None
+    return (
+        rows.quote_row(Quote(seq, found.sender, found.text), rows.naming([found.sender]))
+        if found.sender
+        else None
+    )
+
+
+def _number(text: str) -> int | None:
+    """Return the number of a message in a form or an address; None if it is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
 
 
 def _silence(news: ChatNews) -> str:
@@ -99,10 +129,10 @@ def _silence(news: ChatNews) -> str:
 @require_POST
 def read(request: HttpRequest, chat_id: str) -> HttpResponse:
     """Mark the messages that the page showed as read."""
-    seq = request.POST.get("seq", "")
+    seq = _number(request.POST.get("seq", ""))
     entered(request, chat_id)
-    if seq.isascii() and seq.isdigit() and len(seq) < 16:
-        Chat(chat_id).acknowledge(me(request), int(seq))
+    if seq is not None:
+        Chat(chat_id).acknowledge(me(request), seq)
     return redirect("components:chat", chat_id)
 
 

@@ -16,6 +16,7 @@ _REFUSALS: dict[type[Exception], tuple[str, int]] = {
     ),
     exceptions.NotAllowed: ("Your role in the chat does not include this.", 403),
     exceptions.NotAMember: ("They are no longer in the chat.", 409),
+    exceptions.MessageNotFound: ("The message is no longer there.", 409),
     exceptions.TooManyMembers: ("The chat would have too many members.", 422),
     exceptions.TooManyChats: (
         "You have reached the limit of chats to create, or somebody has reached the limit of chats to be in.",

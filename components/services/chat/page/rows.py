@@ -9,10 +9,11 @@ from datetime import datetime
 from django.utils.safestring import SafeString
 
 from components.people import names_of
-from components.services.chat import ChatMessage, ChatNews, Member, Role
+from components.services.chat import ChatMessage, ChatNews, Member, Quote, Role
 from components.services.chat.page import texts
 from components.services.chat.page.texts import NameOf
 
+_QUOTED = 200  # characters of a quoted message
 _RANKS = list(Role)  # from the most to the least
 
 
@@ -33,6 +34,15 @@ class ChatRow:
 
 
 @dataclass(frozen=True)
+class QuoteRow:
+    """The message that a reply replies to. The name is "" if it is gone."""
+
+    seq: int
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
 class MessageRow:
     """A message, an event, or the line above new messages. Only one of the three is set."""
 
@@ -47,6 +57,7 @@ class MessageRow:
     is_mine: bool = False
     mentions_me: bool = False
     may_delete: bool = False
+    quote: QuoteRow | None = None
 
 
 @dataclass(frozen=True)
@@ -119,7 +130,13 @@ def message_rows(
             is_mine=is_mine,
             mentions_me=me in message.mentions,
             may_delete=is_mine or may_delete_all,
+            quote=quote_row(message.reply_to, name_of) if message.reply_to else None,
         )
+
+
+def quote_row(quote: Quote, name_of: NameOf) -> QuoteRow:
+    name = name_of(quote.sender) if quote.sender else ""
+    return QuoteRow(quote.seq, name, quote.text[:_QUOTED] or (texts.PICTURE if name else ""))
 
 
 def _picture(message: ChatMessage) -> SafeString:

@@ -16,6 +16,7 @@ from components.services.chat import ChatMessage, ChatNews, Event, EventKind
 #: A function from a person's id to the name to show.
 NameOf = Callable[[str], str]
 
+PICTURE = "Picture"
 _TONES = 8  # colours of avatars, in chat.css
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
 _TRAILING = ".,:;!?)]}"  # belongs to the sentence, not to the address
@@ -75,7 +76,7 @@ def preview(message: ChatMessage | None, me: str, name_of: NameOf) -> str:
         return ""
     if message.event:
         return sentence(message.event, name_of)
-    text = " ".join(message.text.split())[:200] or "Picture"
+    text = " ".join(message.text.split())[:200] or PICTURE
     return f"{'You' if message.sender == me else name_of(message.sender)}: {text}"
 
 

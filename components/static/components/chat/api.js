@@ -45,8 +45,8 @@ export class Api {
         return this.#send("GET", `${this.#chat(chat)}/messages?${new URLSearchParams(query)}`);
     }
 
-    send(chat, { text, mentions, clientId }) {
-        return this.#send("POST", `${this.#chat(chat)}/messages`, { text, mentions }, { headers: { "Idempotency-Key": clientId } });
+    send(chat, { text, mentions, clientId, replyTo }) {
+        return this.#send("POST", `${this.#chat(chat)}/messages`, { text, mentions, reply_to: replyTo?.seq ?? null }, { headers: { "Idempotency-Key": clientId } });
     }
 
     deleteMessage(chat, seq) {

@@ -14,8 +14,10 @@ export class Composer {
     #mentions;
     #chat;
     #roster;
+    #replyTo = null;
+    #quote = h("div", { class: "chat-replying", hidden: true });
 
-    /** *roster* knows who can be mentioned; *onsend(text, mentions)* is called with the message to send. */
+    /** *roster* knows who can be mentioned; *onsend(text, mentions, replyTo)* is called with the message to send. */
     constructor(chat, title, roster, onsend) {
         this.#chat = chat;
         this.#roster = roster;
@@ -26,7 +28,7 @@ export class Composer {
         this.#text.value = started.get(chat) ?? "";
         this.#mentions = new Mentions(this.#text, (begun) => roster.find(begun), () => this.#written());
         const send = h("button", { class: "chat-round primary", type: "submit", "aria-label": "Send" }, icon("send"));
-        this.node = h("form", { class: "chat-composer" }, this.#mentions.node, h("div", { class: "chat-field" }, this.#text, send));
+        this.node = h("form", { class: "chat-composer" }, this.#mentions.node, this.#quote, h("div", { class: "chat-field" }, this.#text, send));
         this.node.addEventListener("submit", (event) => {
             event.preventDefault();
             this.#send(onsend);
@@ -48,10 +50,22 @@ export class Composer {
         this.focus();
     }
 
+    /** Make the next message a reply to *message*, whose sender has this name; to none for null. */
+    replyTo(message, name) {
+        this.#replyTo = message && { seq: message.seq, sender: message.sender, text: message.text };
+        this.#quote.hidden = !message;
+        if (message) {
+            const cancel = h("button", { class: "chat-round", type: "button", "aria-label": "Do not reply", onclick: () => this.replyTo(null) }, icon("close"));
+            this.#quote.replaceChildren(h("p", { class: "chat-quote" }, h("b", {}, `Reply to ${name}`), " ", message.text || "Picture"), cancel);
+        }
+        this.focus();
+    }
+
     #send(onsend) {
         const text = this.#text.value.trim();
         if (!text) return;
-        onsend(text, mentionsIn(text, this.#roster.known()));
+        onsend(text, mentionsIn(text, this.#roster.known()), this.#replyTo);
+        this.replyTo(null);
         this.#text.value = "";
         this.#mentions.close();
         this.#written();
@@ -61,6 +75,10 @@ export class Composer {
     #pressed(event) {
         if (event.isComposing || event.keyCode === 229) return; // a key for the input method
         if (this.#mentions.pressed(event)) return;
+        if (event.key === "Escape" && this.#replyTo) {
+            event.preventDefault();
+            this.replyTo(null);
+        }
         const isTouch = matchMedia("(pointer: coarse)").matches;
         if (event.key === "Enter" && !event.shiftKey && !isTouch) {
             event.preventDefault();

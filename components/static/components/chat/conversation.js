@@ -17,6 +17,7 @@ import { titleOf } from "./sentences.js";
 const PAGE = 50; // messages of the history in one request
 const NEAR = 400; // px from the top at which older history is requested
 const AT_END = 40; // px from the end that still count as the end
+const QUOTED = 200; // characters of a quoted message
 const REST = 250; // ms until the reading position is reported
 const AGAIN = 2_000; // ms until history is requested again after a failure
 
@@ -39,21 +40,23 @@ export class Conversation {
     #isClosed = false;
     #timer;
     #told = 0;
+    #wanted = 0;
 
-    /** *app*: { store, outbox, api, confirm(question, verb), complain(text), onback() } */
-    constructor(id, main, app) {
+    /** *app*: { store, outbox, api, confirm(question, verb), complain(text), onback() }; *wanted*: the seq to show. */
+    constructor(id, main, app, wanted = 0) {
         this.id = id;
         this.#app = app;
+        this.#wanted = wanted;
         this.#more = h("p", { class: "chat-more", hidden: true }, h("button", { class: "chat-button", type: "button", onclick: () => this.#loadOlder() }, "Older messages"));
         const rows = h("div", { class: "chat-rows" }, this.#more, this.#history, this.#live);
         this.#scroller = h("div", { class: "chat-scroller", role: "region", "aria-label": "Messages", tabindex: 0, "aria-busy": "true" }, rows);
         this.#latest = h("button", { class: "chat-button chat-latest", type: "button", hidden: true, onclick: () => this.toEnd() }, icon("down"), "Newest");
         this.#roster = new Roster(app.api, app.store, id);
-        this.composer = new Composer(id, this.#name, this.#roster, (text, mentions) => this.#send(text, mentions));
+        this.composer = new Composer(id, this.#name, this.#roster, (text, mentions, replyTo) => this.#send(text, mentions, replyTo));
         main.replaceChildren(this.#bar(), this.#scroller, this.#latest, this.#foot);
         this.#scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true });
         this.#renderFoot(this.#chat);
-        if (this.#chat.isLoaded) this.#opened();
+        if (this.#chat.isLoaded && (!wanted || app.store.message(id, wanted))) this.#opened();
         else this.load();
     }
 
@@ -77,8 +80,12 @@ export class Conversation {
         this.#isLoading = true;
         this.#scroller.setAttribute("aria-busy", "true");
         try {
-            this.#app.store.addPage(this.id, await this.#app.api.messages(this.id, { limit: PAGE }));
-            if (this.#liveAfter === Infinity && !this.#isClosed) this.#opened();
+            const query = this.#wanted ? { around: this.#wanted, limit: PAGE } : { limit: PAGE };
+            const page = await this.#app.api.messages(this.id, query);
+            if (this.#isClosed) return;
+            this.#app.store.addPage(this.id, page, this.#wanted ? "around" : "newest");
+            if (this.#liveAfter === Infinity) this.#opened();
+            else this.#reveal();
         } catch (error) {
             if (!isAgain) this.#app.complain(error);
             const isPassing = error.name === "Unreachable" || error.isTemporary;
@@ -96,17 +103,47 @@ export class Conversation {
         this.render();
         const divider = this.#scroller.querySelector(".chat-divider");
         if (divider && this.#scroller.scrollHeight > this.#scroller.clientHeight) divider.scrollIntoView({ block: "start" });
+        this.#reveal();
         this.#scrolled();
     }
 
-    async #loadOlder() {
+    /** Show the message with this seq, with the history around it. */
+    async show(seq) {
+        this.#wanted = seq;
+        if (this.#app.store.message(this.id, seq)) this.#reveal();
+        else await this.load();
+    }
+
+    /** Scroll to the message that was asked for. */
+    #reveal() {
+        const seq = this.#wanted;
+        this.#wanted = 0;
+        if (!seq || this.#liveAfter === Infinity) return;
+        const row = document.getElementById(`message-${seq}`);
+        for (const old of this.#scroller.querySelectorAll(".chat-message.wanted")) old.classList.remove("wanted");
+        if (!row) return this.#app.complain(new Error("This message is no longer there."));
+        row.classList.add("wanted");
+        row.scrollIntoView({ block: "center" });
+        row.focus({ preventScroll: true });
+    }
+
+    #loadOlder() {
         const first = this.#app.store.messages(this.id)[0]?.seq;
-        if (this.#isLoading || !this.#chat?.hasOlder || !first) return;
+        if (this.#chat?.hasOlder && first) this.#loadPage("older", { before: first });
+    }
+
+    #loadNewer() {
+        const last = this.#app.store.messages(this.id).at(-1)?.seq;
+        if (this.#chat?.hasNewer && last) this.#loadPage("newer", { after: last });
+    }
+
+    async #loadPage(kind, query) {
+        if (this.#isLoading) return;
         this.#isLoading = true;
         this.#scroller.setAttribute("aria-busy", "true");
         try {
-            const page = await this.#app.api.messages(this.id, { before: first, limit: PAGE });
-            this.#keepPlace(() => this.#app.store.addPage(this.id, page));
+            const page = await this.#app.api.messages(this.id, { ...query, limit: PAGE });
+            this.#keepPlace(() => this.#app.store.addPage(this.id, page, kind));
         } catch (error) {
             this.#app.complain(error);
         } finally {
@@ -131,6 +168,10 @@ export class Conversation {
             onretry: (item) => outbox.retry(item.clientId),
             onedit: (item) => this.#edit(item),
             ondelete: (message) => this.#delete(message),
+            onreply: (message) => this.composer.replyTo(message, store.nameOf(message.sender)),
+            linkTo: (seq) => `${this.#app.address(this.id)}?message=${seq}`,
+            onlink: (event, seq) => this.#app.onlink(event, this.id, seq),
+            quoteOf: (message) => this.#quoteOf(message),
         });
         this.#keepPlace(() => {
             if (!chat.hasOlder && this.#more.contains(document.activeElement)) this.#scroller.focus();
@@ -140,6 +181,14 @@ export class Conversation {
         });
         this.#renderFoot(chat);
         this.#scrolled();
+    }
+
+    /** The message that a reply replies to, as it is now: { name, text }; null if it is gone. */
+    #quoteOf({ reply_to: quote }) {
+        const { store } = this.#app;
+        const now = store.message(this.id, quote.seq) ?? quote;
+        if (!now.sender || store.isDeleted(this.id, quote.seq)) return null;
+        return { name: store.nameOf(now.sender), text: now.text.slice(0, QUOTED) || "Picture" };
     }
 
     #gap(chat) {
@@ -176,10 +225,14 @@ export class Conversation {
     }
 
     #isAtEnd() {
-        return this.#scroller.scrollTop > -AT_END;
+        return !this.#chat?.hasNewer && this.#scroller.scrollTop > -AT_END;
     }
 
-    toEnd() {
+    async toEnd() {
+        if (this.#chat?.hasNewer) {
+            this.#app.store.forget(this.id);
+            await this.load();
+        }
         this.#scroller.scrollTop = 0;
         this.#scrolled();
         this.composer.focus();
@@ -188,6 +241,7 @@ export class Conversation {
     #scrolled() {
         const { scrollTop, scrollHeight, clientHeight } = this.#scroller;
         if (this.#liveAfter !== Infinity && scrollHeight - clientHeight + scrollTop < NEAR && scrollHeight > clientHeight) this.#loadOlder();
+        else if (this.#liveAfter !== Infinity && scrollTop > -NEAR) this.#loadNewer();
         this.#latest.hidden = this.#isAtEnd();
         this.look();
     }
@@ -223,10 +277,10 @@ export class Conversation {
         }, REST);
     }
 
-    #send(text, mentions) {
+    #send(text, mentions, replyTo) {
         this.#newAfter = Infinity;
-        this.#scroller.scrollTop = 0;
-        this.#app.outbox.add(this.id, text, mentions);
+        this.#app.outbox.add(this.id, text, mentions, replyTo);
+        this.toEnd();
     }
 
     #edit(item) {

@@ -29,9 +29,9 @@ export class Outbox extends EventTarget {
         window.addEventListener("storage", ({ key }) => key?.startsWith(this.#prefix) && this.#tell());
     }
 
-    add(chat, text, mentions) {
+    add(chat, text, mentions, replyTo = null) {
         this.#last = Math.max(Date.now(), this.#last + 1); // keeps the order of two messages in one millisecond
-        const item = { chat, clientId: crypto.randomUUID?.() ?? randomId(), text, mentions, at: this.#last, failed: "" };
+        const item = { chat, clientId: crypto.randomUUID?.() ?? randomId(), text, mentions, replyTo, at: this.#last, failed: "" };
         this.#write(item);
         this.#tell();
         this.flush();
@@ -139,7 +139,7 @@ function alone(name, work) {
 
 function message(item, sent, me) {
     const { seq, sent_at } = sent;
-    return { seq, sent_at, sender: me, text: item.text, data: null, mentions: item.mentions, client_id: item.clientId, event: null };
+    return { seq, sent_at, sender: me, text: item.text, data: null, mentions: item.mentions, client_id: item.clientId, event: null, reply_to: item.replyTo ?? null };
 }
 
 /** Return a random id. crypto.randomUUID exists only over https and on localhost. */

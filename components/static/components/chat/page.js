@@ -24,7 +24,7 @@ const outbox = new Outbox(api, store);
 const sync = new Sync(api, store);
 const address = (id) => `${root.dataset.chats}${encodeURIComponent(id)}/`;
 const list = new List(root, store, address, isForm ? null : (id) => go(id));
-const app = { store, outbox, api, address, chats: root.dataset.chats, confirm, complain, onback };
+const app = { store, outbox, api, address, chats: root.dataset.chats, confirm, complain, onback, onlink };
 let conversation = null;
 let complaint = "";
 
@@ -58,19 +58,21 @@ function renderTitle() {
 }
 
 /** Open a chat, or "" for none, without loading the page. */
-function go(id, { isBack = false } = {}) {
-    if (!isBack) history.pushState(null, "", id ? address(id) : root.dataset.chats);
-    open(id);
-    if (id && !matchMedia("(pointer: coarse)").matches) conversation?.composer.focus();
+function go(id, message = 0) {
+    const query = message ? `?message=${message}` : "";
+    history.pushState(null, "", id ? `${address(id)}${query}` : root.dataset.chats);
+    open(id, message);
+    if (id && !message && !matchMedia("(pointer: coarse)").matches) conversation?.composer.focus();
 }
 
-function open(id) {
-    if (conversation?.id === id) return conversation.toEnd();
+/** Open a chat, at the message with this seq or else at its end. */
+function open(id, message = 0) {
+    if (conversation?.id === id) return message ? conversation.show(message) : conversation.toEnd();
     conversation?.close();
     conversation = null;
     const chat = store.chats.get(id);
     root.dataset.view = chat ? "conversation" : "list";
-    if (chat) conversation = new Conversation(id, main, app);
+    if (chat) conversation = new Conversation(id, main, app, message);
     else nothingOpen();
     list.open = chat ? id : "";
     renderTitle();
@@ -87,6 +89,17 @@ function nothingOpen() {
 function idInAddress() {
     const rest = location.pathname.slice(root.dataset.chats.length).replace(/\/$/, "");
     return decodeURIComponent(rest);
+}
+
+function messageInAddress() {
+    return Number(new URLSearchParams(location.search).get("message")) || 0;
+}
+
+/** Follow a link to a message without loading the page, unless it is to open elsewhere. */
+function onlink(event, id, message) {
+    if (event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    go(id, message);
 }
 
 function onback(event) {
@@ -113,7 +126,7 @@ function confirm(question, verb) {
 function started() {
     const written = main.querySelector("textarea")?.value; // text that was written before this script ran
     const wasFocused = main.contains(document.activeElement);
-    open(idInAddress());
+    open(idInAddress(), messageInAddress());
     if (written && conversation?.composer.isEmpty) conversation.composer.put(written);
     else if (wasFocused) conversation?.composer.focus();
 }
@@ -147,9 +160,12 @@ sync.addEventListener("state", () => {
     conversation?.tell();
 });
 
-window.addEventListener("popstate", () => (isForm ? null : open(idInAddress())));
+window.addEventListener("popstate", () => (isForm ? null : open(idInAddress(), messageInAddress())));
 for (const event of ["focus", "visibilitychange"]) window.addEventListener(event, () => conversation?.look());
 document.addEventListener("visibilitychange", () => conversation?.look());
+root.addEventListener("click", ({ target }) => {
+    for (const menu of root.querySelectorAll(".chat-menu[open]")) if (!menu.contains(target)) menu.open = false;
+});
 root.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !event.defaultPrevented && conversation && !root.querySelector("dialog")) list.focus();
 });

@@ -9,7 +9,7 @@ import { seenBy, sentence } from "./sentences.js";
 
 const TOGETHER = 5 * 60_000; // ms: messages of one sender that are closer together stand under one name
 
-/** *view*: { chat, messages, pending, me, nameOf, newAfter, onretry, onedit, ondelete } */
+/** *view*: { chat, messages, pending, me, nameOf, newAfter, onretry, onedit, ondelete, onreply, linkTo(seq), onlink(event, seq), quoteOf } */
 export function rowsOf(view) {
     const rows = [];
     let before = null;
@@ -27,7 +27,7 @@ export function rowsOf(view) {
     }
     placeSeen(rows, view);
     for (const item of view.pending) {
-        const message = { sender: view.me, text: item.text, mentions: item.mentions, client_id: item.clientId, sent_at: new Date(item.at).toISOString() };
+        const message = { sender: view.me, text: item.text, mentions: item.mentions, client_id: item.clientId, reply_to: item.replyTo, sent_at: new Date(item.at).toISOString() };
         rows.push(said({ ...message, item }, follows(before, message), view));
         before = message;
     }
@@ -76,30 +76,38 @@ function said(message, isFollowing, view) {
     const isMine = message.sender === view.me;
     const mentioned = (message.mentions ?? []).map((id) => ({ name: view.nameOf(id), isMe: id === view.me }));
     const mayDelete = !message.item && (isMine || view.chat.role !== "member");
+    const quote = message.reply_to && view.quoteOf(message);
     const fill = (node) => {
-        const kinds = [isMine && "mine", isFollowing ? "follows" : "first", message.item && "pending"];
+        const kinds = [isMine && "mine", isFollowing ? "follows" : "first", message.item && "pending", node.classList.contains("wanted") && "wanted"];
         node.className = ["chat-message", ...kinds.filter(Boolean)].join(" ");
-        node.querySelector(".chat-by").hidden = isFollowing;
-        node.querySelector(".chat-by time").replaceWith(time(message));
-        node.querySelector(".chat-fate")?.remove();
-        if (message.item) node.querySelector(".chat-bubble").append(fate(message.item, view));
-        node.querySelector(".chat-delete")?.remove();
-        if (mayDelete) node.append(bin(message, name, view));
+        if (message.seq) Object.assign(node, { id: `message-${message.seq}`, tabIndex: -1 });
+        const bubble = h("div", { class: `chat-bubble${mentioned.some((who) => who.isMe) ? " mentions-me" : ""}` },
+            h("p", { class: "chat-by", hidden: isFollowing }, h("b", { class: isMine ? "chat-hidden" : null }, name), " ", when(message, view)),
+            message.reply_to && quoted(message, quote, view),
+            message.text && h("p", { class: "chat-text", dir: "auto" }, rich(message.text, mentioned)), picture(message.data),
+            message.item && fate(message.item, view));
+        node.replaceChildren(...[!isMine && avatar(name, message.sender), bubble, !message.item && menu(message, name, mayDelete, view)].filter(Boolean));
     };
     const build = () => {
-        const bubble = h("div", { class: `chat-bubble${mentioned.some((who) => who.isMe) ? " mentions-me" : ""}` },
-            h("p", { class: "chat-by" }, h("b", { class: isMine ? "chat-hidden" : null }, name), " ", time(message)),
-            message.text && h("p", { class: "chat-text", dir: "auto" }, rich(message.text, mentioned)), picture(message.data));
-        const node = h("div", {}, !isMine && avatar(name, message.sender), bubble);
+        const node = h("div");
         fill(node);
         return node;
     };
-    const state = JSON.stringify([name, isFollowing, message.item?.failed ?? null, mayDelete, message.seq ?? 0]);
+    const state = JSON.stringify([name, isFollowing, message.item?.failed ?? null, mayDelete, message.seq ?? 0, quote]);
     return { key: keyOf(message, view), seq: message.seq ?? Infinity, state, build, update: fill };
 }
 
-function time(message) {
-    return h("time", { datetime: message.sent_at, title: new Date(message.sent_at).toLocaleString() }, timeOf(message.sent_at));
+/** The time of a message, which is the link to it. */
+function when(message, { linkTo, onlink }) {
+    const time = h("time", { datetime: message.sent_at, title: new Date(message.sent_at).toLocaleString() }, timeOf(message.sent_at));
+    if (!message.seq) return h("span", { class: "chat-when" }, time);
+    return h("a", { class: "chat-when", href: linkTo(message.seq), onclick: (event) => onlink(event, message.seq) }, time);
+}
+
+/** The message that this one replies to: a link to it, or a note that it is gone. */
+function quoted({ reply_to: { seq } }, quote, { linkTo, onlink }) {
+    if (!quote) return h("p", { class: "chat-quote gone" }, "Reply to a message that is no longer there");
+    return h("a", { class: "chat-quote", href: linkTo(seq), onclick: (event) => onlink(event, seq) }, h("b", {}, quote.name), " ", quote.text);
 }
 
 /** A picture message has a link: pictures of other sites are not loaded, and a click opens them. */
@@ -116,7 +124,19 @@ function fate(item, { onretry, onedit }) {
         h("button", { class: "chat-button", type: "button", onclick: () => onedit(item) }, "Edit"));
 }
 
-function bin(message, name, { ondelete }) {
-    const label = `Delete the message of ${name}, ${timeOf(message.sent_at)}`;
-    return h("button", { class: "chat-round chat-delete", type: "button", "aria-label": label, onclick: () => ondelete(message) }, icon("bin"));
+/** What can be done with a message, behind one button. */
+function menu(message, name, mayDelete, { ondelete, onreply }) {
+    const label = `${name}, ${timeOf(message.sent_at)}`;
+    const verb = (kind, text, about, act) => h("button", {
+        class: "chat-verb", type: "button", "aria-label": about,
+        onclick: (event) => {
+            event.target.closest("details").open = false;
+            act(message);
+        },
+    }, icon(kind), text);
+    return h("details", { class: "chat-menu", name: "chat-menu" },
+        h("summary", { class: "chat-round", "aria-label": `Actions for the message of ${label}` }, icon("dots")),
+        h("div", { class: "chat-menu-sheet" },
+            verb("reply", "Reply", `Reply to the message of ${label}`, onreply),
+            mayDelete && verb("bin", "Delete", `Delete the message of ${label}`, ondelete)));
 }

@@ -40,7 +40,7 @@ export class Store extends EventTarget {
     #merged(before, news, fresh) {
         // After a fresh start there may be a gap below, so load the history again.
         const { deleted = new Set(), erased = new Map() } = before ?? {};
-        const chat = { log: new Map(), isLoaded: false, hasOlder: true, read_seq: 0, missed: 0, ...(fresh ? {} : before), deleted, erased };
+        const chat = { log: new Map(), isLoaded: false, hasOlder: true, hasNewer: false, read_seq: 0, missed: 0, ...(fresh ? {} : before), deleted, erased };
         const { log } = chat;
         // The event of a deletion may have been missed, so keep only what the server still has.
         if (!fresh && news.missed) for (const seq of log.keys()) if (seq < news.oldest) log.delete(seq);
@@ -53,7 +53,7 @@ export class Store extends EventTarget {
 
     #add(chat, messages = []) {
         for (const message of messages) {
-            chat.log.set(message.seq, message);
+            if (!chat.hasNewer || chat.log.has(message.seq)) chat.log.set(message.seq, message);
             if (!chat.last_message || message.seq > chat.last_message.seq) chat.last_message = message;
             chat.last_seq = Math.max(chat.last_seq, message.seq);
         }
@@ -67,15 +67,42 @@ export class Store extends EventTarget {
         }
     }
 
-    /** Apply a page of the history: the newest one, or one before the first message in memory. */
-    addPage(id, page) {
+    /**
+     * Apply a page of the history: "newest"; "older", before the first message in memory; "newer", after the last one;
+     * or "around" a message, which replaces what is in memory. After that one, new messages stay out of memory until
+     * the pages after it are there as well.
+     */
+    addPage(id, page, kind) {
         this.learn(page.people);
         const chat = this.chats.get(id);
         if (!chat) return;
+        if (kind === "around") chat.log.clear();
+        const { hasNewer } = chat;
+        chat.hasNewer = false;
         this.#add(chat, page.messages);
         chat.isLoaded = true;
-        chat.hasOlder = page.has_more;
+        if (kind !== "newer") chat.hasOlder = page.has_more;
+        if (kind === "older") chat.hasNewer = hasNewer;
+        // A message may have come after the server had read this page.
+        if (kind === "newer") chat.hasNewer = page.has_more || (page.messages.length > 0 && !chat.log.has(chat.last_seq));
+        if (kind === "around") chat.hasNewer = page.has_newer || !chat.log.has(chat.last_seq);
         this.#tell([id]);
+    }
+
+    /** Forget the messages of a chat, which will be loaded again. */
+    forget(id) {
+        const chat = this.chats.get(id);
+        chat?.log.clear();
+        if (chat) Object.assign(chat, { isLoaded: false, hasOlder: true, hasNewer: false });
+    }
+
+    /** The message with this seq; null if it is not in memory. */
+    message(id, seq) {
+        return this.chats.get(id)?.log.get(seq) ?? null;
+    }
+
+    isDeleted(id, seq) {
+        return this.chats.get(id)?.deleted.has(seq) ?? false;
     }
 
     /** Add a message that this browser has sent and the server has accepted. */
@@ -106,6 +133,7 @@ export class Store extends EventTarget {
     /** Forget messages far above; they can be loaded again. */
     trim(id) {
         const chat = this.chats.get(id);
+        if (chat?.hasNewer) this.forget(id);
         if (!chat || chat.log.size <= KEPT) return;
         const seqs = [...chat.log.keys()].sort((a, b) => a - b);
         for (const seq of seqs.slice(0, -KEPT)) chat.log.delete(seq);
