@@ -181,7 +181,7 @@ ROOT_URLCONF = "project.urls"
 ASGI_APPLICATION = "project.asgi.application"
 WSGI_APPLICATION = "project.wsgi.application"
 
-TEMPLATES = [
+TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [BASE_DIR / "templates"],
@@ -263,6 +263,22 @@ else:
             "OPTIONS": {option: mail[name] for name, option in option_names.items() if mail.get(name)},
         }
     }
+
+# --- The tour -------------------------------------------------------------------------------------
+
+#: Log-ins without passwords, and buttons that kill processes: `manage.py demo` turns them on for what it runs itself.
+TOUR = env.bool("TOUR", default=False)
+if TOUR:
+    if not DEBUG or "EMBEDDED" not in COMPONENTS:
+        raise ImproperlyConfigured("TOUR is only for `manage.py demo` with its embedded Redis.")
+    INSTALLED_APPS.append("project.tour")
+    MIDDLEWARE.append("project.tour.middleware.tour")
+    TEMPLATES[0]["OPTIONS"]["context_processors"].append("project.tour.context_processors.tour")
+    if mail["EMAIL_BACKEND"].endswith(".filebased.EmailBackend"):
+        if django.VERSION < (6, 1):
+            EMAIL_BACKEND = "project.tour.mail.BreakableBackend"
+        else:
+            MAILERS["default"]["BACKEND"] = "project.tour.mail.BreakableBackend"
 
 # --- Security -------------------------------------------------------------------------------------
 

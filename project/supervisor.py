@@ -30,11 +30,14 @@ _ALSO = {
     "web": "{python} -m uvicorn project.asgi:application --host 127.0.0.1 --port {port} --lifespan off "
     "--no-access-log --log-level warning --timeout-graceful-shutdown 3",
     "game": "{python} -m project.players.gameserver var/logs",
+    "crew": "runworker --skip-checks --no-reload --shutdown-timeout 3 -q tour -c 4 --processes 2",
     "copier": "copylogs --skip-checks --follow --no-progress var/logs",
     "counter": "aggregatelogs --skip-checks",
 }
 #: The processes of the game's log, which write, copy and count it.
 LOG = ("game", "copier", "counter")
+#: The workers of the tour's buttons, two processes, one of which may be killed.
+TOUR = ("crew",)
 
 
 class ProcessEnded(Exception):

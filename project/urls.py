@@ -1,5 +1,6 @@
 """The demo site: the market at the root, guilds, chats and the API beside it, the control room under /admin/."""
 
+from django.conf import settings
 from django.contrib import admin
 from django.templatetags.static import static
 from django.urls import include, path
@@ -17,3 +18,6 @@ urlpatterns = [
     path("", include("project.players.urls")),
     path("", include("project.market.urls")),
 ]
+
+if settings.TOUR:
+    urlpatterns.insert(0, path("tour/", include("project.tour.urls")))

@@ -20,6 +20,7 @@ os.environ.update(
     REDIS_SENTINELS="",
     CACHE_URL="",
 )
+os.environ.pop("TOUR", None)
 os.environ.setdefault("DATABASE_URL", "sqlite://:memory:")
 
 from project.settings import *  # noqa: F403
@@ -39,4 +40,4 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # A task that fails is dead at once, except where a test is about retries.
 TASKS["default"].setdefault("OPTIONS", {})["max_attempts"] = 1  # noqa: F405
 
-INSTALLED_APPS += ["tests", "tests.db"]  # noqa: F405
+INSTALLED_APPS += ["tests", "tests.db", "project.tour"]  # noqa: F405

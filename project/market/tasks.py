@@ -23,6 +23,7 @@ from components.services.queues import every, periodic, task
 
 from . import books, flash, ledger, mails
 from .models import Listing, ListingQuerySet, Player, Sale
+from .trace import note
 
 logger = logging.getLogger(__name__)
 
@@ -116,12 +117,14 @@ def prepare_flash_sales() -> None:
 
 def set_guard() -> None:
     """Enqueue a sweep that will run after the changes that follow. Raises RedisUnavailable."""
-    sweep.using(run_after=timezone.now() + GUARD_DELAY).enqueue()
+    guard = sweep.using(run_after=timezone.now() + GUARD_DELAY).enqueue()
+    note("task", id=guard.id, name="sweep", queue="market")
 
 
 def announce_sale(sale: Sale) -> bool:
     """Enqueue the mail to the seller, and mark the sale."""
-    send_sold_email.enqueue(sale.pk)
+    mail = send_sold_email.enqueue(sale.pk)
+    note("task", id=mail.id, name="send_sold_email", queue="mail", mail=mails.message_id("sold", sale.pk))
     return bool(Sale.objects.filter(pk=sale.pk).update(mail_enqueued_at=timezone.now()))
 
 

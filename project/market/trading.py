@@ -11,6 +11,7 @@ expires. One item's lock does not delay the trade in others. The transaction sto
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -21,6 +22,7 @@ from components.services.locks import Lock, lock
 from . import ledger
 from .models import FlashPurchase, FlashSale, Item, Listing, Player, Sale
 from .tasks import announce_sale, healed_by_sweep, plan, set_guard
+from .trace import note
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +68,7 @@ def buy(buyer: Player, listing_id: int, price: int) -> Sale:
     set_guard()
     with _alone(_item_of(listing_id), buyer) as fence:
         sale = ledger.sell(listing_id, buyer.pk, price, fence=fence)
+        note("row", item=sale.listing.item_id, name=sale.listing.item.name, fence=fence)
     with healed_by_sweep(f"sale {sale.pk}"):
         announce_sale(sale)
     return sale
@@ -80,6 +83,7 @@ def buy_flash(buyer: Player, slug: str, price: int) -> FlashPurchase:
     The cached number is invalidated, so that everybody sees the new one at once instead of after the next load.
     """
     purchase = ledger.sell_flash(slug, buyer.pk, price)
+    note("piece", sale=slug)
     try:
         FlashSale.cached.invalidate(slug)  # the UPDATE sent no signal
     except RedisUnavailable as error:
@@ -100,16 +104,20 @@ def _alone(item_id: int, player: Player) -> Iterator[int]:
     Keep others from trading the item in the block, and yield the fence. Raises Busy, Overtaken, RedisUnavailable.
     """
     held = lock(f"item:{item_id}", timeout=LEASE, blocking_timeout=PATIENCE, owner=f"player {player.pk}")
+    began = time.perf_counter()
     if not held.acquire():
         raise ledger.Busy(f"Somebody else is buying or changing {_name_of(item_id)} right now.")
+    acquired, fence = time.perf_counter(), held.fence
     try:
-        yield held.fence
+        yield fence
     except StaleFence:
         raise ledger.Overtaken(
             f"Somebody else was faster: {_name_of(item_id)} was traded meanwhile."
         ) from None
     finally:
         _give_back(held)
+        waited, kept = acquired - began, time.perf_counter() - acquired
+        note("lock", key=held.name, fence=fence, waited=waited * 1_000, held=kept * 1_000)
 
 
 def _give_back(held: Lock) -> None:

@@ -97,11 +97,12 @@ def offer(request: HttpRequest) -> HttpResponse:
 @changes
 def buy(request: HttpRequest, listing_id: int) -> HttpResponse:
     """Buy at the price on the button."""
-    player = _me(request)
-    try:
-        sale = trading.buy(player, listing_id, int(request.POST.get("price", "")))
-    except ValueError:
+    player, price = _me(request), _price(request)
+    if price is None:
         messages.error(request, "The price is missing. Nothing was bought.")
+        return _back(request, "market:browse")
+    try:
+        sale = trading.buy(player, listing_id, price)
     except RedisUnavailable as error:
         return _unavailable(request, player, "Nothing was bought, and your gold is untouched.", error)
     except Busy as busy:
@@ -134,10 +135,12 @@ def flash_sale(request: HttpRequest) -> HttpResponse:
 @changes
 def buy_flash(request: HttpRequest, slug: str) -> HttpResponse:
     """Buy one piece, at the price on the button."""
-    try:
-        purchase = trading.buy_flash(_me(request), slug, int(request.POST.get("price", "")))
-    except ValueError:
+    price = _price(request)
+    if price is None:
         messages.error(request, "The price is missing. Nothing was bought.")
+        return redirect("market:flash")
+    try:
+        purchase = trading.buy_flash(_me(request), slug, price)
     except Refusal as refusal:
         messages.error(request, f"{refusal} Nothing was bought.")
     else:
@@ -208,6 +211,14 @@ def _me(request: HttpRequest) -> Player:
     player = player_of(request.user)
     assert player is not None, "the view needs login_required"
     return player
+
+
+def _price(request: HttpRequest) -> int | None:
+    """Return the price on the button; None if the form has none."""
+    try:
+        return int(request.POST.get("price", ""))
+    except ValueError:
+        return None
 
 
 def _back(request: HttpRequest, default: str) -> HttpResponse:

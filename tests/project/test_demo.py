@@ -15,12 +15,13 @@ from pathlib import Path
 from threading import Timer
 from typing import Protocol
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, build_opener, urlopen
 
 import psutil
 import pytest
 
-from components.embedded import is_running
+from components.embedded import EmbeddedServer, is_running
 from tests.support.waiting import eventually, has_ended
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -193,7 +194,7 @@ def test_leaves_nothing_behind_when_it_is_killed(start: StartDemo) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "name"),
-    [("pollqueue", "poller"), ("runworker", "worker"), ("cacherows", "rows"), ("uvicorn", "web")],
+    [("pollqueue", "poller"), ("--concurrency", "worker"), ("cacherows", "rows"), ("uvicorn", "web")],
 )
 def test_ends_with_any_of_its_processes_and_says_which(start: StartDemo, word: str, name: str) -> None:
     demo = start("--no-log")
@@ -231,6 +232,42 @@ def test_counts_what_players_do_and_goes_on_when_redis_is_back(start: StartDemo,
     assert eventually(lambda: told(today), within=BOUND, pause=0.2)
     before = told(today)
     assert eventually(lambda: told(today) != before, within=BOUND, pause=0.2)
+
+
+@pytest.mark.slow
+def test_buttons_of_the_tour_kill_a_worker_and_redis_and_the_site_goes_on(start: StartDemo) -> None:
+    demo = start("--no-log", "--redis-pause", "0.5")
+    site = f"http://127.0.0.1:{demo.port}"
+    browser = build_opener(HTTPCookieProcessor())
+
+    def press(name: str) -> str:
+        """Press a button of the tour, and return the page that says what it did."""
+        with browser.open(f"{site}/flash/") as page:  # which works without Redis, too
+            token = re.search('name="csrfmiddlewaretoken" value="([^"]+)"', page.read().decode())
+        assert token
+        form = urlencode({"csrfmiddlewaretoken": token[1], "next": "/flash/"}).encode()
+        with browser.open(f"{site}/tour/shows/{name}/", form) as page:
+            said: str = page.read().decode()
+        return said
+
+    found = re.search(r"The worker with process (\d+) was killed while it ran tasks", press("worker"))
+    assert found
+    demo.hear(f"Process {found[1]} of worker")  # its parent says that it has ended, and starts another
+    assert "Redis was killed." in press("redis")
+    demo.hear("Redis has ended")
+    demo.hear("Redis is back")
+    assert demo.process.poll() is None
+
+
+@pytest.mark.slow
+def test_with_a_redis_of_ones_own_there_is_no_tour(start: StartDemo, redis_server: EmbeddedServer) -> None:
+    demo = start("--no-log", REDIS_URL=redis_server.url)
+
+    assert not [each for each in demo.family if "-q tour" in " ".join(each.cmdline())]
+    with pytest.raises(HTTPError) as refused:
+        urlopen(f"http://127.0.0.1:{demo.port}/tour/")
+    with refused.value:
+        assert refused.value.code == 404
 
 
 def test_a_taken_port_gets_a_clear_message(launch: StartDemo) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -19,14 +20,9 @@ from components.exceptions import ComponentsError, RedisUnavailable
 from components.servers import inspect_server
 from components.services.logs import DEFAULT_JOB
 from project.market import demo
-from project.supervisor import LOG, ProcessEnded, Supervisor, is_free
+from project.supervisor import LOG, TOUR, ProcessEnded, Supervisor, is_free
 
 READY = """
-  Fake Game        {site}
-                   log in as {players}; password {player_password}
-  Control room     {admin}
-                   log in as admin, password {admin_password}
-
   What to try
     1. As jack, buy something that joe sells.
     2. In the control room, see the mail to joe go through the queue "mail": {queues}
@@ -38,11 +34,17 @@ READY = """
     8. See where the game is played, as its log is counted: {players_today}
        and for longer, in the control room: {traffic}
 {redis}
+  Fake Game        {site}
+                   log in as {players}; password {player_password}
+  Control room     {admin}
+                   log in as admin, password {admin_password}
+
   Ctrl-C stops everything.
 """
 TRY_REDIS = """\
     9. End Redis with `kill {pid}`, and go on buying: the site says what does not work.
        Redis comes back after {pause:g} seconds, and nothing is lost.
+   The site itself has a tour of all this beside each page, with log-ins by one click, and buttons that break things.
 """
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -91,6 +93,10 @@ class Command(BaseCommand):
     def _run(self, port: int, redis_pause: float, *, without: Collection[str]) -> None:
         _interrupt_on_signals()
         with _redis() as redis:
+            if redis is None:
+                without = (*without, *TOUR)
+            else:
+                os.environ["TOUR"] = "1"  # for the processes of the site, which this one starts
             call_command("migrate", verbosity=0, interactive=False)
             demo.load()
             supervisor = Supervisor(port, redis, redis_pause=redis_pause, say=self._say, without=without)

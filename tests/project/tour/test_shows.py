@@ -1,0 +1,181 @@
+"""The buttons: what they promise, that they are bounded, and where they exist."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+from redis import Redis
+
+from components.services.queues import TaskQueue
+from components.testing import run_tasks
+from project.market.models import FlashPurchase, FlashSale, Item, Listing, Player
+from project.tour import tasks
+from project.tour.shows import SHOWS
+from tests.project.market.test_settings import PRODUCTION, python, settings
+from tests.project.tour.conftest import to_files
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def press(visitor: Client, name: str) -> str:
+    return visitor.post(reverse("tour:show", args=[name]), follow=True).content.decode()
+
+
+def test_of_a_thousand_buyers_each_piece_has_one(
+    redis: Redis, visitor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "BUYERS", 40)
+    monkeypatch.setattr(tasks, "PIECES", 7)
+    Player.objects.bulk_create(Player(user=user) for user in make_users(20))
+
+    page = press(visitor, "rush")
+    run_tasks()
+
+    assert "Exactly 7 will get one." in page
+    assert FlashPurchase.objects.count() == Item.objects.filter(name=tasks.LANTERN).count() == 7
+    assert FlashSale.objects.get(name=tasks.LANTERN).remaining == 0
+
+
+def test_the_next_rush_undoes_the_last(
+    redis: Redis, visitor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "BUYERS", 3)
+    before = sorted(Player.objects.values_list("pk", "funds"))
+    press(visitor, "rush")
+    run_tasks()
+    cache.delete("tour:rush")  # it is over
+
+    monkeypatch.setattr(tasks, "BUYERS", 0)
+    press(visitor, "rush")
+
+    assert not FlashPurchase.objects.exists()
+    assert not Item.objects.filter(name=tasks.LANTERN).exists()
+    assert sorted(Player.objects.values_list("pk", "funds")) == before
+
+
+def make_users(number: int) -> list[object]:
+    from django.contrib.auth.models import User
+
+    return [User.objects.create(username=f"buyer{each}") for each in range(number)]
+
+
+@pytest.mark.parametrize("name", ["rush", "mail", "fight", "lines"])
+def test_a_show_that_is_on_is_not_begun_again(redis: Redis, visitor: Client, name: str) -> None:
+    press(visitor, name)
+    waiting = {each: TaskQueue().stats(each).ready for each in TaskQueue().names()}
+
+    page = press(visitor, name)
+
+    assert "is still on." in page
+    assert {each: TaskQueue().stats(each).ready for each in TaskQueue().names()} == waiting
+
+
+def test_the_mail_of_a_broken_server_is_sent_later(
+    redis: Redis, visitor: Client, listing: Listing, tmp_path: Path
+) -> None:
+    visitor.post(reverse("tour:log-in"), {"name": "jack"})
+    visitor.post(reverse("market:buy", args=[listing.pk]), {"price": 100})
+    press(visitor, "mail")
+
+    with to_files(tmp_path / "mail"):
+        (failed,) = run_tasks()
+        assert "has broken the mail server" in failed.errors[-1].traceback
+        cache.delete("tour:mail")  # a minute has passed
+        TaskQueue().resend("mail", [failed.id])
+        run_tasks()
+
+    assert "Sold: Moonlit Dagger" in visitor.get(reverse("tour:mails")).content.decode()
+
+
+def test_the_fighters_hold_the_lock_in_turns(
+    redis: Redis, visitor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "SECONDS", 0.5)
+    monkeypatch.setattr(tasks, "FIGHTERS", 4)
+
+    press(visitor, "fight")
+    (fought,) = run_tasks()
+
+    assert fought.state == "successful"
+    assert fought.return_value >= 4
+
+
+def test_the_lines_are_written_and_deleted(
+    redis: Redis, visitor: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tasks, "LINES", 20_000)
+    (tmp_path / "logs").mkdir()
+
+    press(visitor, "lines")
+    run_tasks()
+
+    written = tmp_path / "logs" / "tour.log"
+    assert len(written.read_text().splitlines()) == 20_000
+    assert [task.name for task in TaskQueue().tasks(tasks.QUEUE, "delayed")] == [
+        "project.tour.tasks.delete_lines"
+    ]
+    tasks.delete_lines.call()
+    assert not written.exists()
+
+
+def test_without_a_worker_none_is_killed(
+    redis: Redis, visitor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("project.tour.shows._PATIENCE", 0.3)
+
+    assert "none was killed" in press(visitor, "worker")
+
+
+def test_an_unknown_show_does_not_exist(redis: Redis, visitor: Client) -> None:
+    assert visitor.post(reverse("tour:show", args=["other"])).status_code == 404
+
+
+@pytest.mark.parametrize("name", [*SHOWS, "log-in", "start-again"])
+def test_what_changes_something_takes_only_posts(redis: Redis, visitor: Client, name: str) -> None:
+    url = reverse("tour:show", args=[name]) if name in SHOWS else reverse(f"tour:{name}")
+
+    assert visitor.get(url).status_code == 405
+
+
+@pytest.mark.parametrize("name", [*SHOWS, "log-in", "start-again"])
+def test_what_changes_something_wants_a_token(redis: Redis, listing: Listing, name: str) -> None:
+    url = reverse("tour:show", args=[name]) if name in SHOWS else reverse(f"tour:{name}")
+
+    assert Client(enforce_csrf_checks=True).post(url, {"name": "admin"}).status_code == 403
+
+
+# Where the tour does not exist
+
+
+@pytest.mark.parametrize("url", ["/tour/", "/tour/log-in/", "/tour/shows/redis/", "/tour/mails/"])
+def test_without_the_setting_there_is_no_tour(client: Client, url: str) -> None:
+    assert client.get(url).status_code == client.post(url).status_code == 404
+
+
+def test_a_development_site_has_no_tour() -> None:
+    found = settings("TOUR", "INSTALLED_APPS", "MIDDLEWARE")
+
+    assert found["TOUR"] is False
+    assert "project.tour" not in found["INSTALLED_APPS"]
+    assert not [each for each in found["MIDDLEWARE"] if "tour" in each]
+
+
+@pytest.mark.parametrize(
+    "environment", [{**PRODUCTION, "TOUR": "1"}, {"REDIS_URL": "redis://redis.example:6379/0", "TOUR": "1"}]
+)
+def test_elsewhere_the_setting_is_refused(environment: dict[str, str]) -> None:
+    ended = python("manage.py", "check", environment=environment)
+
+    assert ended.returncode == 1
+    assert "TOUR is only for `manage.py demo` with its embedded Redis." in ended.stderr
+
+
+def test_the_demo_has_the_tour() -> None:
+    found = settings("TOUR", "INSTALLED_APPS", TOUR="1")
+
+    assert found["TOUR"] is True
+    assert "project.tour" in found["INSTALLED_APPS"]
