@@ -71,6 +71,11 @@ def too_much(tasks: list[NewTask], call_next: CallNext) -> None:
     call_next([replace(task, metadata={"a": "ä" * 1_000}) for task in tasks])
 
 
+def twice(tasks: list[NewTask], call_next: CallNext) -> None:
+    call_next(tasks)
+    call_next(tasks)
+
+
 def numbers(tasks: list[NewTask], call_next: CallNext) -> None:
     call_next([replace(task, metadata={"a": 1}) for task in tasks])  # type: ignore[dict-item]
 
@@ -234,6 +239,14 @@ def test_a_middleware_can_send_a_task_elsewhere(backend: RedisBackend) -> None:
     assert info
     assert (info.queue, info.priority) == ("elsewhere", 7)
     assert (result.task.queue_name, result.task.priority) == ("elsewhere", 7)
+
+
+def test_a_middleware_that_stores_twice_stores_once(redis: Redis, backend: RedisBackend) -> None:
+    with chain(enqueue=["twice"]):
+        result = tasks.echo.enqueue(5)
+
+    assert redis.hkeys(keys.BackendKeys("default").tasks) == [result.id.encode()]
+    assert backend.queue.stats("default").ready == 1
 
 
 def test_nothing_to_enqueue_calls_no_middleware(backend: RedisBackend) -> None:
