@@ -12,7 +12,7 @@ from typing import Any
 import sentry_sdk
 from sentry_sdk.integrations.logging import ignore_logger
 
-from components.services.queues import TaskRun
+from components.services.queues import TaskRun, is_cancelled
 
 # The worker logs the end of each task there; what failed would be two events.
 ignore_logger("components.done")
@@ -20,7 +20,7 @@ ignore_logger("components.done")
 
 def run(run: TaskRun, call_next: Callable[[], Any]) -> Any:
     """
-    Run the task in a scope of its own, and report its error if it is not tried again.
+    Run the task in a scope of its own, and report its error unless the task is tried again or was cancelled.
 
     All events of the run, those of logged errors too, have the tags task, task_id, queue and attempt.
     """
@@ -38,6 +38,6 @@ def run(run: TaskRun, call_next: Callable[[], Any]) -> Any:
         try:
             return call_next()
         except BaseException as error:  # a task may raise SystemExit as well
-            if run.retry_in(error) is None:
+            if run.retry_in(error) is None and not is_cancelled():
                 sentry_sdk.capture_exception(error)
             raise

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -32,10 +32,10 @@ except ImportError as error:
     ) from error
 
 #: The entry of the metadata by which a run finds the span of the attempt before it.
-PREVIOUS = "traceparent.previous"
+_PREVIOUS = "traceparent.previous"
 #: The most bytes of the context in a task's metadata, names included. What does not fit, such as large baggage, is
 #: left out.
-MOST_CONTEXT = 2_048
+_MOST_CONTEXT = 2_048
 
 _tracer = trace.get_tracer("components")
 _trace_context = TraceContextTextMapPropagator()
@@ -84,7 +84,7 @@ def run(run: TaskRun, call_next: Callable[[], Any]) -> Any:
             here: dict[str, str] = {}
             _trace_context.inject(here, trace.set_span_in_context(span, context.Context()))
             if here:
-                run.metadata[PREVIOUS] = here["traceparent"]
+                run.metadata[_PREVIOUS] = here["traceparent"]
             return call_next()
     finally:
         context.detach(token)
@@ -128,9 +128,11 @@ def _span(
         try:
             yield span
         except BaseException as error:  # a task may raise SystemExit as well
-            span.record_exception(error)
-            span.set_status(trace.StatusCode.ERROR, f"{type(error).__name__}: {error}")
             span.set_attribute("error.type", f"{type(error).__module__}.{type(error).__qualname__}")
+            span.set_status(trace.StatusCode.ERROR)
+            with suppress(Exception):  # the str() of a task's error may raise anything
+                span.set_status(trace.StatusCode.ERROR, f"{type(error).__name__}: {error}")
+                span.record_exception(error)
             raise
 
 
@@ -138,7 +140,7 @@ def _carried() -> dict[str, str]:
     """Return the fields of the current context, from the first on, that fit."""
     carrier: dict[str, str] = {}
     propagate.inject(carrier)
-    left, carried = MOST_CONTEXT, dict[str, str]()
+    left, carried = _MOST_CONTEXT, dict[str, str]()
     for name, value in carrier.items():
         left -= len(f"{name}{value}".encode("ascii", "backslashreplace"))
         if left >= 0:
@@ -147,6 +149,6 @@ def _carried() -> dict[str, str]:
 
 
 def _links(metadata: Mapping[str, str]) -> list[trace.Link]:
-    before = _trace_context.extract({"traceparent": metadata.get(PREVIOUS, "")}, context.Context())
+    before = _trace_context.extract({"traceparent": metadata.get(_PREVIOUS, "")}, context.Context())
     span = trace.get_current_span(before).get_span_context()
     return [trace.Link(span)] if span.is_valid else []

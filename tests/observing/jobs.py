@@ -57,3 +57,15 @@ async def astumble(number: int = 0) -> None:
 @task
 def complain() -> None:
     logger.error("not well")
+
+
+class Silent(Exception):
+    """An error that cannot be shown."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@task
+def fail_silently() -> None:
+    raise Silent

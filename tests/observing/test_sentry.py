@@ -15,7 +15,11 @@ from sentry_sdk.integrations.django import DjangoIntegration
 from sentry_sdk.integrations.logging import LoggingIntegration
 from sentry_sdk.transport import Transport
 
-from components.services.queues import NewTask, TaskQueue
+from components.services.queues import Consumer, Finished, NewTask, TaskQueue
+from components.services.queues.backend import RedisBackend
+from components.services.queues.consumer import Parking
+from components.services.queues.worker.inline import InlineExecution
+from components.services.queues.worker.runs import Run, ServerClock
 from tests.fixtures.worker import MakeWorker
 from tests.support.queues import options
 
@@ -91,6 +95,23 @@ def test_an_attempt_that_is_not_the_last_is_no_event(events: Events, make_worker
 
     [event] = events
     assert event["tags"]["attempt"] == 2
+
+
+def test_the_hook_does_not_report_a_cancelled_task(events: Events, backend: RedisBackend) -> None:
+    push("stumble")
+    consumer, clock = Consumer(), ServerClock()
+    step = consumer.advance(consumer.request({"default": 1}, 1))
+    clock.set(step.now)
+    run = Run(step.claimed[0], consumer, clock)
+    run.cancel()
+
+    finished = InlineExecution(backend, clock, Parking(consumer)).run(run)
+
+    assert isinstance(finished, Finished)
+    assert finished.outcome == "dead"
+    assert not [
+        event for event in events if "task_id" in event.get("tags", {})
+    ]  # Django logs an error of its own
 
 
 def test_nothing_of_one_task_is_in_the_events_of_another(events: Events, make_worker: MakeWorker) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from threading import Event, Thread
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -147,6 +148,16 @@ def test_a_further_attempt_links_to_the_one_before(backend: RedisBackend, spans:
         2,
         1,
     ]
+
+
+@pytest.mark.parametrize("task", [tasks.leave, jobs.fail_silently])
+def test_whatever_a_task_raises_ends_its_span(backend: RedisBackend, spans: Spans, task: Any) -> None:
+    task.enqueue()
+    with options():
+        run_ready(backend)
+
+    [process] = spans("process default")
+    assert process.status.status_code is StatusCode.ERROR
 
 
 def test_an_attempt_whose_worker_died_is_no_link(backend: RedisBackend, spans: Spans) -> None:
