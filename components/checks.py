@@ -19,7 +19,7 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.utils.module_loading import import_string
 
 from components.cache import SparingMixin
-from components.conf import Conf, components_setting, problems
+from components.conf import FUNCTIONS, Conf, components_setting, problems
 from components.locations import client_class, is_redis, mistakes, places
 from components.services.queues.mail.checks import check_mail
 from components.services.rows.models.checks import check_rows
@@ -141,8 +141,11 @@ def _pickles(cache: Mapping[str, Any]) -> bool:
 def check_paths(**kwargs: Any) -> list[CheckMessage]:
     """Report dotted paths in COMPONENTS that cannot be imported (E006)."""
     given, found = components_setting(), list[CheckMessage]()
-    for name in ("people", "books", "api_authentication", "chat_consent"):
-        path = given.get(name)
+    named = [(name, given.get(name)) for name in ("people", "books", "api_authentication", "chat_consent")]
+    for name in FUNCTIONS:
+        paths = given.get(name)
+        named += [(name, path) for path in (paths if isinstance(paths, list | tuple) else ())]
+    for name, path in named:
         try:
             if isinstance(path, str) and not callable(import_string(path)):
                 raise ImportError(f"{path} cannot be called.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
+from django.utils.module_loading import import_string
 
 #: The kernels that count log lines, fastest first. "auto" is the first of the other names whose package is installed.
 LOG_KERNELS = ("auto", "numba", "numpy", "naive")
@@ -77,6 +78,11 @@ class Conf:
     metrics: bool = False
     #: The bearer token that /metrics wants; without one, only staff who may view counters may read it.
     metrics_token: str | None = None
+    #: The dotted paths of functions around enqueueing and around running, the outermost first: see queues.md.
+    enqueue_middleware: Sequence[str] = ()
+    run_middleware: Sequence[str] = ()
+    #: The dotted paths of functions that are called after each wait for a lock or a semaphore: see observing.md.
+    on_wait: Sequence[str] = ()
     #: The kernel that counts log lines: "numba", "numpy" or "naive"; "auto" is the fastest that is installed.
     log_kernel: str = "auto"
     #: Whether this process runs tests, which may use private servers only. None: if Django's test environment is set
@@ -143,6 +149,8 @@ _AT_LEAST = {
 }
 _LONGEST_SLICE = 366 * 86_400  # seconds
 _AT_MOST = {"counter_samples": 10_000}
+#: Lists of dotted paths of functions.
+FUNCTIONS = ("enqueue_middleware", "run_middleware", "on_wait")
 
 
 def problems(cls: type[Conf] | type[QueueOptions], given: Mapping[str, Any]) -> Iterator[str]:
@@ -157,6 +165,10 @@ def problems(cls: type[Conf] | type[QueueOptions], given: Mapping[str, Any]) -> 
             continue
         if name == "counter_precisions":
             yield from _wrong_precisions(value)
+            continue
+        if name in FUNCTIONS:
+            if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+                yield f"{name!r} is {value!r}; it must be a list of dotted paths of functions."
             continue
         types = get_args(hints[name]) or (hints[name],)
         if float in types:
@@ -201,6 +213,24 @@ def conf() -> Conf:
 
 
 @cache
+def functions(name: str) -> tuple[Callable[..., Any], ...]:
+    """Return the functions that the setting *name*, one of FUNCTIONS, lists. Raises ImproperlyConfigured."""
+    paths: Sequence[str] = getattr(conf(), name)
+    return tuple(_function(name, path) for path in paths)
+
+
+def _function(name: str, path: str) -> Callable[..., Any]:
+    try:
+        function = import_string(path)
+    except ImportError as error:
+        raise ImproperlyConfigured(f'settings.COMPONENTS["{name.upper()}"]: {error}') from error
+    if not callable(function):
+        raise ImproperlyConfigured(f'settings.COMPONENTS["{name.upper()}"]: {path} cannot be called.')
+    found: Callable[..., Any] = function
+    return found
+
+
+@cache
 def queue_options(alias: str) -> QueueOptions:
     """Return the current options of the task queue *alias*. Raises ImproperlyConfigured."""
     tasks = getattr(settings, "TASKS", {})
@@ -214,6 +244,7 @@ def queue_options(alias: str) -> QueueOptions:
 def _forget(*, setting: str, **kwargs: Any) -> None:
     if setting == "COMPONENTS":
         conf.cache_clear()
+        functions.cache_clear()
     elif setting == "TASKS":
         queue_options.cache_clear()
 

@@ -50,11 +50,15 @@ class RedisAlreadyRunning(ComponentsError):
 
 
 class NotSerializable(ComponentsError, TypeError):
-    """A task argument is not JSON."""
+    """A task argument is not JSON, or an entry of a task's metadata is not text."""
 
 
 class BodyTooLarge(ComponentsError, ValueError):
-    """A task's arguments, as JSON, are larger than the backend's max_body."""
+    """A task's arguments, as JSON, are larger than the backend's max_body; or its metadata exceed 4,096 bytes."""
+
+
+class NotEnqueued(ComponentsError):
+    """A middleware around enqueueing did not pass on the tasks that it was given, so none was stored."""
 
 
 class ResultTooLarge(ComponentsError, ValueError):

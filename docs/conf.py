@@ -40,6 +40,7 @@ html_show_copyright = False
 exclude_patterns = ["_build"]
 myst_heading_anchors = 3  # as GitHub has them: a page can link to a heading
 autodoc_member_order = "bysource"
+autodoc_mock_imports = ["opentelemetry", "prometheus_client", "sentry_sdk"]  # of extras
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True

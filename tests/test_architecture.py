@@ -113,6 +113,8 @@ ONLY = {
     "pytest": {"testing"},
     "zstandard": {"services"},
     "prometheus_client": {"observing"},
+    "opentelemetry": {"observing"},
+    "sentry_sdk": {"observing"},
     "argparse": {"kit", "management", "services"},
     "maxminddb": {"services"},
     "signal": {"kit", "management"},

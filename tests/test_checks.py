@@ -13,6 +13,7 @@ from django.core.checks import CheckMessage, run_checks
 from django.test.utils import override_settings
 
 import components
+from components.conf import FUNCTIONS
 from components.services.queues.backend import RedisBackend
 from tests.db.models import Ware
 from tests.support.queues import options
@@ -87,9 +88,12 @@ def test_an_alias_that_is_no_name_is_an_error_of_the_settings_and_of_no_check(al
 
 
 @pytest.mark.parametrize("path", ["Users", "nowhere.Users", "components.people.__doc__"])
-@pytest.mark.parametrize("name", ["PEOPLE", "BOOKS", "API_AUTHENTICATION", "CHAT_CONSENT"])
+@pytest.mark.parametrize(
+    "name", ["PEOPLE", "BOOKS", "API_AUTHENTICATION", "CHAT_CONSENT", *map(str.upper, FUNCTIONS)]
+)
 def test_a_dotted_path_that_leads_nowhere_is_named(name: str, path: str) -> None:
-    with override_settings(**{**cache(), "COMPONENTS": {"CACHE": "components", name: path}}):
+    given = ["components.conf.functions", path] if name.lower() in FUNCTIONS else path
+    with override_settings(**{**cache(), "COMPONENTS": {"CACHE": "components", name: given}}):
         [message] = found().values()
 
     assert message.msg.startswith(f'settings.COMPONENTS["{name}"]: ')

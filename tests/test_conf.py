@@ -123,6 +123,12 @@ def test_a_wrong_setting_is_an_error_in_use() -> None:
         (QueueOptions, {"max_body": 0}, "'max_body' is 0"),
         (Conf, {"test_run": "yes"}, "'test_run' is 'yes' (str); it must be bool or NoneType."),
         (Conf, {"test_run": 1}, "'test_run' is 1 (int); it must be bool or NoneType."),
+        (Conf, {"run_middleware": "a.b"}, "'run_middleware' is 'a.b'; it must be a list of dotted paths of"),
+        (
+            Conf,
+            {"on_wait": [len]},
+            "'on_wait' is [<built-in function len>]; it must be a list of dotted paths",
+        ),
     ],
 )
 def test_a_wrong_setting_is_named(cls: type[Conf], given: dict[str, Any], problem: str) -> None:

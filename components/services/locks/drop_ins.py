@@ -43,6 +43,7 @@ from components.kit.errors import REDIS_FAILED, redis_errors
 from components.kit.leases import clock, new_token
 from components.kit.scripts import Call, Script
 from components.kit.values import LONGEST, check_seconds
+from components.kit.waits import tell_waited
 from components.services.counters import observe, tally
 from components.services.locks.holding import GivenToken, Holding, Shared, TaskLocal, ThreadLocal, asker_of
 from components.services.locks.keys import LockKeys
@@ -207,7 +208,7 @@ class AnyLock:
         """
         began_at = clock()
         until = math.inf if patience is None else began_at + patience
-        cancelled, has_waited = cancellations(), False
+        cancelled, has_waited, is_granted = cancellations(), False, False
         try:
             wait = await self._try(token, waits=blocking) if wait is None else wait
             if has_waited := blocking and bool(wait):
@@ -222,6 +223,7 @@ class AnyLock:
                 wait = await self._try(token, waits=True, waited=clock() - began_at)
             if cancellations() > cancelled:
                 raise asyncio.CancelledError
+            is_granted = True
         except GeneratorExit:  # the loop is gone: nothing can be awaited
             raise
         except BaseException:
@@ -230,6 +232,8 @@ class AnyLock:
         finally:
             if has_waited:
                 observe("locks:wait", clock() - began_at)
+                name = LockKeys.name_of(self.keys.lock) or self.keys.lock
+                tell_waited("lock", name, clock() - began_at, is_granted=is_granted)
         return True
 
     async def _give_up(self, token: bytes) -> None:

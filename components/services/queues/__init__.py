@@ -8,6 +8,7 @@ two steps leaves a complete task, which runs again after its lease has ended. (R
 """
 
 from components.services.queues.arguments import normalize, normalize_call
+from components.services.queues.chains import TaskRun
 from components.services.queues.consumer import Claimed, Consumer, Finished, Step
 from components.services.queues.facts import (
     Cancelled,
@@ -54,6 +55,7 @@ __all__ = [
     "TaskFailure",
     "TaskInfo",
     "TaskQueue",
+    "TaskRun",
     "Ticks",
     "WorkerInfo",
     "aprogress",

@@ -16,6 +16,8 @@ from components.exceptions import BodyTooLarge, NotSerializable
 
 _dump = json.JSONEncoder(separators=(",", ":")).encode  # makes only ASCII, so len() counts bytes
 _SHOWN = 80  # characters of a refused value that the error shows
+#: The most bytes of the metadata of a task, as JSON.
+MOST_METADATA = 4_096
 # The most levels of nested lists and dicts. Some releases of Python cannot read deeper ones.
 DEEPEST = 100
 
@@ -61,12 +63,18 @@ def normalize_call(
 
 
 def encode(
-    task: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, max_body: int, sensitive: bool = False
+    task: str,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    *,
+    max_body: int,
+    sensitive: bool = False,
+    metadata: Mapping[str, str] | None = None,
 ) -> str:
     """
     Return the body of a task with normalized arguments. *sensitive* marks the arguments as hidden.
 
-    Raises BodyTooLarge, which names the largest argument.
+    Raises BodyTooLarge, which names the largest argument, and the errors of encode_metadata().
     """
     mark = {"sensitive": True} if sensitive else {}
     body = _dump({"task": task, "args": args, "kwargs": kwargs, **mark})
@@ -79,7 +87,24 @@ def encode(
             f"the largest is {largest} with {sizes.get(largest, len(task)):,} bytes. "
             "Keep large data in a file or the database and pass its key."
         )
-    return body
+    # A release that knows no metadata skips it, since it reads the other entries by their names.
+    return f'{body[:-1]},"metadata":{encode_metadata(task, metadata)}}}' if metadata else body
+
+
+def encode_metadata(task: str, metadata: Mapping[str, str]) -> str:
+    """Return the metadata of a task as JSON. Raises NotSerializable or BodyTooLarge."""
+    for name, value in metadata.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise NotSerializable(
+                f"The metadata of {task} have {name!r}: {value!r:.{_SHOWN}}; a name and its value must be text."
+            )
+    written = _dump(dict(metadata))
+    if len(written) > MOST_METADATA:
+        raise BodyTooLarge(
+            f"The metadata of {task} are {len(written):,} bytes as JSON, and may be {MOST_METADATA:,}. "
+            "Pass larger data as arguments, or store them elsewhere and pass their key."
+        )
+    return written
 
 
 def _key(key: Any, where: str) -> str:

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -31,7 +31,7 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
-from components.conf import QueueOptions, problems
+from components.conf import QueueOptions, functions, problems
 from components.exceptions import InvalidQueueName, UnknownTask
 from components.kit.compat import (
     BaseTaskBackend,
@@ -45,8 +45,9 @@ from components.kit.compat import (
     task_enqueued,
 )
 from components.services.queues import NewTask, State, TaskInfo, TaskQueue
-from components.services.queues.new_task import CheckedTask, check_queue
-from components.services.queues.policy import PolicyTask, aware, check_run_after, commit_of, named, unique_key
+from components.services.queues.chains import enqueue_through
+from components.services.queues.new_task import CheckedTask, check_queue, named
+from components.services.queues.policy import PolicyTask, aware, check_run_after, commit_of, unique_key
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +115,7 @@ class RedisBackend(BaseTaskBackend):
 
         Raises InvalidTask, NotSerializable (a TypeError), BodyTooLarge or RedisUnavailable.
         """
-        plain = self._plain(task)
+        plain = None if functions("enqueue_middleware") else self._plain(task)
         if plain is None:
             return self.enqueue_many(task, [(args, kwargs)])[0]
         info = self.queue.enqueue(plain.called_with(args, kwargs, self.queue.options))
@@ -146,7 +147,7 @@ class RedisBackend(BaseTaskBackend):
         self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> TaskResult[..., Any]:
         """enqueue(), awaited."""
-        plain = self._plain(task)
+        plain = None if functions("enqueue_middleware") else self._plain(task)
         if plain is None:
             return (await self.aenqueue_many(task, [(args, kwargs)]))[0]
         info = await self.queue.aenqueue(plain.called_with(args, kwargs, self.queue.options))
@@ -160,7 +161,9 @@ class RedisBackend(BaseTaskBackend):
         """enqueue_many(), awaited."""
         calls = list(calls)
         new, database = self._checked(task, calls)
-        if database:  # transactions belong to threads
+        if database or functions(
+            "enqueue_middleware"
+        ):  # transactions belong to threads; middleware may block
             return await sync_to_async(self.enqueue_many)(task, calls)
         results, news = self._results(task, new, await self.queue.apush_many(new))
         for result in news:
@@ -221,17 +224,28 @@ class RedisBackend(BaseTaskBackend):
     def _enqueue_on_commit(
         self, task: Task[..., Any], new: Sequence[NewTask], database: str
     ) -> list[TaskResult[..., Any]]:
-        """Store *new* after the commit. Return results that have their final ids, and are filled in then."""
+        """
+        Store *new* after the commit. Return results that have their final ids, and are filled in then.
+
+        The middleware is around the promise, so that its errors are those of enqueue().
+        """
         connection = connections[database]
         promises = [self._promise(connection, each) for each in new]
         new = [replace(each, id=promise.id) for each, promise in zip(new, promises, strict=True)]
-        promised = [self._stored(task, info) for info in self.queue.foresee(new)]
-        for result in promised:
-            object.__setattr__(result, "enqueued_at", None)
+        promised: list[TaskResult[..., Any]] = []
 
-        def store() -> None:
+        def promise(new: Iterable[NewTask]) -> list[TaskInfo | None]:
+            new = list(new)
+            foreseen = self.queue.foresee(new)
+            promised[:] = [self._stored(task, info) for info in foreseen]
+            for result in promised:
+                object.__setattr__(result, "enqueued_at", None)
+            transaction.on_commit(partial(store, new), using=database)
+            return [*foreseen]
+
+        def store(new: Sequence[NewTask]) -> None:
             _promises.pop(connection, None)
-            results, _news = self._results(task, new, self.queue.push_many(new))
+            results, _news = self._results(task, new, self.queue.store_many(new))
             for promise, result, stored in zip(promises, promised, results, strict=True):
                 if stored.id != result.id:
                     logger.info(
@@ -245,7 +259,7 @@ class RedisBackend(BaseTaskBackend):
                     promise.is_told = True
                     self._tell([stored])
 
-        transaction.on_commit(store, using=database)
+        enqueue_through(new, promise)
         return promised
 
     def _promise(self, connection: BaseDatabaseWrapper, new: NewTask) -> _Promise:

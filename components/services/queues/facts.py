@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Literal
@@ -105,10 +105,16 @@ class TaskInfo:
     return_value: Any = None
     #: Whether it was marked as sensitive when it was pushed, so that its arguments, result and tracebacks are hidden.
     sensitive: bool = False
+    #: What middleware gave it on its way (NewTask.metadata), or what its latest failed attempt left in its place.
+    metadata: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> TaskInfo:
-        """Return TaskInfo(**facts) in a third of the time, because a frozen dataclass sets its fields one by one."""
+        """
+        Return TaskInfo(**facts) in a third of the time, because a frozen dataclass sets its fields one by one.
+
+        *facts* must have the metadata.
+        """
         info = object.__new__(cls)
         info.__dict__.update(facts)
         return info

@@ -88,7 +88,7 @@ def read_task(
         if progress:
             facts["progress"] = _read_progress(progress)
         if errors:
-            facts["errors"] = _read_errors(errors)
+            facts |= _read_errors(errors)
         if run:
             found = RUN.read(run.decode())
             facts |= _read_run(found)
@@ -115,11 +115,10 @@ def read_result(task_id: str, result: bytes) -> TaskInfo:
     try:
         known = _read_run(RUN.read(run.decode())) if run else {}
         known |= {"finished_at": from_us(finished_us), "is_cancelled": False}
+        known |= _read_errors(errors) if errors else {}
         return TaskInfo(
-            **_read_record(task_id, head, body),
+            **(_read_record(task_id, head, body) | known),
             state="successful",
-            **known,
-            errors=_read_errors(errors) if errors else (),
             return_value=json.loads(value),
         )
     except NONSENSE as error:
@@ -131,24 +130,26 @@ def write_result(record: bytes, run: bytes, errors: bytes, finished_at: datetime
     return b"\n".join((record, run, b"%d" % to_us(finished_at), errors, value.encode()))
 
 
-def write_errors(errors: Sequence[TaskFailure], most: int = _MOST_BYTES) -> str:
+def write_errors(errors: Sequence[TaskFailure], most: int = _MOST_BYTES, metadata: str = "") -> str:
     """
-    Return the JSON of *errors*, oldest first, in *most* bytes at most.
+    Return the JSON of *errors*, oldest first, and of the *metadata* that the attempt has left, which are JSON.
 
-    Of many errors the latest are kept. A traceback that takes more than a quarter loses its middle, and says so.
+    Of many errors the latest are kept, in *most* bytes at most. A traceback that takes more than a quarter loses its
+    middle, and says so.
     """
     kept: list[str] = []
-    left = most - len(_ERRORS % "")
+    more = f', "metadata": {metadata}' if metadata else ""
+    left = most - len(_ERRORS % ("", ""))
     for error in reversed(errors[-MOST_ERRORS:]):
         written = _write_error(error, most // 4)
         if len(written) + 2 > left:
             break
         kept.insert(0, written)
         left -= len(written) + 2
-    return _ERRORS % ", ".join(kept)
+    return _ERRORS % (", ".join(kept), more)
 
 
-_ERRORS = f'{{"v": {FORMAT}, "errors": [%s]}}'
+_ERRORS = f'{{"v": {FORMAT}, "errors": [%s]%s}}'
 
 
 def _write_error(error: TaskFailure, most: int) -> str:
@@ -176,7 +177,7 @@ def unreadable(task_id: str, queue: str, state: State, reason: str, errors: byte
     failures: tuple[TaskFailure, ...] = ()
     if errors:
         with suppress(UnknownFormat, ValueError, *NONSENSE):
-            failures = _read_errors(errors)
+            failures = _read_errors(errors)["errors"]
     return TaskInfo(
         id=task_id,
         name="",
@@ -352,6 +353,7 @@ def _read_record(task_id: str, head: dict[str, str], body: bytes) -> dict[str, A
         "queue": head["queue"],
         "priority": int(head["priority"]),
         "enqueued_at": from_us(head["enqueued"]),
+        "metadata": _read_metadata(payload["metadata"]) if "metadata" in payload else {},
     }
     if int(head["due"]):
         facts["run_after"] = from_us(head["due"])
@@ -377,11 +379,23 @@ def _read_run(found: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _read_errors(errors: bytes) -> tuple[TaskFailure, ...]:
+def _read_metadata(found: Any) -> dict[str, str]:
+    """Return the texts in *found*. Metadata that make no sense keep no task from running."""
+    pairs = found.items() if isinstance(found, dict) else ()
+    return {name: value for name, value in pairs if isinstance(value, str)}
+
+
+def _read_errors(errors: bytes) -> dict[str, Any]:
+    """Return the errors of a task, and the metadata that its latest attempt has left, if any."""
     document = json.loads(errors)
     if document["v"] > FORMAT:
         raise UnknownFormat(f"Its errors are stored in format {document['v']}, newer than {FORMAT}.")
-    return tuple(TaskFailure(str(path), str(said)) for path, said in document["errors"])
+    facts: dict[str, Any] = {
+        "errors": tuple(TaskFailure(str(path), str(said)) for path, said in document["errors"])
+    }
+    if "metadata" in document:
+        facts["metadata"] = _read_metadata(document["metadata"])
+    return facts
 
 
 def _read_progress(progress: bytes) -> Progress | None:

@@ -51,6 +51,8 @@ class NewTask:
     id: str | None = None
     #: Whether the control room never shows its arguments, result and tracebacks.
     sensitive: bool = False
+    #: Short texts that travel with the task to the middleware around its runs; 4,096 bytes as JSON at most.
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 class CheckedTask:
@@ -94,7 +96,12 @@ class CheckedTask:
         self.args, self.kwargs = normalize_call(task.name, args, kwargs)
         self.id = task_id or uuid7()
         self.body = encode(
-            task.name, self.args, self.kwargs, max_body=options.max_body, sensitive=task.sensitive
+            task.name,
+            self.args,
+            self.kwargs,
+            max_body=options.max_body,
+            sensitive=task.sensitive,
+            metadata=task.metadata,
         )
 
     def called_with(
@@ -130,6 +137,7 @@ class CheckedTask:
                 "state": "delayed" if is_delayed else "ready",
                 "run_after": due,
                 "sensitive": task.sensitive,
+                "metadata": dict(task.metadata),
                 "due_at": due if is_delayed else None,
             }
         )
@@ -160,6 +168,11 @@ def check_queue(name: str) -> str:
             f"A queue cannot be called {name!r}: the name must have 1 to {MAX_NAME} printable characters."
         )
     return name
+
+
+def named(new: NewTask) -> NewTask:
+    """Return *new* with an id, which distinguishes it from another task that is stored in its place."""
+    return new if new.id else replace(new, id=uuid7())
 
 
 def digest(name: str, key: str) -> str:

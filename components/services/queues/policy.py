@@ -16,7 +16,7 @@ import random
 from asyncio import to_thread
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import inf
 from typing import (
@@ -39,9 +39,8 @@ from django.db import DEFAULT_DB_ALIAS
 from django.utils import timezone
 
 from components.kit.compat import InvalidTask, Task, TaskContext, TaskResult
-from components.kit.ids import uuid7
 from components.services.queues.arguments import normalize_call
-from components.services.queues.new_task import LATEST, LONGEST_DELAY, NewTask
+from components.services.queues.new_task import LATEST, LONGEST_DELAY
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -336,11 +335,6 @@ def commit_of(task: Task[..., Any]) -> str | None:
     """Return the alias of the database whose commit a call of *task* must wait for; None if it need not wait."""
     on_commit = getattr(task, "on_commit", False)
     return DEFAULT_DB_ALIAS if on_commit is True else on_commit or None
-
-
-def named(new: NewTask) -> NewTask:
-    """Return *new* with an id, which distinguishes it from another task that is stored in its place."""
-    return new if new.id else replace(new, id=uuid7())
 
 
 def unique_key(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:

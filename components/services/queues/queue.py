@@ -18,17 +18,19 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Literal, TypeVar, cast
 
+from asgiref.sync import sync_to_async
 from django.core.signals import setting_changed
 
-from components.conf import QueueOptions, queue_options
+from components.conf import QueueOptions, functions, queue_options
 from components.kit.at_once import answer, at_once
 from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_async_client, get_client, longest_block
 from components.kit.errors import redis_errors
 from components.kit.ids import new_call
-from components.kit.scripts import Call, Script
+from components.kit.scripts import ASYNCHRONOUS, Call, Script
 from components.kit.stored import text_of
 from components.kit.twins import twins
 from components.services.counters import tally, tally_each
+from components.services.queues.chains import enqueue_through
 from components.services.queues.facts import (
     Cancelled,
     QueueStats,
@@ -130,6 +132,16 @@ class TaskQueue:
         All are checked before the first is stored. If another task has the unique key of a task, the other task is
         returned in its place. A tick that was already taken is returned as None. Raises the same errors as push().
         """
+        if not functions("enqueue_middleware"):
+            return await self._store_many(client, tasks)
+        if isinstance(client, ASYNCHRONOUS):  # middleware are ordinary functions
+            return await sync_to_async(self.push_many)(list(tasks))
+        return enqueue_through(tasks, self.store_many)
+
+    push_many, apush_many = twins(_push_many)
+
+    async def _store_many(self, client: AnyRedis, tasks: Iterable[NewTask]) -> list[TaskInfo | None]:
+        """Push all *tasks*, as push_many() does, without the middleware around enqueueing."""
         options, found = self.options, list[TaskInfo | None]()
         checked = [CheckedTask(task, options) for task in tasks]
         if len(checked) == 1 and checked[0].is_plain:
@@ -156,11 +168,11 @@ class TaskQueue:
                 found.append(new.stored(from_us(said)) if is_new else await self._other(client, new, said))
         return found
 
-    push_many, apush_many = twins(_push_many)
+    store_many, astore_many = twins(_store_many)
 
     def enqueue(self, new: CheckedTask) -> TaskInfo:
         """
-        Push one plain task (is_plain).
+        Push one plain task (is_plain), without the middleware around enqueueing.
 
         Most tasks are plain, and this is the fastest path. Raises RedisUnavailable.
         """
@@ -199,7 +211,7 @@ class TaskQueue:
         """
         if not said:
             return None
-        return await self._get(client, said[1:].decode()) or (await self._push_many(client, [new.task]))[0]
+        return await self._get(client, said[1:].decode()) or (await self._store_many(client, [new.task]))[0]
 
     def foresee(self, tasks: Iterable[NewTask]) -> list[TaskInfo]:
         """Check *tasks* as push_many() does. Return them as they would be stored now, by this machine's clock."""

@@ -43,6 +43,7 @@ from components.kit.scripts import Script
 from components.kit.stored import instant_of, text_of
 from components.kit.twins import twins
 from components.kit.values import check_name, check_seconds
+from components.kit.waits import tell_waited
 from components.services.counters import observe, tally
 from components.services.semaphores.facts import HolderInfo, SemaphoreInfo, WaiterInfo
 from components.services.semaphores.keys import SemaphoreKeys
@@ -334,26 +335,31 @@ class Semaphore(SemaphoreControls):
         to wait.
         """
         until = math.inf if wish.wait is None else clock() + wish.wait
-        cancelled, has_waited, began_at = cancellations(), False, clock()
-        while True:
-            asked_at = clock()
-            said, number = await self._ask(client, wish)
-            if cancellations() > cancelled:
-                raise asyncio.CancelledError
-            if said == b"granted":
-                tally("semaphores:acquired")
-                if has_waited:
-                    observe("semaphores:wait", clock() - began_at)
-                return asked_at + int(number) / 1e6
-            if said == b"full":
-                return None
-            if said != b"wait":
-                raise self._refused(wish, said, number)
-            if (left := until - clock()) <= 0:
-                raise self._full(wish)
-            tally("semaphores:waited", 0 if has_waited else 1)
-            has_waited = True
-            await self._sleep(client, f"{self._keys.wake}:{wish.id}", min(left, BEAT, number / 1000))
+        cancelled, has_waited, is_granted, began_at = cancellations(), False, False, clock()
+        try:
+            while True:
+                asked_at = clock()
+                said, number = await self._ask(client, wish)
+                if cancellations() > cancelled:
+                    raise asyncio.CancelledError
+                if said == b"granted":
+                    is_granted = True
+                    tally("semaphores:acquired")
+                    if has_waited:
+                        observe("semaphores:wait", clock() - began_at)
+                    return asked_at + int(number) / 1e6
+                if said == b"full":
+                    return None
+                if said != b"wait":
+                    raise self._refused(wish, said, number)
+                if (left := until - clock()) <= 0:
+                    raise self._full(wish)
+                tally("semaphores:waited", 0 if has_waited else 1)
+                has_waited = True
+                await self._sleep(client, f"{self._keys.wake}:{wish.id}", min(left, BEAT, number / 1000))
+        finally:
+            if has_waited:
+                tell_waited("semaphore", self.name, clock() - began_at, is_granted=is_granted)
 
     async def _ask(self, client: AnyRedis, wish: Wish) -> tuple[bytes, Any]:
         """Run acquire.lua. Return its answer."""

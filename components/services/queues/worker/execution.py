@@ -23,7 +23,8 @@ from typing import Any
 
 from django.db import connections
 
-from components.exceptions import NotSerializable, ResultTooLarge, TaskCancelled, UnknownFormat
+from components.conf import functions
+from components.exceptions import BodyTooLarge, NotSerializable, ResultTooLarge, TaskCancelled, UnknownFormat
 from components.kit.compat import (
     Task,
     TaskContext,
@@ -33,8 +34,10 @@ from components.kit.compat import (
     task_finished,
     task_started,
 )
-from components.services.queues import Claimed, Finished, TaskFailure, TaskInfo, normalize
+from components.services.queues import Claimed, Finished, TaskFailure, TaskInfo, TaskRun, normalize
+from components.services.queues.arguments import encode_metadata
 from components.services.queues.backend import RedisBackend, as_set
+from components.services.queues.chains import run_through
 from components.services.queues.consumer import Parking
 from components.services.queues.formats import write_errors, write_result
 from components.services.queues.policy import current_run
@@ -59,6 +62,7 @@ class Execution:
         self.clock = clock
         self._options = backend.queue.options
         self._parking = parking
+        functions("run_middleware")  # raises ImproperlyConfigured before anything is claimed
 
     def run(self, run: Run) -> Finished | Limit | None:
         """
@@ -115,8 +119,7 @@ class Execution:
         sender = type(self.backend)
         task_started.send_robust(sender=sender, task_result=result)
         try:
-            value = _returned(self._value(run, result))
-            written = self._dump(info, value)
+            value, written = self._through(run, info, result)
         except UnknownFormat:  # of something that the task has read
             return None
         except BaseException as error:  # SystemExit too: the task has failed, but its worker goes on
@@ -133,11 +136,43 @@ class Execution:
             done.info("%s %s succeeded%s", info.name, info.id, _took(run))
         return Finished(claimed, "successful", kept, document)
 
+    def _through(self, run: Run, info: TaskInfo, result: TaskResult[..., Any]) -> tuple[Any, str]:
+        """Run the task inside of the middleware, and return its value, and that as JSON."""
+        if not functions("run_middleware"):
+            return self._written(run, info, result)
+        ended: tuple[Any, str] = (None, "null")  # if no middleware calls the task
+
+        def last() -> Any:
+            nonlocal ended
+            ended = self._written(run, info, result)
+            return ended[0]
+
+        def retry_in(error: BaseException) -> float | None:
+            return self._retry_in(run, info, result, error)
+
+        self.prepare()
+        run_through(TaskRun(task=info, worker_id=run.worker_id, retry_in=retry_in), last)
+        return ended
+
+    def _written(self, run: Run, info: TaskInfo, result: TaskResult[..., Any]) -> tuple[Any, str]:
+        value = _returned(self._value(run, result))
+        return value, self._dump(info, value)
+
+    def _retry_in(
+        self, run: Run, info: TaskInfo, result: TaskResult[..., Any] | None, error: BaseException
+    ) -> float | None:
+        """Return the seconds until the next attempt, or None. The answer for an error stays the same."""
+        if run.is_cancelled:
+            return None
+        if run.decided is None or run.decided[0] is not error:
+            run.decided = error, retry_after(info, result, error, self._options)
+        return run.decided[1]
+
     def _failed(
         self, run: Run, info: TaskInfo, result: TaskResult[..., Any] | None, error: BaseException
     ) -> Finished:
         """Return the next attempt, or the final failure."""
-        pause = None if run.is_cancelled else retry_after(info, result, error, self._options)
+        pause, run.decided = self._retry_in(run, info, result, error), None
         failures = [_failure(error)]
         if run.is_cancelled and isinstance(error, CancelledError):
             error, failures = (
@@ -154,7 +189,7 @@ class Execution:
                 "%s %s failed%s, attempt %d; again in %.0f s: %s",
                 info.name, info.id, _took(run), info.starts, pause, _shown(error),
             )  # fmt: skip
-            return Finished(run.claimed, "retry", pause, self._errors([*info.errors, *failures]))
+            return Finished(run.claimed, "retry", pause, self._errors([*info.errors, *failures], info))
         finished_at = self.clock.now()
         if result is not None:
             finished_at = self._end(result, TaskResultStatus.FAILED)
@@ -164,14 +199,20 @@ class Execution:
             "%s %s failed%s, attempt %d, the last: %s",
             info.name, info.id, _took(run), info.starts, _shown(error),
         )  # fmt: skip
-        return Finished(run.claimed, "dead", finished_at, self._errors([*info.errors, *failures]))
+        return Finished(run.claimed, "dead", finished_at, self._errors([*info.errors, *failures], info))
 
     def _unreadable(self, claimed: Claimed, error: BaseException) -> Finished:
         logger.error("Task %s could not be read: %s", claimed.id, error)
         return Finished(claimed, "dead", self.clock.now(), self._errors([_failure(error)]))
 
-    def _errors(self, failures: Sequence[TaskFailure]) -> str:
-        return write_errors(failures, self._options.max_result)
+    def _errors(self, failures: Sequence[TaskFailure], info: TaskInfo | None = None) -> str:
+        left = ""
+        if info is not None and info.metadata:
+            try:
+                left = encode_metadata(info.name, info.metadata)
+            except (NotSerializable, BodyTooLarge) as error:
+                logger.error("What a middleware left for the next attempt is not stored: %s", error)
+        return write_errors(failures, self._options.max_result, left)
 
     def _dump(self, info: TaskInfo, value: Any) -> str:
         """Return *value* as JSON. Raises ResultTooLarge."""
@@ -215,10 +256,14 @@ class Execution:
         """
         if _is_coroutine(task.func):
             return self._await(run, task.func(*args, **kwargs))
+        self.prepare()
+        return task.func(*args, **kwargs)
+
+    def prepare(self) -> None:
+        """Close stale database connections, as a request does before its view."""
         for connection in connections.all(initialized_only=True):
             connection.queries_log.clear()
             connection.close_if_unusable_or_obsolete()
-        return task.func(*args, **kwargs)
 
     def _await(self, run: Run, coroutine: Coroutine[Any, Any, Any]) -> Any:
         seconds = run.deadline and run.deadline - time.monotonic()

@@ -36,6 +36,9 @@ class InlineExecution(Execution):
     def apply(self, run: Run, task: Task[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         return task.call(*args, **kwargs)
 
+    def prepare(self) -> None:
+        pass
+
 
 def _run_each(backend: RedisBackend, consumer: Consumer) -> Iterator[str]:
     """Yield the ids of tasks, and run one task for each. Queues come in the order of their names."""

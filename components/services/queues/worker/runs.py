@@ -59,6 +59,7 @@ class Run:
         "claimed_at",
         "coroutine",
         "deadline",
+        "decided",
         "is_cancelled",
         "name",
         "permit",
@@ -75,6 +76,8 @@ class Run:
         self.deadline: float | None = None
         self.name = ""
         self.is_cancelled = False
+        #: The latest error for which it was asked when the task is tried again, and the answer.
+        self.decided: tuple[BaseException, float | None] | None = None
         self.coroutine: Submitted | None = None
         #: The permit of its concurrency limit, while it has one.
         self.permit: HeldPermit | None = None
@@ -85,6 +88,10 @@ class Run:
     @property
     def id(self) -> str:
         return self.claimed.id
+
+    @property
+    def worker_id(self) -> str:
+        return self._consumer.id
 
     def cancel(self) -> None:
         """Cancel the task: end a coroutine, or let a function know."""

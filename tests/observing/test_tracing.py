@@ -1,0 +1,283 @@
+"""Spans of OpenTelemetry: tasks continue the trace of whoever enqueued them, and waits have spans."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from importlib import import_module
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test.utils import override_settings
+from opentelemetry import baggage, context
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+from redis import Redis
+
+from components.checks import check_paths
+from components.exceptions import ExtraNotInstalled, NotSerializable, SemaphoreFull
+from components.observing import tracing
+from components.services.locks import alock, lock
+from components.services.queues import Consumer, TaskQueue
+from components.services.queues.backend import RedisBackend
+from components.services.queues.keys import QueueKeys
+from components.services.queues.worker.inline import run_ready
+from components.services.semaphores import Semaphore
+from tests import tasks
+from tests.fixtures.worker import MakeWorker
+from tests.observing import jobs
+from tests.support.queues import LONG_AGO, options
+from tests.support.waiting import eventually
+
+TRACING = "components.observing.tracing"
+
+
+@pytest.fixture
+def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., list[ReadableSpan]]]:
+    """spans(name): those that have ended, in the order in which they began; all, or those of that name."""
+    exporter, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(tracing, "_tracer", provider.get_tracer("components"))
+    jobs.baggages.clear()
+    given = {
+        "ENQUEUE_MIDDLEWARE": [f"{TRACING}.enqueue"],
+        "RUN_MIDDLEWARE": [f"{TRACING}.run"],
+        "ON_WAIT": [f"{TRACING}.wait"],
+    }
+
+    def ended(name: str = "") -> list[ReadableSpan]:
+        found = sorted(exporter.get_finished_spans(), key=lambda span: span.start_time or 0)
+        return [span for span in found if name in ("", span.name)]
+
+    with override_settings(COMPONENTS={**settings.COMPONENTS, **given}):
+        yield ended
+
+
+Spans = Callable[..., list[ReadableSpan]]
+
+
+def parent_of(span: ReadableSpan) -> int | None:
+    return span.parent.span_id if span.parent else None
+
+
+@pytest.mark.parametrize("name", ["spanned", "aspanned"])
+@pytest.mark.parametrize("delay", [None, timedelta(hours=1)])
+def test_a_task_continues_the_trace_of_its_enqueuer(
+    redis: Redis, make_worker: MakeWorker, spans: Spans, name: str, delay: timedelta | None
+) -> None:
+    with tracing._tracer.start_as_current_span("request"):
+        result = getattr(jobs, name).using(run_after=delay).enqueue()
+    if delay:
+        redis.zadd(QueueKeys("default", "default").delayed, {result.id: LONG_AGO})
+    make_worker(burst=True).run()
+
+    request, send, process, work = spans()
+    assert [span.name for span in (request, send, process, work)] == [
+        "request", "send default", "process default", "work",
+    ]  # fmt: skip
+    assert len({span.context.trace_id for span in spans()}) == 1
+    assert [parent_of(span) for span in spans()] == [
+        None, request.context.span_id, send.context.span_id, process.context.span_id,
+    ]  # fmt: skip
+    assert (send.kind, process.kind) == (SpanKind.PRODUCER, SpanKind.CONSUMER)
+    common = {
+        "messaging.system": "redis",
+        "messaging.destination.name": "default",
+        "messaging.message.id": result.id,
+        "code.function.name": f"tests.observing.jobs.{name}",
+    }
+    operations = {"messaging.operation.name": "send", "messaging.operation.type": "send"}
+    assert send.attributes == common | operations
+    ran = dict(process.attributes or {})
+    assert ran.pop("messaging.client.id")
+    operations = {"messaging.operation.name": "process", "messaging.operation.type": "process"}
+    assert ran == common | operations | {"components.task.attempt": 1}
+    assert not process.links
+    assert process.status.status_code is StatusCode.UNSET
+
+
+def test_tasks_that_are_enqueued_by_a_coroutine_continue_its_trace(
+    backend: RedisBackend, spans: Spans
+) -> None:
+    async def request() -> None:
+        with tracing._tracer.start_as_current_span("request"):
+            await jobs.spanned.aenqueue()
+
+    asyncio.run(request())
+
+    send, request_span = sorted(spans(), key=lambda span: span.name, reverse=True)
+    assert parent_of(send) == request_span.context.span_id
+
+
+def test_tasks_that_are_enqueued_together_have_one_span(backend: RedisBackend, spans: Spans) -> None:
+    backend.enqueue_many(jobs.spanned, [((), {})] * 3)
+    run_ready(backend)
+
+    [send] = spans("send default")
+    assert (send.attributes or {})["messaging.batch.message_count"] == 3
+    assert [parent_of(span) for span in spans("process default")] == [send.context.span_id] * 3
+
+
+def test_a_further_attempt_links_to_the_one_before(backend: RedisBackend, spans: Spans) -> None:
+    with options(max_attempts=2, backoff=0):
+        result = tasks.fail.enqueue("no")
+        run_ready(backend)
+        TaskQueue().resend("default", [result.id])
+        run_ready(backend, limit=1)
+
+    [send] = spans("send default")
+    first, second, third = spans("process default")
+    assert [[link.context.span_id for link in span.links] for span in (first, second, third)] == [
+        [], [first.context.span_id], [second.context.span_id],
+    ]  # fmt: skip
+    for span in (first, second, third):
+        assert parent_of(span) == send.context.span_id
+        assert (span.status.status_code, span.status.description) == (StatusCode.ERROR, "ValueError: no")
+        assert (span.attributes or {})["error.type"] == "builtins.ValueError"
+        [event] = span.events
+        assert (event.name, (event.attributes or {})["exception.message"]) == ("exception", "no")
+    assert [(span.attributes or {})["components.task.attempt"] for span in (first, second, third)] == [
+        1,
+        2,
+        1,
+    ]
+
+
+@pytest.mark.parametrize("task", [tasks.leave, jobs.fail_silently])
+def test_whatever_a_task_raises_ends_its_span(backend: RedisBackend, spans: Spans, task: Any) -> None:
+    task.enqueue()
+    with options():
+        run_ready(backend)
+
+    [process] = spans("process default")
+    assert process.status.status_code is StatusCode.ERROR
+
+
+def test_an_attempt_whose_worker_died_is_no_link(backend: RedisBackend, spans: Spans) -> None:
+    tasks.echo.enqueue()
+    consumer = Consumer()
+    [claimed] = consumer.advance(consumer.request({"default": 1}, 1)).claimed
+    consumer.release([claimed], begun=[claimed])
+    run_ready(backend)
+
+    [process] = spans("process default")
+    assert not process.links
+
+
+def test_a_tick_begins_a_trace_when_it_runs(backend: RedisBackend, spans: Spans) -> None:
+    new = replace(backend.new_task(tasks.echo, (), {}), tick=("name", datetime(2020, 1, 1, tzinfo=UTC)))
+    with tracing._tracer.start_as_current_span("worker"):
+        backend.store(tasks.echo, [new])
+        run_ready(backend)
+
+    process, worker = sorted(spans(), key=lambda span: span.name)
+    assert (process.name, worker.name) == ("process default", "worker")
+    assert process.parent is None
+
+
+def test_a_task_that_is_not_stored_is_an_error_of_its_span(backend: RedisBackend, spans: Spans) -> None:
+    with pytest.raises(NotSerializable):
+        tasks.echo.enqueue(object())
+
+    [send] = spans()
+    assert send.status.status_code is StatusCode.ERROR
+    assert (send.attributes or {})["error.type"] == "components.exceptions.NotSerializable"
+
+
+@pytest.mark.parametrize(("tenant", "arrives"), [("north", "north"), ("n" * 3_000, None)])
+def test_baggage_travels_along_if_it_is_small(
+    backend: RedisBackend, spans: Spans, tenant: str, arrives: str | None
+) -> None:
+    token = context.attach(baggage.set_baggage("tenant", tenant))
+    try:
+        jobs.spanned.enqueue()
+    finally:
+        context.detach(token)
+    run_ready(backend)
+
+    assert jobs.baggages == [arrives]
+    [send], [process] = spans("send default"), spans("process default")
+    assert parent_of(process) == send.context.span_id
+
+
+def test_a_wait_for_a_lock_is_a_span(redis: Redis, spans: Spans) -> None:
+    with lock("item:42", timeout=10):
+        assert not spans(), "it was granted at once"
+        with tracing._tracer.start_as_current_span("task"):
+            assert not lock("item:42").acquire(blocking=False)
+            assert not lock("item:42").acquire(blocking_timeout=0.05)
+            assert not asyncio.run(_await_lock("item:42"))
+
+    waits, [task] = spans("wait for lock"), spans("task")
+    for span in waits:
+        assert dict(span.attributes or {}) == {
+            "components.lock.name": "item:42",
+            "components.lock.granted": False,
+        }
+        assert parent_of(span) == task.context.span_id
+        assert (span.end_time or 0) - (span.start_time or 0) > 0.04e9
+    assert len(waits) == 2
+
+
+async def _await_lock(name: str) -> bool:
+    return bool(await alock(name).acquire(blocking_timeout=0.05))
+
+
+def test_a_wait_that_ends_with_the_lock_says_so(redis: Redis, spans: Spans) -> None:
+    holder, waiter, has_it = lock("item:42", timeout=10), lock("item:42", timeout=10), Event()
+    assert holder.acquire()
+
+    def wait() -> None:
+        with waiter:
+            has_it.set()
+
+    thread = Thread(target=wait)
+    thread.start()
+    assert eventually(lambda: redis.zcard(holder.keys.queue) == 1)
+    holder.release()
+    thread.join(10)
+
+    assert has_it.is_set()
+    [span] = spans()
+    assert (span.attributes or {})["components.lock.granted"] is True
+
+
+def test_a_wait_for_a_semaphore_is_a_span(redis: Redis, spans: Spans) -> None:
+    semaphore = Semaphore("api", limit=1)
+    with semaphore.acquire():
+        assert not spans()
+        with pytest.raises(SemaphoreFull):
+            semaphore.acquire(wait=0.05)
+
+    [span] = spans()
+    assert span.name == "wait for semaphore"
+    assert dict(span.attributes or {}) == {
+        "components.semaphore.name": "api",
+        "components.semaphore.granted": False,
+    }
+
+
+def test_an_error_of_what_is_told_of_waits_is_logged(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
+    given = {**settings.COMPONENTS, "ON_WAIT": ["builtins.len"]}
+    with lock("item:42", timeout=10), override_settings(COMPONENTS=given):
+        assert not lock("item:42").acquire(blocking_timeout=0.05)
+
+    assert "failed after a wait for the lock 'item:42'" in caplog.text
+
+
+def test_without_the_package_the_check_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    monkeypatch.delitem(sys.modules, TRACING)
+
+    with override_settings(COMPONENTS={"RUN_MIDDLEWARE": [f"{TRACING}.run"]}):
+        [message] = check_paths()
+    assert "pip install 'django-redis-components[opentelemetry]'" in str(message.msg)
+    with pytest.raises(ExtraNotInstalled):
+        import_module(TRACING)

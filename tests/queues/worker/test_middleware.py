@@ -1,0 +1,440 @@
+"""The chains of functions around enqueueing and around runs, and the metadata that travel with a task."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection, transaction
+from django.test.utils import override_settings
+from redis import Redis
+
+from components.exceptions import BodyTooLarge, NotEnqueued, NotSerializable
+from components.kit.compat import TaskResult
+from components.services.queues import (
+    Consumer,
+    NewTask,
+    TaskQueue,
+    TaskRun,
+    execute_later,
+    keys,
+    task,
+)
+from components.services.queues.backend import RedisBackend
+from components.services.queues.formats import read_task, write_errors
+from components.services.queues.worker.inline import run_ready
+from tests import tasks
+from tests.fixtures.worker import MakeWorker, push
+from tests.support.queues import options
+
+HERE = "tests.queues.worker.test_middleware"
+CallNext = Callable[[Iterable[NewTask]], Any]
+
+#: What the functions below were called with, in order.
+seen: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_seen(redis: Redis) -> None:
+    seen.clear()
+
+
+def outer(tasks: list[NewTask], call_next: CallNext) -> None:
+    seen.append("outer")
+    stored = call_next([replace(task, metadata={**task.metadata, "by": "outer"}) for task in tasks])
+    seen.append([info and (info.id, info.metadata) for info in stored])
+
+
+def inner(tasks: list[NewTask], call_next: CallNext) -> None:
+    seen.append([(task.name, list(task.args), dict(task.metadata)) for task in tasks])
+    call_next(replace(task, metadata={**task.metadata, "and": "inner"}) for task in tasks)
+
+
+def refuse(tasks: list[NewTask], call_next: CallNext) -> None:
+    raise PermissionError("not today")
+
+
+def forget(tasks: list[NewTask], call_next: CallNext) -> None: ...
+
+
+def halve(tasks: list[NewTask], call_next: CallNext) -> None:
+    call_next(tasks[::2])
+
+
+def too_much(tasks: list[NewTask], call_next: CallNext) -> None:
+    call_next([replace(task, metadata={"a": "ä" * 1_000}) for task in tasks])
+
+
+def twice(tasks: list[NewTask], call_next: CallNext) -> None:
+    call_next(tasks)
+    call_next(tasks)
+
+
+def numbers(tasks: list[NewTask], call_next: CallNext) -> None:
+    call_next([replace(task, metadata={"a": 1}) for task in tasks])  # type: ignore[dict-item]
+
+
+def move(tasks: list[NewTask], call_next: CallNext) -> None:
+    call_next([replace(task, queue="elsewhere", priority=7) for task in tasks])
+
+
+def watch(run: TaskRun, call_next: Callable[[], Any]) -> None:
+    seen.append(("begins", run.task.name, run.attempt, dict(run.metadata)))
+    try:
+        seen.append(("returns", call_next()))
+    except BaseException as error:
+        seen.append(("fails", type(error).__name__, run.retry_in(error) == run.retry_in(error)))
+        raise
+
+
+def leave(run: TaskRun, call_next: Callable[[], Any]) -> Any:
+    run.metadata["attempts"] = run.metadata.get("attempts", "") + str(run.attempt)
+    return call_next()
+
+
+def leave_too_much(run: TaskRun, call_next: Callable[[], Any]) -> Any:
+    run.metadata["much"] = "a" * 5_000
+    return call_next()
+
+
+def skip(run: TaskRun, call_next: Callable[[], Any]) -> str:
+    return "ignored"
+
+
+def fail_before(run: TaskRun, call_next: Callable[[], Any]) -> Any:
+    raise LookupError("no tenant")
+
+
+def suppress(run: TaskRun, call_next: Callable[[], Any]) -> Any:
+    try:
+        call_next()
+    except ValueError:
+        return
+
+
+@task
+async def acount() -> int:
+    await asyncio.sleep(0)
+    return 5
+
+
+@task(timeout=0.01)
+async def aendless() -> None:
+    await asyncio.sleep(60)
+
+
+@task(on_commit=True)
+def committed() -> None: ...
+
+
+@task(unique=True)
+def only(value: int) -> None: ...
+
+
+def chain(*, enqueue: Iterable[str] = (), run: Iterable[str] = ()) -> Any:
+    from django.conf import settings
+
+    named = {"ENQUEUE_MIDDLEWARE": enqueue, "RUN_MIDDLEWARE": run}
+    return override_settings(
+        COMPONENTS={
+            **settings.COMPONENTS,
+            **{name: [f"{HERE}.{each}" for each in functions] for name, functions in named.items()},
+        }
+    )
+
+
+BOTH = {"by": "outer", "and": "inner"}
+
+
+def _enqueue() -> list[TaskResult]:
+    return [tasks.echo.enqueue(5)]
+
+
+def _aenqueue() -> list[TaskResult]:
+    return [asyncio.run(tasks.echo.aenqueue(5))]
+
+
+def _delayed() -> list[TaskResult]:
+    return [tasks.echo.using(run_after=timedelta(hours=1)).enqueue(5)]
+
+
+def _many(number: int = 3) -> list[TaskResult]:
+    return tasks.echo.get_backend().enqueue_many(tasks.echo, [((5,), {})] * number)
+
+
+def _amany() -> list[TaskResult]:
+    return asyncio.run(tasks.echo.get_backend().aenqueue_many(tasks.echo, [((5,), {})] * 3))
+
+
+def _push() -> list[str]:
+    return [TaskQueue().push("tests.tasks.echo", [5]), execute_later("default", "tests.tasks.echo", [5])]
+
+
+def _apush() -> list[str]:
+    return [asyncio.run(TaskQueue().apush("tests.tasks.echo", [5]))]
+
+
+@pytest.mark.parametrize("way", [_enqueue, _aenqueue, _delayed, _many, _amany, _push, _apush])
+def test_the_chain_is_around_every_way_to_enqueue(
+    backend: RedisBackend, way: Callable[[], list[Any]]
+) -> None:
+    with chain(enqueue=["outer", "inner"]):
+        ids = [getattr(result, "id", result) for result in way()]
+
+    stored = [backend.queue.get(task_id) for task_id in ids]
+    assert [info and info.metadata for info in stored] == [BOTH] * len(ids)
+    calls = 2 if way is _push else 1
+    assert seen.count("outer") == calls
+    given = [("tests.tasks.echo", [5], {"by": "outer"})] * (len(ids) // calls)
+    assert seen[:3] == ["outer", given, [(task_id, BOTH) for task_id in ids[: len(given)]]]
+
+
+def test_without_a_chain_nothing_is_stored_of_metadata(redis: Redis, backend: RedisBackend) -> None:
+    tasks.echo.enqueue(5)
+
+    [record] = redis.hvals(keys.BackendKeys("default").tasks)
+    assert record.endswith(b'\n{"task":"tests.tasks.echo","args":[5],"kwargs":{}}')
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "said"),
+    [
+        ("refuse", PermissionError, "not today"),
+        ("forget", NotEnqueued, r"did not call call_next\(tasks\)"),
+        ("halve", NotEnqueued, "passed on other tasks than it was given"),
+        ("too_much", BodyTooLarge, "metadata of tests.tasks.echo are 6,008 bytes as JSON, and may be 4,096"),
+        (
+            "numbers",
+            NotSerializable,
+            "metadata of tests.tasks.echo have 'a': 1; a name and its value must be text",
+        ),
+    ],
+)
+@pytest.mark.parametrize("way", [_amany, _many])
+def test_a_middleware_that_fails_leaves_nothing_stored(
+    redis: Redis,
+    backend: RedisBackend,
+    way: Callable[[], Any],
+    function: str,
+    error: type[Exception],
+    said: str,
+) -> None:
+    with chain(enqueue=["inner", function]), pytest.raises(error, match=said):
+        way()
+
+    assert redis.hlen(keys.BackendKeys("default").tasks) == 0
+
+
+def test_a_middleware_can_send_a_task_elsewhere(backend: RedisBackend) -> None:
+    with chain(enqueue=["move"]):
+        result = tasks.echo.enqueue(5)
+
+    info = backend.queue.get(result.id)
+    assert info
+    assert (info.queue, info.priority) == ("elsewhere", 7)
+    assert (result.task.queue_name, result.task.priority) == ("elsewhere", 7)
+
+
+def test_a_middleware_that_stores_twice_stores_once(redis: Redis, backend: RedisBackend) -> None:
+    with chain(enqueue=["twice"]):
+        result = tasks.echo.enqueue(5)
+
+    assert redis.hkeys(keys.BackendKeys("default").tasks) == [result.id.encode()]
+    assert backend.queue.stats("default").ready == 1
+
+
+def test_nothing_to_enqueue_calls_no_middleware(backend: RedisBackend) -> None:
+    with chain(enqueue=["outer"]):
+        assert _many(0) == []
+
+    assert seen == []
+
+
+def test_a_task_whose_unique_key_is_taken_keeps_the_metadata_of_the_first(backend: RedisBackend) -> None:
+    first = only.enqueue(5)
+    with chain(enqueue=["outer"]):
+        assert only.enqueue(5).id == first.id
+
+    info = backend.queue.get(first.id)
+    assert info
+    assert info.metadata == {}
+    assert seen == ["outer", [(first.id, {})]]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_on_commit_the_chain_is_around_the_promise(backend: RedisBackend) -> None:
+    with chain(enqueue=["outer"]):
+        with transaction.atomic():
+            result = committed.enqueue()
+            assert seen == ["outer", [(result.id, {"by": "outer"})]]
+            assert backend.queue.get(result.id) is None
+        assert len(seen) == 2
+
+    info = backend.queue.get(result.id)
+    assert info
+    assert info.metadata == {"by": "outer"}
+    assert result.enqueued_at == info.enqueued_at
+
+
+@pytest.mark.django_db(transaction=True)
+def test_on_commit_an_error_of_the_chain_is_that_of_enqueue(backend: RedisBackend) -> None:
+    with chain(enqueue=["refuse"]), transaction.atomic():
+        with pytest.raises(PermissionError):
+            committed.enqueue()
+        assert connection.run_on_commit == []
+
+
+def test_a_tick_passes_the_chain_of_each_worker_that_pushes_it(backend: RedisBackend) -> None:
+    tick = ("name", datetime(2020, 1, 1, tzinfo=UTC))
+    new = replace(backend.new_task(tasks.echo, (), {}), tick=tick)
+    with chain(enqueue=["outer"]):
+        [result] = backend.store(tasks.echo, [new])
+        assert backend.store(tasks.echo, [new]) == []
+
+    assert seen == ["outer", [(result.id, {"by": "outer"})], "outer", [None]]
+
+
+def test_the_chain_is_around_the_run(backend: RedisBackend) -> None:
+    tasks.echo.enqueue({"a": [1]})
+    with chain(run=["watch", "watch"]):
+        [info] = run_ready(backend)
+
+    begins = ("begins", "tests.tasks.echo", 1, {})
+    assert seen == [begins, begins, ("returns", {"a": [1]}), ("returns", {"a": [1]})]
+    assert (info.state, info.return_value) == ("successful", {"a": [1]})
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (f"{HERE}.acount", ("returns", 5)),
+        (f"{HERE}.aendless", ("fails", "TaskTimedOut", True)),
+        ("tests.tasks.leave", ("fails", "SystemExit", True)),
+        ("tests.tasks.give_back_a_set", ("fails", "TypeError", True)),
+    ],
+)
+def test_the_chain_sees_how_a_task_ends(
+    backend: RedisBackend, make_worker: MakeWorker, name: str, said: tuple[Any, ...]
+) -> None:
+    with options(), chain(run=["watch"]):
+        push(name)
+        make_worker(burst=True).run()
+
+    assert seen == [("begins", name, 1, {}), said]
+
+
+def test_an_error_of_a_middleware_is_the_tasks_failure(backend: RedisBackend) -> None:
+    tasks.note.enqueue(5)
+    with options(), chain(run=["watch", "fail_before"]):
+        [info] = run_ready(backend)
+
+    assert (info.state, tasks.notes) == ("dead", [])
+    assert "LookupError: no tenant" in info.errors[0].traceback
+    assert seen[-1] == ("fails", "LookupError", True)
+
+
+@pytest.mark.parametrize("function", ["skip", "suppress"])
+def test_a_middleware_can_let_a_task_succeed(backend: RedisBackend, function: str) -> None:
+    tasks.fail.enqueue()
+    with options(), chain(run=[function]):
+        [info] = run_ready(backend)
+
+    assert (info.state, info.return_value) == ("successful", None)
+
+
+def test_what_a_failed_attempt_leaves_is_there_at_the_next(backend: RedisBackend) -> None:
+    with options(max_attempts=3, backoff=0), chain(enqueue=["outer"], run=["leave", "watch"]):
+        result = tasks.fail.enqueue()
+        run_ready(backend)
+
+        assert [each[-1] for each in seen if each[0] == "begins"] == [
+            {"by": "outer", "attempts": attempts} for attempts in ("1", "12", "123")
+        ]
+        dead = backend.queue.get(result.id)
+        assert dead
+        assert (dead.state, dead.metadata) == ("dead", {"by": "outer", "attempts": "123"})
+
+        backend.queue.resend("default", [result.id])  # keeps them, too
+        resent = backend.queue.get(result.id)
+        assert resent
+        assert (resent.state, resent.metadata) == ("ready", dead.metadata)
+
+
+def test_a_successful_task_keeps_its_metadata(backend: RedisBackend) -> None:
+    with chain(enqueue=["outer"], run=["leave"]):
+        result = tasks.echo.enqueue()
+        run_ready(backend)
+
+    info = backend.queue.get(result.id)
+    assert info
+    assert (info.state, info.metadata) == ("successful", {"by": "outer"})
+
+
+def test_metadata_that_are_too_large_are_not_left(
+    backend: RedisBackend, caplog: pytest.LogCaptureFixture
+) -> None:
+    with options(max_attempts=2, backoff=0), chain(enqueue=["outer"], run=["leave_too_much"]):
+        tasks.fail.enqueue()
+        *_, info = run_ready(backend)
+
+    assert info.metadata == {"by": "outer"}
+    assert "What a middleware left for the next attempt is not stored: The metadata of" in caplog.text
+
+
+def test_what_a_worker_that_died_leaves_is_what_the_task_had(backend: RedisBackend) -> None:
+    """Metadata are a part of the record as it was pushed, and no step of a worker changes them but a failure."""
+    with chain(enqueue=["outer"]):
+        tasks.echo.enqueue()
+    consumer, other = Consumer(), Consumer()
+    [claimed] = consumer.advance(consumer.request({"default": 1}, 1)).claimed
+    claimed.read().metadata["attempts"] = "1"
+    consumer.release([claimed], begun=[claimed])
+
+    [again] = other.advance(other.request({"default": 1}, 1)).claimed
+    assert again.read().metadata == {"by": "outer"}
+
+
+def test_a_chain_that_cannot_be_imported_stops_enqueueing_and_workers(
+    backend: RedisBackend, make_worker: MakeWorker
+) -> None:
+    with chain(enqueue=["nothing"], run=["nothing"]):
+        with pytest.raises(ImproperlyConfigured, match=r'COMPONENTS\["ENQUEUE_MIDDLEWARE"\]: .*"nothing"'):
+            tasks.echo.enqueue()
+        with pytest.raises(ImproperlyConfigured, match=r'COMPONENTS\["RUN_MIDDLEWARE"\]: .*"nothing"'):
+            make_worker()
+
+
+RECORD = b"1 1 0 0 0 0 - default\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("", {}),
+        (',"metadata":{"a":"b"}', {"a": "b"}),
+        (',"metadata":{"a":"b","c":1},"newer":[]', {"a": "b"}),
+        (',"metadata":["a"]', {}),
+        (',"metadata":null', {}),
+    ],
+)
+def test_a_record_of_any_release_is_read(given: str, read: dict[str, str]) -> None:
+    """Older releases write no metadata. In what a newer one writes, only texts count."""
+    body = b'{"task":"a.b","args":[],"kwargs":{}%s}' % given.encode()
+
+    assert read_task("1", "ready", RECORD + body).metadata == read
+
+
+def test_errors_of_an_older_release_leave_the_metadata_of_the_record() -> None:
+    body = b'{"task":"a.b","args":[],"kwargs":{},"metadata":{"a":"b"}}'
+    older, newer = b'{"v": 1, "errors": [["E", "t"]]}', write_errors([], metadata='{"a": "100 %s"}').encode()
+
+    assert read_task("1", "delayed", RECORD + body, errors=older).metadata == {"a": "b"}
+    assert read_task("1", "delayed", RECORD + body, errors=newer).metadata == {"a": "100 %s"}
+    document = json.loads(newer)  # as an older release reads it
+    assert (document["v"], document["errors"]) == (1, [])
