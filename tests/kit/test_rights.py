@@ -131,7 +131,6 @@ def test_nobody_can_do_anything_else(
 @pytest.mark.parametrize(
     ("only", "command"),
     [
-        ("web", "INFO"),
         ("web", "XREADGROUP GROUP a b STREAMS components:chats:{a}:b >"),
         ("web", "GET components:logs:{game}:job"),
         ("web", "SCAN 0"),
