@@ -42,10 +42,14 @@ def check_settings(**kwargs: Any) -> list[CheckMessage]:
 
 def _check_cache(alias: str) -> list[CheckMessage]:
     cache = settings.CACHES.get(alias)
-    if cache is None or not str(cache.get("BACKEND", "")).startswith("django_redis."):
+    backend = str(cache.get("BACKEND", "")) if cache is not None else ""
+    if cache is None or not backend.startswith("django_redis."):
         return [
             Error(
-                f"settings.CACHES has no alias {alias!r} of django-redis.",
+                f"settings.CACHES has no alias {alias!r}, where this app would find its Redis."
+                if cache is None
+                else f"settings.CACHES[{alias!r}], where this app looks for its Redis, is a {backend or 'cache'}, "
+                "and not one of django-redis.",
                 hint='Give it "BACKEND": "django_redis.cache.RedisCache" and a redis:// or unix:// "LOCATION", '
                 'or name another alias in COMPONENTS["CACHE"].',
                 id="components.E002",

@@ -32,7 +32,7 @@ class Conf:
     prefix: str = "components"
     #: The CACHES alias (of django-redis) that says where Redis is.
     cache: str = "default"
-    #: The folder of the embedded server, if the project uses one; None in production.
+    #: The folder of the embedded server, if the project uses one: `manage.py runall` starts it. None in production.
     embedded: Path | None = None
     #: The e-mail backend that the worker uses to send queued mail.
     mail_backend: str = "django.core.mail.backends.smtp.EmailBackend"

@@ -54,7 +54,7 @@ def inspect_server() -> ServerInfo:
                 "", "", "", ("The server does not permit INFO: its version and persistence are unknown.",)
             )
     _require(str(info.get("redis_version", "")))
-    return _described(info)
+    return described(info)
 
 
 _seen: WeakKeyDictionary[Redis, tuple[float, str]] = WeakKeyDictionary()
@@ -72,7 +72,7 @@ def server_name() -> str:
     return name
 
 
-def _described(info: Mapping[str, Any]) -> ServerInfo:
+def described(info: Mapping[str, Any]) -> ServerInfo:
     """Read INFO. Valkey gives the release of Redis that it is compatible with as redis_version."""
     is_valkey = "valkey_version" in info
     version = info["valkey_version"] if is_valkey else info.get("redis_version", "")

@@ -418,7 +418,9 @@ def test_a_server_that_is_busy_counts_as_running(
 
 
 def test_a_server_that_does_not_run_is_missed_in_plain_words(tmp_path: Path) -> None:
-    with pytest.raises(RedisNotStarted, match=r"Start it with `make demo` or .*, or set REDIS_URL"):
+    with pytest.raises(
+        RedisNotStarted, match=r"as long as `manage.py runall` .*: start that, or set REDIS_URL"
+    ):
         require_running(tmp_path)
 
 

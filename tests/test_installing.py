@@ -11,13 +11,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import pytest
 
 from components.embedded import EmbeddedServer
-from components.locations import with_database
 
 pytestmark = pytest.mark.slow
 
@@ -32,9 +30,6 @@ from components.services.queues import task
 def greet(name: str) -> str:
     return f"Hello {name}"
 """
-#: What README says in words: the app with the task, and of Django 5.2 the backport.
-APPS = ["shop"]
-
 LOOK = """
 import json
 import subprocess
@@ -50,7 +45,7 @@ from django.test import Client
 from django.urls import reverse
 from components.kit.contracts import contract
 from components.services.queues import TaskQueue
-from shop.tasks import greet
+from mysite.tasks import greet
 
 call_command("check", fail_level="WARNING")
 call_command("migrate", verbosity=0)
@@ -110,24 +105,23 @@ def python(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 def settings_from_readme() -> str:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"^ *```python\n( *# settings\.py\n.*?)^ *```$", readme, re.DOTALL | re.MULTILINE)
-    return dedent(block)
+    (block,) = re.findall(r"^```python\n(# mysite/settings\.py\n.*?)^```$", readme, re.DOTALL | re.MULTILINE)
+    return str(block)
 
 
 @pytest.fixture(scope="module")
 def found(python: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What an empty project finds of the app."""
     site = tmp_path_factory.mktemp("site")
-    run(python, "-m", "django", "startproject", "shop", site)
-    with (site / "shop" / "settings.py").open("a") as settings:
-        settings.write(f"{settings_from_readme()}\nINSTALLED_APPS += {APPS}\n")
-    (site / "shop" / "tasks.py").write_text(TASKS)
+    run(python, "-m", "django", "startproject", "mysite", site)
+    with (site / "mysite" / "settings.py").open("a") as settings:
+        settings.write(f"\n{settings_from_readme()}")
+    (site / "mysite" / "tasks.py").write_text(TASKS)
     with EmbeddedServer(site / "redis") as server:
         variables = {
             **os.environ,
-            "DJANGO_SETTINGS_MODULE": "shop.settings",
+            "DJANGO_SETTINGS_MODULE": "mysite.settings",
             "REDIS_URL": server.url,
-            "CACHE_URL": with_database(server.url, 1),
         }
         code = f"import django\n\ndjango.setup()\n{LOOK}"
         output = run(python, "-W", "error", "-c", code, cwd=site, env=variables)

@@ -18,7 +18,6 @@ import django
 import pytest
 
 from components.embedded import EmbeddedServer
-from components.locations import with_database
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +80,6 @@ class Site:
             **{name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"},
             "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
             "REDIS_URL": url,
-            "CACHE_URL": with_database(url, 1),
         }
         self.run("-m", "django", "startproject", "mysite", ".")
         self.manage("startapp", "shop")
@@ -130,7 +128,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
 
 
 def test_what_readme_says_works_in_an_empty_folder(site: Site) -> None:
-    site.add(block("# settings.py\n"))
+    site.add(block("# mysite/settings.py\n"))
     site.add(mail_settings())
     site.begin()
 

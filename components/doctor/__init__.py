@@ -8,25 +8,26 @@ Nothing is changed: a lock is taken for a moment, to see whether Redis can be wr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from django.core.checks import CheckMessage, run_checks
+from redis.exceptions import NoPermissionError
 
 from components.doctor.migrations import examine_migrations
-from components.doctor.rights import examine_rights
+from components.doctor.rights import examine_rights, not_permitted
 from components.doctor.server import examine_server, unusable
 from components.exceptions import RedisUnavailable
 from components.services.logs.findings import examine as examine_logs
 from components.services.queues.findings import examine as examine_queues
 from components.services.rows.findings import examine as examine_rows
 
-_EXAMINATIONS: tuple[Callable[[], Iterable[CheckMessage]], ...] = (
-    examine_server,
-    examine_rights,
-    examine_queues,
-    examine_rows,
-    examine_logs,
-)
+_EXAMINATIONS: Mapping[str, Callable[[], Iterable[CheckMessage]]] = {
+    "server": examine_server,
+    "rights": examine_rights,
+    "queues": examine_queues,
+    "rows": examine_rows,
+    "logs": examine_logs,
+}
 #: Checks without whose consent the settings lead to no server.
 _SETTINGS = ("components.E001", "components.E002", "components.E010")
 
@@ -35,12 +36,15 @@ def diagnose() -> list[CheckMessage]:
     """Return what is wrong with this site. Whatever is away or broken is a finding, and not an error."""
     found = [*_system_checks(), *examine_migrations()]
     if not any(message.id in _SETTINGS for message in found):
-        for examine in _EXAMINATIONS:
+        for name, examine in _EXAMINATIONS.items():
             try:
                 found += examine()
             except RedisUnavailable as error:
+                if name != "server" and isinstance(error.__cause__, NoPermissionError):
+                    found.append(not_permitted(name))
+                    continue
                 found.append(unusable(error))
-                if examine is examine_server:  # all others would say the same
+                if name == "server":  # all others would say the same
                     break
     return [message for message in _each_once(found) if not message.is_silenced()]
 

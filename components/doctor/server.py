@@ -15,10 +15,11 @@ from redis import RedisCluster
 from redis.exceptions import ResponseError
 
 from components.conf import conf
+from components.embedded import is_running
 from components.exceptions import LockNotAcquired, RedisUnavailable
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
-from components.servers import inspect_server, risks
+from components.servers import described, inspect_server, risks
 from components.services.locks import lock
 
 _PINGS = 20
@@ -42,19 +43,26 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
         "A server with only a password knows the user as `default`.",
     ),
     (
-        r"SSL|certificate|Connection closed by server|Connection reset",
-        "Perhaps one end expects TLS: a URL of {location} begins with rediss:// if the port speaks TLS, else with "
-        "redis://.",
+        r"SSL|certificate|Connection closed by server|Connection reset|Redis protocol",
+        "Perhaps it is the port of another service, or one end expects TLS: a URL of {location} begins with "
+        "rediss:// if the port speaks TLS, else with redis://.",
     ),
     (r"Timeout|timed out", "It hangs, or a firewall drops what is sent: try `redis-cli -u URL ping` from here."),
     (r"cluster mode is not enabled|cluster support disabled", "Remove CLIENT_CLASS: the server is not a cluster."),
-    (r"read-only replica|READONLY", "Correct {location}, or make it the service name of Sentinels."),
-    (r"it is full|OOM", "Raise maxmemory, or find out with `manage.py queues` what has piled up."),
-    (r"MISCONF", "Make room on its disk, and look into its log."),
-    (r"LOADING", "Wait until it has loaded its data."),
-    (r"before Redis 6\.2|needs 6\.2 or newer", "Install a newer server; README lists the releases with all fixes."),
-    (r"names a database|DB index", "Correct the number at the end of {location}, or `databases` of the server."),
-    (r"may not use a command", "As an administrator of Redis, run ACL SETUSER with what is missing."),
+    (r"read-only replica", "Correct {location}, or make it the service name of Sentinels."),
+    (r"memory is full", "Raise maxmemory, or find out with `manage.py queues` what has piled up."),
+    (r"could not save its data", "Make room on its disk, and look into its log."),
+    (r"loading its data", "Wait until it has loaded its data."),
+    (
+        r"Install Redis 6\.2 or newer|needs 6\.2 or newer",
+        "Install a newer server; README lists the releases with all fixes.",
+    ),
+    (r"names a database", "Correct the number at the end of {location}, or `databases` of the server."),
+    (
+        r"may not use a command",
+        "As an administrator of Redis, run what `manage.py acl --commands` prints: users with the rights that this "
+        "app needs.",
+    ),
     (r"MOVED|CROSSSLOT", 'Set "CLIENT_CLASS": "components.cache.ClusterClient" among its OPTIONS.'),
 )  # fmt: skip
 
@@ -65,6 +73,8 @@ def unusable(error: RedisUnavailable) -> CheckMessage:
     location = f'CACHES[{conf().cache!r}]["LOCATION"]'
     remedies = [remedy for words, remedy in _REMEDIES if re.search(words, said, re.IGNORECASE)]
     remedy = remedies[0] if remedies else "Look into the log of the server that {location} names."
+    if (folder := conf().embedded) and not is_running(folder):
+        remedy = "Start `manage.py runall`: the embedded server runs as long as that does."
     return Error(said, hint=remedy.format(location=location), id="components.E101")
 
 
@@ -81,7 +91,7 @@ def examine_server() -> Iterator[CheckMessage]:
             id="components.W102",
         )
     for where, info in nodes:
-        yield Info(f"{where} is {_name(info)}.", id="components.I100")
+        yield Info(f"{where} is {described(info)}.", id="components.I100")
     serious = False
     for where, info in nodes:
         for finding in _of_node(where, info):
@@ -107,13 +117,6 @@ def _nodes(client: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 yield ours, client.info()
         except ResponseError:
             return
-
-
-def _name(info: Mapping[str, Any]) -> str:
-    """Return such as "Valkey 9.1.2 (standalone)"; Valkey gives as redis_version which Redis it is compatible with."""
-    mode = info.get("redis_mode") or info.get("server_mode")
-    version = info.get("valkey_version")
-    return f"Valkey {version} ({mode})" if version else f"Redis {info.get('redis_version')} ({mode})"
 
 
 def _of_node(where: str, info: Mapping[str, Any]) -> Iterator[CheckMessage]:

@@ -102,8 +102,8 @@ def require_running(folder: Path) -> None:
     """Raise RedisNotStarted, with advice, unless the server of *folder* is running."""
     if not is_running(folder):
         raise RedisNotStarted(
-            f"The embedded Redis in {folder} is not running. Start it with `make demo` or `manage.py demo`, "
-            "or set REDIS_URL to a server of your own."
+            f"The embedded Redis in {folder} is not running. It runs as long as `manage.py runall` (of the demo: "
+            "`make demo`) does: start that, or set REDIS_URL to a server of your own."
         )
 
 

@@ -15,6 +15,7 @@ from fnmatch import fnmatch
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from django.conf import settings
 from redis.commands.core import CoreCommands
@@ -65,6 +66,24 @@ def rights(user: str, *, cluster: bool = False) -> list[str]:
     return ["resetkeys", *keys, "resetchannels", f"&{prefix}:news:*", "-@all", *connection, *allowed]
 
 
+class Needs(NamedTuple):
+    """What a service needs."""
+
+    commands: list[str]
+    #: The second words of its keys.
+    keys: list[str]
+
+
+def needs(user: str) -> dict[str, Needs]:
+    """Return what each service needs in the processes of *user*; of a user who is not in USERS, in all processes."""
+    files, found = [*_files(USERS.get(user, ()))], dict[str, Needs]()
+    for keys in (path for path in files if path.name == "keys.py"):
+        ours = [path for path in files if path.is_relative_to(keys.parent)]
+        commands = {name for path in ours for name in _commands_of_file(path) if "|" not in name}
+        found[keys.parent.name] = Needs(sorted(commands), _key_words(ours))
+    return found
+
+
 def line(user: str, password: str, *, cluster: bool = False) -> str:
     """Return the line of an ACL file for *user*; it holds only the SHA-256 of the password."""
     secret = sha256(password.encode()).hexdigest()
@@ -92,6 +111,7 @@ def _cache_prefixes() -> list[str]:
 
 def _commands(files: Sequence[Path]) -> Iterator[str]:
     yield from ("eval", "evalsha", "script|load", "subscribe", "unsubscribe")  # kit/scripts.py, kit/news.py
+    yield from ("multi", "discard")  # doctor/rights.py, which executes nothing
     for path in files:
         yield from _commands_of_file(path)
 

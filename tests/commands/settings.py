@@ -2,12 +2,14 @@
 The settings of the processes that tests start: this app and nothing else, on the server that REDIS_URL names.
 
 LEASE, MAX_ATTEMPTS, BACKOFF and MAX_CRASHES are the options of the queue, APPS the names of more apps; with
-COUNT_SERVICES services count what happens to them. DATABASE is the file of a database of SQLite.
+COUNT_SERVICES services count what happens to them. DATABASE is the file of a database of SQLite, EMBEDDED the folder
+of the embedded server.
 """
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import django
 
@@ -18,6 +20,8 @@ if django.VERSION < (6, 0):
     DJANGO_TASKS = "django_tasks"
     INSTALLED_APPS.append(DJANGO_TASKS)
 COMPONENTS = {"COUNT_SERVICES": "COUNT_SERVICES" in os.environ, "LOG_KERNEL": "numpy"}
+if "EMBEDDED" in os.environ:
+    COMPONENTS["EMBEDDED"] = Path(os.environ["EMBEDDED"])
 if "DATABASE" in os.environ:
     DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": os.environ["DATABASE"]}}
 USE_TZ = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shlex
 import signal
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from components.embedded import EmbeddedServer
+from components.embedded import EmbeddedServer, is_running, socket_url
 from components.services.queues import TaskQueue
 from tests.commands.processes import Command, Held
 from tests.support.waiting import eventually, has_ended
@@ -85,6 +86,35 @@ def test_without_cached_rows_no_daemon_looks_after_them(server: EmbeddedServer, 
         assert site.exit_code() == 0
     assert "worker-2 | " in site.output
     assert "rows" not in site.output
+
+
+def test_the_embedded_server_of_the_settings_runs_as_long(tmp_path: Path) -> None:
+    with run_all(socket_url(tmp_path), EMBEDDED=str(tmp_path)) as site:
+        assert site.says("worker | ")
+        assert is_running(tmp_path)
+        site.signal(signal.SIGTERM)
+
+        assert site.exit_code() == 0
+    assert "Traceback" not in site.output
+    assert not is_running(tmp_path)
+
+
+def test_an_embedded_server_that_runs_already_is_left_running(tmp_path: Path) -> None:
+    with EmbeddedServer(tmp_path) as server, run_all(server.url, EMBEDDED=str(tmp_path)) as site:
+        assert site.says("worker | ")
+        site.signal(signal.SIGTERM)
+
+        assert site.exit_code() == 0
+        assert is_running(tmp_path)
+
+
+def test_an_embedded_server_that_cannot_start_is_reported(tmp_path: Path) -> None:
+    with (tmp_path / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with run_all(socket_url(tmp_path), EMBEDDED=str(tmp_path)) as site:
+            assert site.exit_code() == 2
+    assert "Stop that one first" in site.output
+    assert "Traceback" not in site.output
 
 
 def test_a_killed_process_is_started_again_and_that_is_said(server: EmbeddedServer, queue: TaskQueue) -> None:

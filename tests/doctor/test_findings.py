@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from io import StringIO
 from pathlib import Path
@@ -11,25 +10,42 @@ from pathlib import Path
 import pytest
 from django.core.checks import CheckMessage
 from django.core.management import call_command
+from django.db import OperationalError
 from django.db.migrations.recorder import MigrationRecorder
 from django.test.utils import override_settings
 from redis import Redis
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    ConnectionError,
+    InvalidResponse,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+    TimeoutError,
+)
 
-from components.doctor import diagnose, server
-from components.doctor.rights import KEYS
-from components.embedded import EmbeddedServer
+from components.doctor import diagnose, migrations, server
+from components.embedded import EmbeddedServer, socket_url
+from components.exceptions import RedisUnavailable
 from components.kit import keyspace
+from components.kit.errors import translated
+from components.kit.rights import USERS, needs
 from components.services.logs import note_job
 from components.services.logs.worker_info import WorkerRecord, tell
 from components.services.queues import Consumer, TaskQueue, Ticks
 from components.services.queues.keys import QueueKeys
 from components.services.rows import RowCache, Shape
 from components.services.rows.keys import RowKeys
+from components.services.rows.loader import Loader
 from components.testing import ClusterServer, redis_at
 from tests.kit.services.test_servers import configured
 from tests.queues.admin.periodic import HOURLY, declare_only
-from tests.support.logs import fill, joined, stream
+from tests.support.logs import fill, joined, let_leases_pass, stream
 from tests.support.queues import ECHO
+from tests.support.restricted import add_user, as_user
+from tests.support.waiting import eventually
 
 #: What all tests have: one alias for all, the demo's embedded server, models with odd fields, a server that keeps
 #: nothing, and that says its name.
@@ -157,13 +173,78 @@ def test_the_rights_that_services_lack_are_named(redis: Redis, redis_server: Emb
     assert "pfadd" not in found["W118"].msg  # no script needs it
 
 
-def test_each_service_with_scripts_is_tried_with_all_its_keys() -> None:
+def test_each_service_is_tried_with_its_keys() -> None:
     services = Path(keyspace.__file__).parents[1] / "services"
-    found = {
-        path.parent.name: set(re.findall(r"""\bstem\(["'](\w+)["']""", path.read_text()))
-        for path in services.glob("*/keys.py")
-    }
-    assert {service: set(words) for service, words in KEYS.items()} == found
+    found = needs("default")
+
+    assert found.keys() == {path.parent.name for path in services.glob("*/keys.py")}
+    assert all(needed.commands and needed.keys for needed in found.values())
+    assert "logs" not in needs("web")  # pages count no logs
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_a_user_of_least_right_lacks_nothing_that_its_processes_need(
+    redis: Redis, redis_server: EmbeddedServer, user: str
+) -> None:
+    worker()
+    add_user(redis, user)
+    with redis_at(as_user(redis_server.url, user)):
+        assert [str(each) for id, each in findings().items() if id != "I119"] == []
+
+    redis.execute_command("ACL SETUSER", user, "-zadd")
+    with redis_at(as_user(redis_server.url, user)):
+        assert f"`manage.py acl --commands {user}`" in str(findings()["W118"].hint)
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (ConnectionError("Error 111 connecting to db:6379. Connection refused."), "No server listens there"),
+        (
+            ConnectionError("Error -2 connecting to db:6379. Name or service not known."),
+            "No host of that name",
+        ),
+        (TimeoutError("Timeout reading from socket"), "a firewall drops"),
+        (AuthenticationError("invalid username-password pair or user is disabled."), "Put both into"),
+        (ConnectionError("Error 1 connecting to db:6379. [SSL: WRONG_VERSION_NUMBER]"), "rediss://"),
+        (InvalidResponse("Protocol Error: b'HTTP/1.1 400 Bad Request'"), "the port of another service"),
+        (OutOfMemoryError("command not allowed when used memory > 'maxmemory'."), "Raise maxmemory"),
+        (ReadOnlyError("You can't write against a read only replica."), "service name of Sentinels"),
+        (BusyLoadingError("Redis is loading the dataset in memory"), "Wait until"),
+        (ResponseError("MISCONF Redis is configured to save RDB snapshots"), "Make room on its disk"),
+        (ResponseError("unknown command 'LMOVE', with args beginning with: 'a'"), "Install a newer server"),
+        (NoPermissionError("this user has no permissions to run the 'xadd' command"), "manage.py acl"),
+        (ResponseError("DB index is out of range"), "Correct the number at the end"),
+        (ConnectionError("something else"), "Look into the log"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else value,
+)
+def test_each_reason_why_redis_cannot_be_used_has_its_remedy(error: Exception, remedy: str) -> None:
+    away = translated(error)
+
+    assert isinstance(away, RedisUnavailable)
+    assert remedy in str(server.unusable(away).hint)
+
+
+def test_the_embedded_server_that_does_not_run_is_started_by_runall(tmp_path: Path) -> None:
+    url = socket_url(tmp_path)
+    with override_settings(COMPONENTS={"EMBEDDED": tmp_path}), redis_at(url):
+        assert "Start `manage.py runall`" in str(findings()["E101"].hint)
+
+
+def test_a_server_that_cannot_save_is_a_finding(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    (gone := tmp_path / "gone").mkdir()
+    program = request.config.getoption("--redis-server")
+    options = {"dir": str(gone)}
+    with (
+        EmbeddedServer(tmp_path, server=program, appendonly=False, options=options) as server,
+        redis_at(server.url) as client,
+    ):
+        worker()
+        gone.rmdir()
+        client.bgsave()
+        assert eventually(lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err")
+        assert "(rdb_last_bgsave_status is err)" in findings()["E105"].msg
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -199,6 +280,17 @@ def test_migrations_that_are_not_applied_are_a_finding(redis: Redis) -> None:
     MigrationRecorder.Migration.objects.filter(app="components", name__startswith="0009").delete()
 
     assert "(0009_queue_arguments)" in findings()["E110"].msg
+
+
+def test_a_database_that_does_not_answer_is_a_finding(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker()
+
+    def fails(connection: object) -> None:
+        raise OperationalError("unable to open database file")
+
+    monkeypatch.setattr(migrations, "MigrationExecutor", fails)
+
+    assert "does not answer, so migrations were not looked at: unable to open" in findings()["E109"].msg
 
 
 # Queues
@@ -284,7 +376,41 @@ def test_rows_that_nobody_loads_are_a_finding(redis: Redis) -> None:
     assert "cacherows" in str(findings()["E122"].hint)
 
 
+def test_rows_that_cannot_be_loaded_are_a_finding(redis: Redis) -> None:
+    worker()
+    RowCache("db.ware", Shape([("id", "integer")])).schedule(42, delay=60)
+    loader = Loader()
+    loader.fail(loader.claim().claims, {"db.ware:42": "ValueError"})
+
+    assert "Of the cached rows of 'db.ware', 1 could not be loaded" in findings()["W123"].msg
+
+
 # Logs
+
+
+def test_chunks_that_are_counted_too_late_are_a_finding(redis: Redis) -> None:
+    worker()
+    aggregation = joined(lease=1)
+    note_job("default")
+    fill(stream(), 1)
+    tell("default", aggregation.consumer().id, WorkerRecord(host="here"))
+    consumer = aggregation.consumer()
+    consumer.claim()
+    tell("default", consumer.id, WorkerRecord(host="here"))
+
+    assert eventually(lambda: "W132" in findings())
+
+
+def test_chunks_that_were_given_up_are_a_finding(redis: Redis) -> None:
+    worker()
+    aggregation = joined(tries=1)
+    note_job("default")
+    fill(stream(), 1)
+    aggregation.consumer().claim()
+    let_leases_pass(redis, aggregation)
+    aggregation.consumer().claim()
+
+    assert "could not count were given up (1)" in findings()["W133"].msg
 
 
 def test_chunks_that_nobody_counts_are_a_finding(redis: Redis) -> None:

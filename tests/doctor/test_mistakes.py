@@ -170,7 +170,7 @@ MISTAKES: Mapping[str, tuple[Spoil, list[str], str, str]] = {
     "wrong scheme": (
         lambda shop: shop.at("http://localhost:6379/0"),
         CHECK,
-        r"LOCATION is no URL of a Redis server: it begins with http://",
+        r"LOCATION is not the URL of a Redis server: it begins with http://",
         r"must begin with redis://",
     ),
     "wrong database number": (
@@ -206,13 +206,13 @@ MISTAKES: Mapping[str, tuple[Spoil, list[str], str, str]] = {
     "forgotten CACHES": (
         forgotten(r"CACHES = \{.*?\n\}\n"),
         CHECK,
-        r"settings\.CACHES has no alias 'components' of django-redis",
+        r"settings\.CACHES has no alias 'components', where this app would find its Redis",
         r'Give it "BACKEND": "django_redis\.cache\.RedisCache"',
     ),
     "LocMem cache": (
         lambda shop: shop.set('COMPONENTS = {"CACHE": "default"}'),
         CHECK,
-        r"settings\.CACHES has no alias 'default' of django-redis",
+        r"settings\.CACHES\['default'\], .* is a django\.core\.cache\.backends\.locmem\.LocMemCache, and not one of",
         r'Give it "BACKEND": "django_redis\.cache\.RedisCache"',
     ),
     "decode_responses": (
@@ -259,14 +259,14 @@ MISTAKES: Mapping[str, tuple[Spoil, list[str], str, str]] = {
     "no permission": (
         without_rights,
         DOCTOR,
-        r"The user whom CACHES\['components'\] names may not use a command, key or channel",
+        r"The user that CACHES\['components'\] names may not use a command, key or channel",
         r"Grant the user all commands, and the keys",
     ),
     "name collision": (
         with_collision,
         CHECK,
-        r"two apps with the label 'components'|Application labels aren't unique, duplicates: components",
-        r"",
+        r"INSTALLED_APPS has two apps with the label 'components': .* and 'shop\.components'",
+        r'set label = "shop_components"',
     ),
 }
 

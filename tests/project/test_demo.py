@@ -315,5 +315,5 @@ def test_without_it_other_commands_say_what_starts_redis(checkout: Path, command
     )
 
     assert ended.returncode == 2
-    assert "is not running. Start it with `make demo`" in ended.stderr
+    assert "is not running. It runs as long as `manage.py runall` (of the demo: `make demo`)" in ended.stderr
     assert "Traceback" not in ended.stderr

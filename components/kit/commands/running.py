@@ -6,7 +6,8 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, NoReturn, Self
@@ -14,8 +15,14 @@ from typing import Any, Literal, NoReturn, Self
 from django.core.management.base import CommandError
 
 from components.conf import conf
-from components.embedded import require_running
-from components.exceptions import RedisNotStarted, RedisRefused, RedisUnavailable
+from components.embedded import EmbeddedServer, is_running, require_running
+from components.exceptions import (
+    RedisAlreadyRunning,
+    RedisNotFound,
+    RedisNotStarted,
+    RedisRefused,
+    RedisUnavailable,
+)
 from components.kit.commands.lifeline import Lifeline
 from components.kit.commands.processes import MARGIN, Processes, Program
 from components.kit.commands.reloading import Reloader
@@ -92,9 +99,11 @@ def run_many(
     verbosity: int,
     on_end: Literal["replace", "leave", "stop"] = "replace",
     labels: bool = False,
+    embedded: bool = False,
 ) -> NoReturn:
     """
-    Run *programs* to their end (processes.py), and exit with the worst code.
+    Run *programs* to their end (processes.py), and exit with the worst code. With *embedded*, run the embedded server
+    that the settings name as long, unless it is running already.
 
     Raises CommandError outside of the main thread, because only the main thread receives signals.
     """
@@ -104,7 +113,17 @@ def run_many(
         )
     log(verbosity)
     processes = Processes([*programs], patience=shutdown_timeout + MARGIN, on_end=on_end, labels=labels)
-    _exit(_guarded(what, processes.run))
+    _exit(_guarded(what, processes.run, server=_embedded_server() if embedded else None))
+
+
+@contextmanager
+def _embedded_server() -> Iterator[None]:
+    folder = conf().embedded
+    if folder is None or is_running(folder):
+        yield
+    else:
+        with EmbeddedServer(folder):
+            yield
 
 
 def _pulse(how: Run) -> Pulse | None:
@@ -127,19 +146,28 @@ def unreachable(error: RedisUnavailable) -> str:
     return f"{said}. Is it running? CACHES[{alias!r}] says where it should be."
 
 
-def _guarded(name: str, body: Callable[[], int], *, warns: bool = True) -> int:
-    """Log what runs on which server, run it, and turn errors into exit codes."""
+def _guarded(
+    name: str,
+    body: Callable[[], int],
+    *,
+    warns: bool = True,
+    server: AbstractContextManager[None] | None = None,
+) -> int:
+    """Log what runs on which server, run it while *server* is entered, and turn errors into exit codes."""
     try:
-        if folder := conf().embedded:
-            require_running(folder)
-        server = inspect_server()
-        logger.info(
-            "%s: %s. Press Ctrl-C to stop after the running tasks, and again to stop at once.", name, server
-        )
-        for warning in server.warnings if warns else ():
-            logger.warning("%s", warning)
-        return body()
-    except RedisNotStarted as error:
+        with server or nullcontext():
+            if folder := conf().embedded:
+                require_running(folder)
+            found = inspect_server()
+            logger.info(
+                "%s: %s. Press Ctrl-C to stop after the running tasks, and again to stop at once.",
+                name,
+                found,
+            )
+            for warning in found.warnings if warns else ():
+                logger.warning("%s", warning)
+            return body()
+    except (RedisNotFound, RedisNotStarted, RedisAlreadyRunning) as error:
         logger.error("%s", error)
         return UNREACHABLE
     except RedisUnavailable as error:

@@ -24,9 +24,10 @@ from components.services.rows.models import cached_rows
 class Command(BaseCommand):
     help = (
         "Runs what a small site needs beside its web server: a worker and a poller for each RedisBackend in TASKS, "
-        "and cacherows if models have cached rows. All write to one log, each line with the name of its process. At "
-        "the first SIGTERM or Ctrl-C all finish what they do; the second ends them at once. A process that ends "
-        "unasked is started again, after a delay that grows to 30 s. Exit codes as runworker's."
+        "cacherows if models have cached rows, and the embedded server that COMPONENTS['EMBEDDED'] may name. All "
+        "write to one log, each line with the name of its process. At the first SIGTERM or Ctrl-C all finish what "
+        "they do; the second ends them at once. A process that ends unasked is started again, after a delay that "
+        "grows to 30 s. Exit codes as runworker's."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -76,6 +77,7 @@ class Command(BaseCommand):
             verbosity=options["verbosity"],
             on_end="stop" if options["no_restart"] else "replace",
             labels=True,
+            embedded=True,
         )
 
 

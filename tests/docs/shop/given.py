@@ -78,6 +78,8 @@ def stored_for(page: str, folder: Path) -> dict[str, Any]:
     if prepare := _PREPARED.get(page):
         prepare(folder)
     return {
+        "BASE_DIR": folder,
+        "DEBUG": True,
         "INSTALLED_APPS": [],
         "MIDDLEWARE": [],
         "buyer": buyer,

@@ -90,7 +90,7 @@ def check_settings(block: Any, names: dict[str, Any]) -> None:
     """Check what an example says of settings, which no running site can be given."""
     from components.conf import Conf, QueueOptions, problems
 
-    given = {name.lower(): value for name, value in names.pop("COMPONENTS", {}).items()}
+    given = {name.lower(): value for name, value in names.get("COMPONENTS", {}).items()}
     found = list(problems(Conf, given))
     for alias in names.pop("TASKS", {}).values():
         found += problems(QueueOptions, alias.get("OPTIONS", {}))
