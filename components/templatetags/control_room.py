@@ -61,7 +61,7 @@ def verb(
 def table(
     content: str,
     caption: str,
-    *columns: str | Sequence[str | Promise],
+    *columns: str | Promise | Sequence[str | Promise],
     key: str = "",
     label: str = "",
     shown: Sized = (),
@@ -75,7 +75,7 @@ def table(
     a list adds several columns. Content without a row is shown across the table. live.js uses *key*. *label* names
     the region; by default the caption does. If fewer are *shown* than there are in *total*, the caption says so.
     """
-    names = [name for each in columns for name in ([each] if isinstance(each, str) else each)]
+    names = [name for each in columns for name in ([each] if isinstance(each, str | Promise) else each)]
     scope = {
         "content": content,
         "caption": caption,
