@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from django.utils.translation import gettext
+
 from components.exceptions import InvalidMessage
 from components.kit.contracts import record
 from components.kit.stored import (
@@ -130,7 +132,7 @@ def read_message(chat_id: str, entry: Sequence[bytes]) -> ChatMessage:
         at = from_ms(sent_at)
         who, known_by = sender.decode(), client_id.decode()
     except (ValueError, OverflowError):
-        text, data, event, named, is_unreadable = UNREADABLE, None, None, (), True
+        text, data, event, named, is_unreadable = gettext(UNREADABLE), None, None, (), True
         at, who, known_by = from_ms_or_none(sent_at) or EPOCH, text_of(sender), text_of(client_id)
     return ChatMessage(chat_id, seq, who, text, data, named, at, known_by, event, is_unreadable)
 
