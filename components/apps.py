@@ -7,11 +7,12 @@ from types import ModuleType
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.utils.translation import gettext_lazy as _
 
 
 class ComponentsConfig(AppConfig):
     name = "components"
-    verbose_name = "Components"
+    verbose_name = _("Components")
     default_auto_field = "django.db.models.BigAutoField"
 
     def __init__(self, app_name: str, app_module: ModuleType | None) -> None:

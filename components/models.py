@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import ClassVar, TypeVar
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 _M = TypeVar("_M", bound=models.Model)
 
@@ -48,8 +49,8 @@ class AddressBook(Anchor):
 
     class Meta(Anchor.Meta):
         default_permissions = ("view", "rebuild", "remove")
-        verbose_name = "address book"
-        verbose_name_plural = "address books"
+        verbose_name = _("address book")
+        verbose_name_plural = _("address books")
 
 
 class CachedRow(Anchor):
@@ -59,8 +60,8 @@ class CachedRow(Anchor):
 
     class Meta(Anchor.Meta):
         default_permissions = ("view", "refresh", "change", "remove")
-        verbose_name = "cached row"
-        verbose_name_plural = "cached rows"
+        verbose_name = _("cached row")
+        verbose_name_plural = _("cached rows")
 
 
 class Chat(Anchor):
@@ -70,9 +71,9 @@ class Chat(Anchor):
 
     class Meta(Anchor.Meta):
         default_permissions = ("view", "change", "delete")
-        permissions = (("view_messages_chat", "Can read the messages of chats"),)
-        verbose_name = "chat"
-        verbose_name_plural = "chats"
+        permissions = (("view_messages_chat", _("Can read the messages of chats")),)
+        verbose_name = _("chat")
+        verbose_name_plural = _("chats")
 
 
 class Counter(Anchor):
@@ -80,16 +81,16 @@ class Counter(Anchor):
 
     class Meta(Anchor.Meta):
         default_permissions = ("view",)
-        verbose_name = "counter"
-        verbose_name_plural = "counters"
+        verbose_name = _("counter")
+        verbose_name_plural = _("counters")
 
 
 class Lock(Anchor):
     """The anchor of a lock, not components.services.locks.Lock. Users who may change it may release it by force."""
 
     class Meta(Anchor.Meta):
-        verbose_name = "lock"
-        verbose_name_plural = "locks"
+        verbose_name = _("lock")
+        verbose_name_plural = _("locks")
 
 
 class LogJob(Anchor):
@@ -99,8 +100,8 @@ class LogJob(Anchor):
 
     class Meta(Anchor.Meta):
         default_permissions = ("view", "resend", "discard", "remove")
-        verbose_name = "log job"
-        verbose_name_plural = "logs"
+        verbose_name = _("log job")
+        verbose_name_plural = _("logs")
 
 
 class Mailbox(Anchor):
@@ -108,9 +109,9 @@ class Mailbox(Anchor):
 
     class Meta(Anchor.Meta):
         default_permissions = ("view", "change", "delete")
-        permissions = (("view_messages_mailbox", "Can read the messages of mailboxes"),)
-        verbose_name = "mailbox"
-        verbose_name_plural = "mailboxes"
+        permissions = (("view_messages_mailbox", _("Can read the messages of mailboxes")),)
+        verbose_name = _("mailbox")
+        verbose_name_plural = _("mailboxes")
 
 
 class Overview(Anchor):
@@ -132,14 +133,14 @@ class Queue(Anchor):
 
     class Meta(Anchor.Meta):
         default_permissions = ("view", "change", "delete")
-        permissions = (("view_arguments_queue", "Can see the arguments, results and tracebacks of tasks"),)
-        verbose_name = "queue"
-        verbose_name_plural = "queues"
+        permissions = (("view_arguments_queue", _("Can see the arguments, results and tracebacks of tasks")),)
+        verbose_name = _("queue")
+        verbose_name_plural = _("queues")
 
 
 class Semaphore(Anchor):
     """The anchor of a semaphore. Users who may change it may set its limit and evict holders."""
 
     class Meta(Anchor.Meta):
-        verbose_name = "semaphore"
-        verbose_name_plural = "semaphores"
+        verbose_name = _("semaphore")
+        verbose_name_plural = _("semaphores")

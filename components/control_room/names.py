@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from components.kit.leases import Holder
 from components.templatetags.control_room import legible
@@ -18,9 +19,12 @@ def who(holder: Holder, unknown: str) -> str:
     """Return the holder as a part of a sentence; *unknown* if its id tells nothing."""
     if not holder.host:
         return legible(unknown)
-    owner = f"{holder.owner} (" if holder.owner else ""
-    place = f"process {holder.process} on {holder.host}, {holder.thread}"
-    return legible(f"{owner}{place}{')' if owner else ''}")
+    place = gettext("process %(process)s on %(host)s, %(thread)s") % {
+        "process": holder.process,
+        "host": holder.host,
+        "thread": holder.thread,
+    }
+    return legible(f"{holder.owner} ({place})" if holder.owner else place)
 
 
 def shortened(name: str) -> str:

@@ -13,10 +13,12 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
+from django.utils.translation import gettext_noop
+
 #: How many lists and objects may be nested. Text or a number has depth 0, [] has depth 1.
 MAX_DEPTH = 32
-#: Shown in place of text that cannot be read.
-UNREADABLE = "This message cannot be read."
+#: Shown in place of text that cannot be read, in the language of the reader.
+UNREADABLE = gettext_noop("This message cannot be read.")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_INSTANT = datetime(9999, 12, 1, tzinfo=UTC)  # the last instant that every time zone can show
 

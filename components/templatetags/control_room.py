@@ -17,10 +17,22 @@ from django import template
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.formats import number_format
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 register = template.Library()
 
-_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+#: Units of time, by the name that they have in code.
+UNITS = {
+    "d": _("%(number)s d"),
+    "h": _("%(number)s h"),
+    "min": _("%(number)s min"),
+    "s": _("%(number)s s"),
+    "ms": _("%(number)s ms"),
+    "µs": _("%(number)s µs"),
+}
+_SIZES = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 @register.simple_tag(takes_context=True)
@@ -31,7 +43,7 @@ def page_url(context: template.Context, name: str, **query: object) -> str:
 
 @register.inclusion_tag("admin/components/verb.html", takes_context=True)
 def verb(
-    context: template.Context, name: str, *, about: str = "", label: str = "", **query: object
+    context: template.Context, name: str, *, about: str = "", label: str | Promise = "", **query: object
 ) -> dict[str, Any]:
     """
     Show a link to the page of a verb, for users who may do it: {% verb "evict" about=holder semaphore=info.name %}.
@@ -49,7 +61,7 @@ def verb(
 def table(
     content: str,
     caption: str,
-    *columns: str | Sequence[str],
+    *columns: str | Promise | Sequence[str | Promise],
     key: str = "",
     label: str = "",
     shown: Sized = (),
@@ -63,7 +75,7 @@ def table(
     a list adds several columns. Content without a row is shown across the table. live.js uses *key*. *label* names
     the region; by default the caption does. If fewer are *shown* than there are in *total*, the caption says so.
     """
-    names = [name for each in columns for name in ([each] if isinstance(each, str) else each)]
+    names = [name for each in columns for name in ([each] if isinstance(each, str | Promise) else each)]
     scope = {
         "content": content,
         "caption": caption,
@@ -109,15 +121,22 @@ def duration(seconds: float | None) -> str:
     if seconds is None:
         return "\N{EN DASH}"
     if 0 < seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
+        return measured(round(seconds * 1000), "ms")
     if seconds < 10:
-        return f"{round(seconds, 1):g} s"
+        return measured(round(seconds, 1), "s")
     whole = int(seconds)
-    for (size, unit), (smaller, smaller_unit) in pairwise(_UNITS):
+    for (size, unit), (smaller, smaller_unit) in pairwise(_SIZES):
         if whole >= size:
+            larger = measured(whole // size, unit)
             rest = whole % size // smaller
-            return f"{whole // size} {unit} {rest} {smaller_unit}" if rest else f"{whole // size} {unit}"
-    return f"{whole} s"
+            return f"{larger} {measured(rest, smaller_unit)}" if rest else larger
+    return measured(whole, "s")
+
+
+def measured(number: float, unit: str) -> str:
+    """Write a number with a unit of time, and without a fraction of zero: 1.0 and "s" as "1 s"."""
+    shown = number_format(int(number) if number == int(number) else number, force_grouping=True)
+    return str(UNITS[unit]) % {"number": shown}
 
 
 @register.filter
@@ -125,7 +144,7 @@ def took(seconds: float | None) -> str:
     """Write a duration as duration() does, but below ten milliseconds with two places: 0.00031 as "0.31 ms"."""
     if seconds is None or seconds >= 0.01:
         return duration(seconds)
-    return f"{round(seconds * 1000, 2):g} ms"
+    return measured(round(seconds * 1000, 2), "ms")
 
 
 @register.filter
@@ -169,7 +188,7 @@ def _dumped(value: Any, indent: int | None = None) -> str:
     try:
         return json.dumps(value, indent=indent, ensure_ascii=False)
     except RecursionError:
-        return "(It is nested too deeply to be shown.)"
+        return gettext("(It is nested too deeply to be shown.)")
 
 
 @register.filter

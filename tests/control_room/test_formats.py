@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.template import Context, Template
 from django.test import override_settings
 from django.utils import translation
 
@@ -106,3 +108,15 @@ def test_an_empty_list_has_one_page_without_neighbours():
     empty = Paging(0)
 
     assert (empty.previous, empty.first, empty.last, empty.next) == (None, 0, 0, None)
+
+
+def test_the_columns_of_a_table_have_their_names_in_the_language_of_the_page():
+    names = '_("Locks") _("Name") True|then:_("Time") "#" False|then:_("Date") '
+    source = f"{{% load control_room %}}{{% table {names}%}}{{% endtable %}}"
+    with translation.override("de"):
+        html = Template(source).render(Context())
+
+    assert re.findall(r"<th ([^>]*)>(.*?)</th>", html) == [
+        ('scope="col"', "Name"),
+        ('scope="col" class="number"', "Zeit"),
+    ]

@@ -14,7 +14,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ImproperlyConfigured
 from django.forms.utils import flatatt
-from django.urls import reverse
+from django.urls import reverse, reverse_lazy
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -45,7 +45,11 @@ class CompleteInput(forms.TextInput):
 
     class Media:
         css = {"all": ["components/autocomplete/autocomplete.css"]}
-        js = [forms.Script("components/autocomplete/field.js", type="module")]
+        js = [
+            # The texts of the next one; the address is known when the page is rendered.
+            forms.Script(reverse_lazy("components:jsi18n"), defer=True),  # type: ignore[arg-type]
+            forms.Script("components/autocomplete/field.js", type="module"),
+        ]
 
     def __init__(
         self,

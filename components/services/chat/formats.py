@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from django.utils.translation import gettext
+
 from components.exceptions import InvalidMessage
 from components.kit.contracts import record
 from components.kit.stored import (
@@ -133,7 +135,7 @@ def read_message(chat_id: str, entry: Sequence[Any]) -> ChatMessage:
         who, known_by = sender.decode(), client_id.decode()
         reply_to = _read_quote(*quoted) if quoted else None
     except (ValueError, OverflowError):
-        text, data, event, named, is_unreadable = UNREADABLE, None, None, (), True
+        text, data, event, named, is_unreadable = gettext(UNREADABLE), None, None, (), True
         reply_to = None
         at, who, known_by = from_ms_or_none(sent_at) or EPOCH, text_of(sender), text_of(client_id)
     return ChatMessage(chat_id, seq, who, text, data, named, at, known_by, event, is_unreadable, reply_to)
@@ -144,7 +146,7 @@ def _read_quote(seq: int, sender: bytes, body: bytes) -> Quote:
     try:
         text = _read_body(body)[0] if sender else ""
     except ValueError:
-        text = UNREADABLE
+        text = gettext(UNREADABLE)
     return Quote(seq, text_of(sender), text)
 
 

@@ -18,6 +18,9 @@ from itertools import accumulate, islice, repeat
 from operator import add
 from typing import Any
 
+from django.utils.formats import number_format
+from django.utils.translation import gettext
+
 from components.conf import conf
 from components.exceptions import InvalidPrecision, InvalidRange
 from components.services.counters.series import Fill, Sample, Series, instant
@@ -50,10 +53,9 @@ class Plan:
     def check(self, precision: object) -> int:
         """Return *precision* if it is one of these. Raises InvalidPrecision."""
         if type(precision) is not int or precision not in self.made_of:
-            known = ", ".join(f"{each:,}" for each in self.precisions)
-            raise InvalidPrecision(
-                f"The precision is {precision!r}; it must be one of these, in seconds: {known}."
-            )
+            known = ", ".join(number_format(each, force_grouping=True) for each in self.precisions)
+            wrong = gettext("The precision is %(precision)r; it must be one of these, in seconds: %(known)s.")
+            raise InvalidPrecision(wrong % {"precision": precision, "known": known})
         return precision
 
     def slices(self, precision: int) -> int:
@@ -123,13 +125,20 @@ class Asked:
         else:
             first = self.since // self.precision
             if self.since > now:
-                raise InvalidRange(
-                    f"{instant(self.since)} lies ahead: the server's clock says {instant(now)}."
-                )
+                wrong = gettext("%(since)s lies ahead: the server's clock says %(now)s.")
+                raise InvalidRange(wrong % {"since": instant(self.since), "now": instant(now)})
         if first < oldest or last < oldest:
+            wrong = gettext(
+                "%(at)s is too long ago: of slices of %(seconds)s s the last %(count)s are kept. Ask for longer "
+                "slices."
+            )
             raise InvalidRange(
-                f"{instant(max(0, min(first, last) * self.precision))} is too long ago: of slices of "
-                f"{self.precision:,} s the last {self.plan.slices(self.precision):,} are kept. Ask for longer slices."
+                wrong
+                % {
+                    "at": instant(max(0, min(first, last) * self.precision)),
+                    "seconds": number_format(self.precision, force_grouping=True),
+                    "count": number_format(self.plan.slices(self.precision), force_grouping=True),
+                }
             )
         return range(first, int(last) + 1)
 

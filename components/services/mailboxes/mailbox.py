@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from django.utils.translation import gettext
+
 from components.exceptions import Blocked, MailboxFull, MessageNotFound, TooManyBlocked
 from components.kit.at_once import at_once, cancellations
 from components.kit.client import (
@@ -319,7 +321,8 @@ def _read(message: bytes, is_again: int, sender: bytes, sent_at: bytes, body: by
         return Mail(int(message), sender.decode(), text, data, from_ms(sent_at), bool(is_again))
     except (ValueError, OverflowError):
         at = from_ms_or_none(sent_at) or EPOCH
-        return Mail(int(message), text_of(sender), UNREADABLE, None, at, bool(is_again), is_unreadable=True)
+        text = gettext(UNREADABLE)
+        return Mail(int(message), text_of(sender), text, None, at, bool(is_again), is_unreadable=True)
 
 
 def check_limit(value: object) -> int:

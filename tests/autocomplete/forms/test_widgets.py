@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django import forms
 from django.core.exceptions import ImproperlyConfigured
+from django.urls import reverse
 
 from components.services.autocomplete.widgets import CompleteInput, Typed
 
@@ -78,5 +79,7 @@ def test_a_message_is_sent_as_text_with_its_id_beside_it(sent: dict[str, str], t
 def test_its_script_is_a_module_in_a_file() -> None:
     media = str(LetterForm().media)
 
-    assert ("script", {"src": "/static/components/autocomplete/field.js", "type": "module"}) in tags(media)
+    texts = ("script", {"src": reverse("components:jsi18n"), "defer": None})
+    script = ("script", {"src": "/static/components/autocomplete/field.js", "type": "module"})
+    assert [each for each in tags(media) if each[0] == "script"] == [texts, script]
     assert "/static/components/autocomplete/autocomplete.css" in media

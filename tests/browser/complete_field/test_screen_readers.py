@@ -123,3 +123,19 @@ def test_two_regions_take_turns_to_tell_how_many_there_are_also_twice_alike(open
     regions = [node for node in tree(page) if node.role == "status"]
     assert [node.properties["live"]["value"] for node in regions] == ["polite"] * 2
     assert [node.properties["atomic"]["value"] for node in regions] == [True] * 2
+
+
+def test_its_texts_are_those_of_the_catalogue_of_the_page(opened: Any) -> None:
+    catalogue = """globalThis.django = {
+        jsi18n_initialized: true,
+        gettext: (text) => `<${text}>`,
+        ngettext: (one, many, count) => `<${count === 1 ? one : many}>`,
+    };"""
+    page = opened(script=catalogue)
+    field(page).focus()
+    for text, says in (
+        ("jef", "<1 name. Up and down arrows choose, Enter takes.>"),
+        ("zzz", "<No names found.>"),
+    ):
+        field(page).fill(text)
+        expect(page.get_by_role("status").filter(has_text=says)).to_have_count(1)

@@ -356,7 +356,7 @@ def test_a_family_counts_only_those_that_counted_in_the_time_asked_for(viewer, r
 
 
 def test_a_family_without_counts_says_so(viewer):
-    assert "there is no such family now" in page(viewer, "family/", family="sales")
+    assert "There is no such family now." in page(viewer, "family/", family="sales")
 
 
 def test_a_selection_is_kept_on_the_next_page(viewer, redis):

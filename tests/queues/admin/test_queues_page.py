@@ -457,7 +457,7 @@ def test_a_nonce_of_the_project_is_on_all_that_the_page_loads(viewer, settings):
     html = viewer.get(ROOT).text
 
     ours = re.findall(r"<(?:link|script)[^>]*/components/[^>]*>", html)
-    assert len(ours) == 2
+    assert len(ours) == 3
     assert all('nonce="abc"' in tag for tag in ours)
 
 

@@ -50,7 +50,7 @@ def test_the_page_says_what_was_searched_and_what_was_not(viewer, window):
     _none, nothing = found(viewer, "nowhere")
 
     assert first == ids[:3]
-    assert "3 of the next 3 ready tasks hold “send”; the other 2 were not searched." in said
+    assert "3 of the next 3 ready tasks hold “send”. The other 2 were not searched." in said
     assert "0 of the next 3 ready tasks hold “nowhere”" in nothing
     assert "No task is ready" not in nothing
 
@@ -61,7 +61,7 @@ def test_a_search_of_dead_tasks_covers_the_latest(viewer, window):
     listed, said = found(viewer, "send", "dead")
 
     assert listed == ids[:0:-1]
-    assert "3 of the latest 3 dead tasks hold “send”; the other 1 were not searched." in said
+    assert "3 of the latest 3 dead tasks hold “send”. The other 1 was not searched." in said
 
 
 def test_matches_come_in_pages_too(viewer):

@@ -18,6 +18,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern
 from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from components.control_room.names import searched, shortened
 from components.control_room.pages import ControlRoomAdmin, Paging
@@ -179,8 +180,8 @@ class AddressBookAdmin(ControlRoomAdmin):
         return [(row.title, self.find_url(row.id))]
 
     verbs = (
-        Verb("rebuild", "Rebuild", rebuild, needs="rebuild"),
-        Verb("remove", "Remove", remove, needs="remove", deletes=True),
+        Verb("rebuild", _("Rebuild"), rebuild, needs="rebuild"),
+        Verb("remove", _("Remove"), remove, needs="remove", deletes=True),
     )
 
 

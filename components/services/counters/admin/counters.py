@@ -16,6 +16,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
+from django.utils.translation import gettext
 
 from components.control_room.names import searched, shortened
 from components.control_room.pages import PAGE_SIZE, ControlRoomAdmin, Page, Paging, as_csv
@@ -93,7 +94,9 @@ class CounterAdmin(ControlRoomAdmin):
             "trouble": [] if text else _trouble(reader),
             "trouble_span": plan().coarsest * plan().samples,
         }
-        return self.render(request, "admin/components/counters/list.html", "Counters", context, live=not text)
+        return self.render(
+            request, "admin/components/counters/list.html", gettext("Counters"), context, live=not text
+        )
 
     def family(self, request: HttpRequest) -> HttpResponse:
         family, picked = request.GET.get("family", ""), Picked.of(request)
@@ -103,7 +106,8 @@ class CounterAdmin(ControlRoomAdmin):
             context |= self._ranking(request, family, picked.asked(), _number(first))
         except _WRONG as error:
             context["problem"] = str(error)
-        return self._answer(request, "family", f"Family {legible(family)}", picked, context)
+        title = gettext("Family %(family)s") % {"family": legible(family)}
+        return self._answer(request, "family", title, picked, context)
 
     def _ranking(self, request: HttpRequest, family: str, span: Span, first: int) -> dict[str, Any]:
         paging = Paging.of(request, total=min(CounterReader().count(family), LISTED))
@@ -135,7 +139,7 @@ class CounterAdmin(ControlRoomAdmin):
         choice, picked = Choice.of(request), Picked.of(request)
         try:
             if not choice.size:
-                raise InvalidName("No counter is named; say which, as ?counter=hits.")
+                raise InvalidName(gettext("No counter is named; say which, as ?counter=hits."))
             found = choice.lines(picked.asked(MOST_IN_FILE), PAGE_SIZE)
         except _WRONG as error:
             return HttpResponse(f"{error}\n", status=400, content_type="text/plain; charset=utf-8")
@@ -189,5 +193,6 @@ def _trouble(reader: CounterReader) -> list[Series]:
 
 def _number(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > 2 or not 1 <= int(text) <= MOST_LINES:
-        raise InvalidLimit(f"The chart is to show the first {text!r}; it has room for 1 to {MOST_LINES}.")
+        wrong = gettext("The chart is to show the first %(number)r; it has room for 1 to %(most)s.")
+        raise InvalidLimit(wrong % {"number": text, "most": MOST_LINES})
     return int(text)

@@ -16,16 +16,21 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from django.utils.functional import Promise
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from components.exceptions import InvalidLimit, InvalidPrecision, InvalidRange
 from components.services.counters import Series
 from components.services.counters.charts import MOST_LINES, MOST_SLICES, Span, offered_spans
 from components.services.counters.precisions import plan
-from components.templatetags.control_room import legible
+from components.templatetags.control_room import grouped, legible
 
 #: Marks a family: "requests:*" is the family "requests".
 EVERY = ":*"
 _LONGEST_NUMBER = 12  # digits
+_FROM = _("From is %(text)r; it must be a date and a time, as 2026-01-31T12:00.")
+_UNTIL = _("Until is %(text)r; it must be a date and a time, as 2026-01-31T12:00.")
 
 
 @dataclass(frozen=True)
@@ -61,10 +66,16 @@ class Choice:
     @property
     def title(self) -> str:
         if not self.size:
-            return "Compare counters"
-        if self.size > 1:
-            return f"{self.size:,} {'counters' if self.names else 'families'}"
-        return f"Counter {legible(self.names[0])}" if self.names else f"Family {legible(self.families[0])}"
+            return gettext("Compare counters")
+        if self.size == 1 and self.names:
+            return gettext("Counter %(counter)s") % {"counter": legible(self.names[0])}
+        if self.size == 1:
+            return gettext("Family %(family)s") % {"family": legible(self.families[0])}
+        if self.names:
+            words = ngettext("%(count)s counter", "%(count)s counters", self.size)
+        else:
+            words = ngettext("%(count)s family", "%(count)s families", self.size)
+        return words % {"count": grouped(self.size)}
 
     @property
     def filename(self) -> str:
@@ -77,9 +88,11 @@ class Choice:
         the errors of Span.
         """
         if self.size > most:
-            raise InvalidLimit(f"These are {self.size:,} lines; there is room for {most:,}.")
+            wrong = gettext("These are %(count)s lines; there is room for %(most)s.")
+            raise InvalidLimit(wrong % {"count": grouped(self.size), "most": grouped(most)})
         if len(self.families) > MOST_LINES:
-            raise InvalidLimit(f"These are {len(self.families):,} families; there is room for {MOST_LINES}.")
+            wrong = gettext("These are %(count)s families; there is room for %(most)s.")
+            raise InvalidLimit(wrong % {"count": grouped(len(self.families)), "most": MOST_LINES})
         return span.lines(self.names, self.families)
 
 
@@ -99,9 +112,9 @@ class Picked:
     def asked(self, most: int = MOST_SLICES) -> Span:
         """Return the chosen time. Raises InvalidPrecision and InvalidRange."""
         precision = self._precision
-        since, until = _instant("From", self.since), _instant("Until", self.until)
+        since, until = _instant(self.since, _FROM), _instant(self.until, _UNTIL)
         if until and not since:
-            raise InvalidRange("The end of the time is given, but not its beginning.")
+            raise InvalidRange(gettext("The end of the time is given, but not its beginning."))
         return Span(self.seconds, since, until, precision, most)
 
     @property
@@ -111,7 +124,8 @@ class Picked:
             offered = offered_spans()
             return Span.seconds if Span.seconds in offered else offered[-1]
         if not _is_number(self.span):
-            raise InvalidRange(f"The time is {self.span!r}; it must be a whole number of seconds.")
+            wrong = gettext("The time is %(time)r; it must be a whole number of seconds.")
+            raise InvalidRange(wrong % {"time": self.span})
         return int(self.span)
 
     @property
@@ -119,9 +133,8 @@ class Picked:
         if not self.precision:
             return None
         if not _is_number(self.precision):
-            raise InvalidPrecision(
-                f"The precision is {self.precision!r}; it must be a whole number of seconds."
-            )
+            wrong = gettext("The precision is %(precision)r; it must be a whole number of seconds.")
+            raise InvalidPrecision(wrong % {"precision": self.precision})
         return plan().check(int(self.precision))
 
     @property
@@ -158,8 +171,8 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
 
 
-def _instant(what: str, text: str) -> datetime | None:
-    """Return the instant in UTC; None without input. Raises InvalidRange."""
+def _instant(text: str, wrong: Promise) -> datetime | None:
+    """Return the instant in UTC; None without input. Raises InvalidRange, which says *wrong*."""
     if not text:
         return None
     try:
@@ -169,15 +182,13 @@ def _instant(what: str, text: str) -> datetime | None:
         aware = found if found.tzinfo else timezone.make_aware(found)
         return timezone.localtime(aware).astimezone(UTC)  # it must be a valid date in both time zones
     except (ValueError, OverflowError):
-        raise InvalidRange(
-            f"{what} is {text!r}; it must be a date and a time, as 2026-01-31T12:00."
-        ) from None
+        raise InvalidRange(str(wrong) % {"text": text}) from None
 
 
 def _local(text: str) -> str:
     """Return an instant in the format of the browser's date picker; "" if it is not an instant."""
     try:
-        found = _instant("", text)
+        found = _instant(text, _FROM)
     except InvalidRange:
         return ""
     return f"{timezone.localtime(found):%Y-%m-%dT%H:%M:%S}" if found else ""

@@ -13,9 +13,12 @@ from datetime import UTC, date, datetime, time, tzinfo
 from math import ceil, floor, gcd, log10
 
 from django.utils.formats import number_format
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from components.services.counters import Series
 from components.services.counters.series import is_time
+from components.templatetags.control_room import measured
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400  # seconds
 _QUARTER = 900  # seconds: the clocks of time zones differ by multiples of it
@@ -27,7 +30,12 @@ _STEPS = (
     *(each * _HOUR for each in (1, 2, 3, 6, 12)),
     *(each * _DAY for each in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)),
 )
-_PER = ((1, "a second"), (_MINUTE, "a minute"), (_HOUR, "an hour"), (_DAY, "a day"))
+_PER = (
+    (1, _("%(number)s a second")),
+    (_MINUTE, _("%(number)s a minute")),
+    (_HOUR, _("%(number)s an hour")),
+    (_DAY, _("%(number)s a day")),
+)
 _UNITS = ((10**15, "P"), (10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k"))
 _LARGE = 100_000  # from this number on, numbers beside a chart are written with a unit
 _CENTURY = 36_525  # days: the step for longer times
@@ -85,13 +93,11 @@ def spent(microseconds: int) -> str:
         parts = [(whole // units[place][0], units[place][1])]
         if rest := whole % units[place][0] // units[place + 1][0]:
             parts.append((rest, units[place + 1][1]))
-        return sign + " ".join(
-            f"{number_format(number, force_grouping=True)} {unit}" for number, unit in parts
-        )
+        return sign + " ".join(measured(number, unit) for number, unit in parts)
     if not size:
-        return "0 s"
+        return measured(0, "s")
     unit_size, unit = next(each for each in ((10**6, "s"), (10**3, "ms"), (1, "µs")) if size >= each[0])
-    return f"{sign}{_written_number(_rounded(size / unit_size, 3))} {unit}"
+    return sign + measured(round(_rounded(size / unit_size, 3), 2), unit)
 
 
 def total(count: int, name: str) -> str:
@@ -110,12 +116,15 @@ def rate(series: Series) -> str:
         return "\N{EN DASH}"
     seconds = (series.until - series.since).total_seconds()
     least = 1_000 if is_time(series.name) else 1
-    for length, unit in _PER:
+    for length, text in _PER:
         if length <= seconds and abs(number := series.rate * length) >= least:
             rounded = _rounded(number, len(str(abs(series.total))))
             written = spent(round(rounded)) if is_time(series.name) else _written_number(rounded)
-            return f"{written} {unit}"
-    return f"{total(series.total, series.name)} in {spent(round(seconds) * 10**6)}"
+            return str(text) % {"number": written}
+    return gettext("%(total)s in %(time)s") % {
+        "total": total(series.total, series.name),
+        "time": spent(round(seconds) * 10**6),
+    }
 
 
 def _written_number(number: float) -> str:

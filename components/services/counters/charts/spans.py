@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypedDict
 
+from django.utils.translation import gettext
+
 from components.exceptions import InvalidRange
 from components.services.counters import CounterReader, Ranked, Sample, Series
 from components.services.counters.precisions import Plan, plan
+from components.templatetags.control_room import grouped
 
 _HOUR, _DAY = 3_600, 86_400  # seconds
 #: The lengths of time that people choose from, in seconds.
@@ -105,7 +108,8 @@ class Span:
         if self.since is None:
             return self._last(chosen)
         if self.until is not None and self.until <= self.since:
-            raise InvalidRange(f"The time is reversed: it begins at {self.since}, and ends at {self.until}.")
+            wrong = gettext("The time is reversed: it begins at %(since)s, and ends at %(until)s.")
+            raise InvalidRange(wrong % {"since": self.since, "until": self.until})
         now = self._now(chosen)
         seconds = (min(self.until or now, now) - self.since).total_seconds()
         ago = (now - self.since).total_seconds()
@@ -116,13 +120,18 @@ class Span:
 
     def _last(self, chosen: Plan) -> tuple[int, Between]:
         if self.seconds < 1:
-            raise InvalidRange(f"The time is {self.seconds:,} s long; it must be at least 1 s.")
+            wrong = gettext("The time is %(seconds)s s long; it must be at least 1 s.")
+            raise InvalidRange(wrong % {"seconds": grouped(self.seconds)})
         precision = self.precision or _finest(chosen, self.seconds, self.seconds, spare=0)
         slices = max(self.seconds // precision, 1)
         if slices > (kept := chosen.slices(precision)):
+            wrong = gettext(
+                "The last %(seconds)s s are too long: of slices of %(precision)s s the last %(count)s are kept. Ask "
+                "for longer slices, or for a shorter time."
+            )
             raise InvalidRange(
-                f"The last {self.seconds:,} s are too long: of slices of {precision:,} s the last {kept:,} are kept. "
-                "Ask for longer slices, or for a shorter time."
+                wrong
+                % {"seconds": grouped(self.seconds), "precision": grouped(precision), "count": grouped(kept)}
             )
         self._check(self.seconds, precision)
         if slices == chosen.samples:
@@ -136,9 +145,17 @@ class Span:
 
     def _check(self, seconds: float, precision: int) -> None:
         if seconds / precision > self.most:
+            wrong = gettext(
+                "These are %(count)s slices of %(precision)s s; %(most)s can be drawn. Ask for longer slices, or for "
+                "a shorter time."
+            )
             raise InvalidRange(
-                f"These are {int(seconds / precision):,} slices of {precision:,} s; {self.most:,} can be drawn. "
-                "Ask for longer slices, or for a shorter time."
+                wrong
+                % {
+                    "count": grouped(int(seconds / precision)),
+                    "precision": grouped(precision),
+                    "most": grouped(self.most),
+                }
             )
 
 

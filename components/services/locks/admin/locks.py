@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from components.control_room.names import mean, shortened, who
 from components.control_room.pages import ControlRoomAdmin, Paging
@@ -115,7 +116,7 @@ class LockAdmin(ControlRoomAdmin):
             trail=[(_title(row), self.find_url(info.key))],
         )
 
-    verbs = (Verb("release", "Release by force", release, deletes=True),)
+    verbs = (Verb("release", _("Release by force"), release, deletes=True),)
 
 
 def _search(text: str) -> str | None:

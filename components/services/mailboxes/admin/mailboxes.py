@@ -16,6 +16,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern
 from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import ControlRoomAdmin, Paging
 from components.control_room.verbs import Action, Done, Trail, Verb
@@ -166,8 +167,8 @@ class MailboxAdmin(ControlRoomAdmin):
         return [(_title(row), self.find_url(row.info.name))]
 
     verbs = (
-        Verb("unblock", "Accept mail again", unblock),
-        Verb("clear", "Clear", clear, needs="delete", deletes=True),
+        Verb("unblock", _("Accept mail again"), unblock),
+        Verb("clear", _("Clear"), clear, needs="delete", deletes=True),
     )
 
 

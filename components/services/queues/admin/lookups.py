@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
 from django.http import Http404, HttpRequest
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from components.exceptions import InvalidQueueName
 from components.services.queues import QueueStats, State, TaskQueue
@@ -13,6 +17,14 @@ from components.services.queues.backend import redis_aliases
 from components.services.queues.new_task import check_queue
 
 STATES: tuple[State, ...] = get_args(State)
+#: The states in words, as in "The task is …".
+WORDS: Mapping[State, Promise] = {
+    "ready": _("ready"),
+    "delayed": _("delayed"),
+    "running": _("running"),
+    "dead": _("dead"),
+    "successful": _("successful"),
+}
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,7 @@ class QueuePage:
 def find_service(request: HttpRequest) -> TaskQueue:
     alias = request.GET.get("alias", "")
     if alias not in redis_aliases():
-        raise Http404(f"No TASKS alias {alias!r} is served by Redis.")
+        raise Http404(gettext("No TASKS alias %(alias)r is served by Redis.") % {"alias": alias})
     return TaskQueue(alias)
 
 
@@ -57,4 +69,4 @@ def find_state(request: HttpRequest) -> State:
     for state in STATES:
         if state == wanted:
             return state
-    raise Http404(f"Tasks have no state {wanted!r}.")
+    raise Http404(gettext("Tasks have no state %(state)r.") % {"state": wanted})

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from django.http import Http404, HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import ControlRoomAdmin
 from components.control_room.verbs import Action, Done, Verb
@@ -49,7 +51,7 @@ def _find(request: HttpRequest) -> tuple[str, PeriodicTask]:
     for entry in declared(alias):
         if entry.name == wanted:
             return alias, entry
-    raise Http404(f"No periodic task {wanted!r} is declared.")
+    raise Http404(gettext("No periodic task %(task)r is declared.") % {"task": wanted})
 
 
 def _push(alias: str, entry: PeriodicTask) -> Done:
@@ -61,12 +63,13 @@ def _push(alias: str, entry: PeriodicTask) -> Done:
         new = replace(backend.new_task(entry.task, entry.args, entry.kwargs), id=uuid7())
         [result] = backend.store(entry.task, [new])
     except (InvalidTask, BodyTooLarge) as error:
-        return Done(but=[f"The task {name} cannot be run: {error}"])
+        wrong = gettext("The task %(task)s cannot be run: %(reason)s") % {"task": name, "reason": error}
+        return Done(but=[wrong])
     if result.id != new.id:
-        return Done(
-            but=[f"The task {name} is unique, and {result.id} is unfinished, so no second one was added."]
-        )
-    return Done(f"Put {name} into the queue {new.queue}, as the task {new.id}.")
+        known = gettext("The task %(task)s is unique, and %(id)s is unfinished, so no second one was added.")
+        return Done(but=[known % {"task": name, "id": result.id}])
+    said = gettext("Put %(task)s into the queue %(queue)s, as the task %(id)s.")
+    return Done(said % {"task": name, "queue": new.queue, "id": new.id})
 
 
 def _run(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
@@ -74,15 +77,16 @@ def _run(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
     name, queue = entry.task.module_path, entry.task.queue_name
     return Action(
         of=f"{alias}/{queue}",
-        trail=[("Periodic tasks", pages.url("periodic"))],
-        title=f"Run {name} now",
+        trail=[(gettext("Periodic tasks"), pages.url("periodic"))],
+        title=gettext("Run %(task)s now") % {"task": name},
         effects=[
-            f"One task is put into the queue {queue}, with the declared arguments.",
-            "Its schedule does not change.",
-            "If it is unique and one is unfinished, no second one is added.",
+            gettext("One task is put into the queue %(queue)s, with the declared arguments.")
+            % {"queue": queue},
+            gettext("Its schedule does not change."),
+            gettext("If it is unique and one is unfinished, no second one is added."),
         ],
         run=lambda: _push(alias, entry),
     )
 
 
-RUN = Verb("run", "Run now", _run)
+RUN = Verb("run", _("Run now"), _run)

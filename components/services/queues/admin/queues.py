@@ -15,6 +15,9 @@ from dataclasses import dataclass
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from components.conf import conf
 from components.control_room.pages import ControlRoomAdmin, Paging
@@ -24,7 +27,7 @@ from components.models import Queue
 from components.servers import server_name
 from components.services.queues import QueueStats, State, TaskInfo, TaskQueue, WorkerInfo
 from components.services.queues.admin.contents import Contents, is_sensitive, loaded
-from components.services.queues.admin.lookups import STATES, QueuePage, find_service, find_state
+from components.services.queues.admin.lookups import STATES, WORDS, QueuePage, find_service, find_state
 from components.services.queues.admin.periodic import RUN, Row
 from components.services.queues.admin.selections import WINDOW
 from components.services.queues.admin.verbs import OF_TASKS, VERBS, trail_of
@@ -34,12 +37,31 @@ from components.services.queues.periodic_tasks import overview
 from components.services.rows import LEASE, RowReader
 
 #: The columns of the list of tasks in a state.
-COLUMNS: Mapping[State, Sequence[str]] = {
-    "ready": ["Task", "Priority", "#", "Enqueued", "Attempts", "#"],
-    "delayed": ["Task", "Priority", "#", "Enqueued", "Due", "Attempts", "#"],
-    "running": ["Task", "Priority", "#", "Enqueued", "Started", "Progress", "Lease ends", "Attempts", "#"],
-    "dead": ["Task", "Priority", "#", "Enqueued", "Error", "Finished", "Attempts", "#"],
-    "successful": ["Task", "Priority", "#", "Enqueued", "Started", "Finished", "Attempts", "#"],
+COLUMNS: Mapping[State, Sequence[str | Promise]] = {
+    "ready": [_("Task"), _("Priority"), "#", _("Enqueued"), _("Attempts"), "#"],
+    "delayed": [_("Task"), _("Priority"), "#", _("Enqueued"), _("Due"), _("Attempts"), "#"],
+    "running": [
+        _("Task"),
+        _("Priority"),
+        "#",
+        _("Enqueued"),
+        _("Started"),
+        _("Progress"),
+        _("Lease ends"),
+        _("Attempts"),
+        "#",
+    ],
+    "dead": [_("Task"), _("Priority"), "#", _("Enqueued"), _("Error"), _("Finished"), _("Attempts"), "#"],
+    "successful": [
+        _("Task"),
+        _("Priority"),
+        "#",
+        _("Enqueued"),
+        _("Started"),
+        _("Finished"),
+        _("Attempts"),
+        "#",
+    ],
 }
 
 
@@ -94,7 +116,7 @@ class QueueAdmin(ControlRoomAdmin):
             "server": server_name(),
             "has_chart": conf().count_services and request.user.has_perm("components.view_counter"),
         }
-        return self.render(request, "admin/components/queues/overview.html", "Queues", context)
+        return self.render(request, "admin/components/queues/overview.html", gettext("Queues"), context)
 
     def tasks(self, request: HttpRequest) -> HttpResponse:
         page, state = QueuePage.of(request), find_state(request)
@@ -113,7 +135,8 @@ class QueueAdmin(ControlRoomAdmin):
             "queue": page.stats,
             "subject": self.subject(page.subject),
             "state": state,
-            "tabs": [(tab, getattr(page.stats, tab)) for tab in STATES],
+            "state_word": WORDS[state],
+            "tabs": [(tab, WORDS[tab], getattr(page.stats, tab)) for tab in STATES],
             "text": text,
             "window": WINDOW,
             "searched": min(WINDOW, total),
@@ -134,32 +157,33 @@ class QueueAdmin(ControlRoomAdmin):
         # Tasks that arrive later must not be selected.
         live = not text and not all_are_selected
         template = "admin/components/queues/tasks.html"
-        return self.render(request, template, f"Queue {page.name}", context, live=live)
+        title = gettext("Queue %(queue)s") % {"queue": page.name}
+        return self.render(request, template, title, context, live=live)
 
     def task(self, request: HttpRequest) -> HttpResponse:
         service, task_id, contents = find_service(request), request.GET.get("id", ""), Contents.of(request)
         try:
             info = service.get(task_id)
         except (UnknownFormat, ValueError) as error:
-            reason = str(error) if contents.may_see else f"The stored task {task_id!r} cannot be read."
-            raise Http404(reason) from error
+            unreadable = gettext("The stored task %(id)r cannot be read.") % {"id": task_id}
+            raise Http404(str(error) if contents.may_see else unreadable) from error
         if info is None:
-            raise Http404(
-                f"There is no task {task_id!r}. It may have been deleted, its result may have expired, or it may "
-                "have been removed from the dead tasks."
+            gone = gettext(
+                "There is no task %(id)r. It may have been deleted, its result may have expired, or it may have been "
+                "removed from the dead tasks."
             )
+            raise Http404(gone % {"id": task_id})
         context = {
             "alias": service.alias,
             "task": contents.cut(info),
+            "state_word": WORDS[info.state],
             "shows_contents": contents.shows(info),
             "is_sensitive": is_sensitive(info),
             "max_attempts": _max_attempts(service, info),
             "verbs": self._verbs(request, info.state),
         }
-        trail = trail_of(self, service.alias, info.queue)
-        return self.render(
-            request, "admin/components/queues/task.html", f"Task {info.id}", context, trail=trail
-        )
+        trail, title = trail_of(self, service.alias, info.queue), gettext("Task %(id)s") % {"id": info.id}
+        return self.render(request, "admin/components/queues/task.html", title, context, trail=trail)
 
     def _verbs(self, request: HttpRequest, state: State) -> list[Verb]:
         return [
@@ -170,7 +194,7 @@ class QueueAdmin(ControlRoomAdmin):
         may_see = Contents.of(request).may_see
         aliases = [(alias, [Row.of(info, may_see) for info in overview(alias)]) for alias in redis_aliases()]
         template = "admin/components/queues/periodic.html"
-        return self.render(request, template, "Periodic tasks", {"aliases": aliases})
+        return self.render(request, template, gettext("Periodic tasks"), {"aliases": aliases})
 
 
 def _lateness(request: HttpRequest) -> float | None:

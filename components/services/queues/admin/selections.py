@@ -14,10 +14,12 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from django.http import HttpRequest
+from django.utils.text import get_text_list
+from django.utils.translation import gettext, ngettext
 
 from components.services.queues import State
 from components.services.queues.admin.contents import Contents
-from components.services.queues.admin.lookups import QueuePage, find_state
+from components.services.queues.admin.lookups import WORDS, QueuePage, find_state
 from components.templatetags.control_room import grouped
 
 WINDOW = 1_000  # tasks that a search reads: about 50 ms, however long the queue is
@@ -89,31 +91,45 @@ class Selection:
     def what(self) -> str:
         """Return the selection in words."""
         if self.scope == "task" and self.ids:
-            return f"the task {self.ids[0]}"
-        return f"{'all ' if self.scope == 'all' else ''}{counted(self.total, self.state)}"
+            return gettext("the task %(id)s") % {"id": self.ids[0]}
+        tasks = counted(self.total, self.state)
+        return gettext("all %(tasks)s") % {"tasks": tasks} if self.scope == "all" else tasks
+
+    def placed(self, tasks: str) -> str:
+        """Return *tasks*, which are words for some of the selection, with the place of the selection."""
+        if self.text and self.scope == "all":
+            words = gettext("%(tasks)s of the queue %(queue)s that contain “%(text)s”")
+        else:
+            words = gettext("%(tasks)s of the queue %(queue)s")
+        return words % {"tasks": tasks, "queue": self.page.name, "text": self.text}
 
     @property
-    def where(self) -> str:
-        """Return the place of the selection, in words that follow *what*."""
-        found_by = f" that contain “{self.text}”" if self.text and self.scope == "all" else ""
-        return f"of the queue {self.page.name}{found_by}"
+    def words(self) -> str:
+        """Return the states in which the verb applies to the tasks, in words."""
+        return get_text_list([str(WORDS[state]) for state in self.states])
 
     @property
     def nothing(self) -> str:
         """Return why there is nothing to do; for use only if no task is selected."""
         if self.scope == "all":
-            return f"There are no {self.state} tasks {self.where}."
+            kind = gettext("%(state)s tasks") % {"state": WORDS[self.state]}
+            return gettext("There are no %(tasks)s.") % {"tasks": self.placed(kind)}
         if not self.given:
-            return "No task is selected."
+            return gettext("No task is selected.")
         if len(self.given) == 1:
-            return f"The task {self.given[0]} is no longer {' or '.join(self.states)}."
-        return f"None of these {grouped(len(self.given))} tasks is still {' or '.join(self.states)}."
+            return gettext("The task %(id)s is no longer %(states)s.") % {
+                "id": self.given[0],
+                "states": self.words,
+            }
+        return gettext("None of these %(count)s tasks is still %(states)s.") % {
+            "count": grouped(len(self.given)),
+            "states": self.words,
+        }
 
 
-def are(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
-def counted(number: int, kind: str = "") -> str:
+def counted(number: int, state: State | None = None) -> str:
     """Return 3 as "3 dead tasks", 1 as "1 dead task"."""
-    return f"{grouped(number)} {kind}{' ' if kind else ''}task{'' if number == 1 else 's'}"
+    if state is None:
+        return ngettext("%(count)s task", "%(count)s tasks", number) % {"count": grouped(number)}
+    words = ngettext("%(count)s %(state)s task", "%(count)s %(state)s tasks", number)
+    return words % {"count": grouped(number), "state": WORDS[state]}

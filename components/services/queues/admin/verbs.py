@@ -9,15 +9,19 @@ Workers find a request with their next heartbeat; until then, the list says "ask
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from django.http import Http404, HttpRequest
+from django.utils.functional import Promise
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import ControlRoomAdmin
 from components.control_room.verbs import Action, Done, Trail, Verb
 from components.services.queues import State, TaskQueue, WorkerInfo
-from components.services.queues.admin.lookups import QueuePage, find_service
-from components.services.queues.admin.selections import Selection, are, counted
+from components.services.queues.admin.lookups import WORDS, QueuePage, find_service
+from components.services.queues.admin.selections import Selection, counted
 from components.templatetags.control_room import grouped
 
 
@@ -26,78 +30,123 @@ def trail_of(pages: ControlRoomAdmin, alias: str, queue: str) -> Trail:
 
 
 def _switch(
-    label: str, effects: Sequence[str], act: Callable[[TaskQueue, str], bool], *, pauses: bool
+    name: str,
+    label: Promise,
+    title: Promise,
+    done: Promise,
+    idle: Promise,
+    effects: Sequence[Promise],
+    act: Callable[[TaskQueue, str], bool],
+    *,
+    pauses: bool,
 ) -> Verb:
-    """Return the verb that pauses or resumes a queue."""
+    """Return the verb that pauses or resumes a queue. Its texts have a placeholder for the queue."""
 
     def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
         page = QueuePage.of(request)
-        waiting = f"{grouped(page.stats.ready)} ready, {grouped(page.stats.delayed)} delayed"
+        facts = {
+            "queue": page.name,
+            "ready": grouped(page.stats.ready),
+            "delayed": grouped(page.stats.delayed),
+        }
 
         def run() -> Done:
-            return Done(
-                f"{label}d the queue {page.name} ({waiting})." if act(page.service, page.name) else ""
-            )
+            return Done(str(done) % facts if act(page.service, page.name) else "")
 
         return Action(
             of=page.subject,
             trail=trail_of(pages, page.alias, page.name),
-            title=f"{label} the queue {page.name}",
-            effects=[f"Tasks in it now: {waiting}.", *effects],
+            title=str(title) % facts,
+            effects=[
+                gettext("Tasks in it now: %(ready)s ready, %(delayed)s delayed.") % facts,
+                *map(str, effects),
+            ],
             run=None if page.stats.paused == pauses else run,
-            idle=f"The queue {page.name} {'is paused already' if pauses else 'is not paused'}.",
+            idle=str(idle) % facts,
         )
 
-    return Verb(label.lower(), label, ask)
+    return Verb(name, label, ask)
 
 
 PAUSE = _switch(
-    "Pause",
+    "pause",
+    _("Pause"),
+    _("Pause the queue %(queue)s"),
+    _("Paused the queue %(queue)s (%(ready)s ready, %(delayed)s delayed)."),
+    _("The queue %(queue)s is paused already."),
     [
-        "Workers take no more tasks from it. Running tasks are finished.",
-        "New tasks are accepted, and wait until the queue is resumed.",
+        _("Workers take no more tasks from it. Running tasks are finished."),
+        _("New tasks are accepted, and wait until the queue is resumed."),
     ],
     TaskQueue.pause,
     pauses=True,
 )
-RESUME = _switch("Resume", ["Workers take tasks from it again at once."], TaskQueue.resume, pauses=False)
+RESUME = _switch(
+    "resume",
+    _("Resume"),
+    _("Resume the queue %(queue)s"),
+    _("Resumed the queue %(queue)s (%(ready)s ready, %(delayed)s delayed)."),
+    _("The queue %(queue)s is not paused."),
+    [_("Workers take tasks from it again at once.")],
+    TaskQueue.resume,
+    pauses=False,
+)
+
+
+@dataclass(frozen=True)
+class _Wording:
+    """How the page says that one worker, or all workers of an alias, are asked to do something."""
+
+    title: Promise
+    said: Promise
+    idle: Promise
 
 
 def _order(
     order: Literal["quiet", "stop"],
-    asked: str,
-    effects: Sequence[str],
+    label: Promise,
+    one: _Wording,
+    every: _Wording,
+    effects: Sequence[Promise],
     hears: Callable[[WorkerInfo], bool],
 ) -> Verb:
     """Return the verb that asks one worker, or all workers of an alias, to do something."""
-    label = order.capitalize()
 
     def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
         service = find_service(request)
         workers = _workers(request, service)
         hearing = [worker for worker in workers if worker.alive and hears(worker)]
-        is_one = "worker" in request.GET
-        what = f"the worker {workers[0].id}" if is_one else f"all workers of {service.alias}"
+        wording = one if "worker" in request.GET else every
+        facts = {
+            "worker": request.GET.get("worker"),
+            "alias": service.alias,
+            "count": grouped(len(hearing)),
+            "total": grouped(len(workers)),
+            "running": grouped(sum(worker.running for worker in hearing)),
+        }
 
         def run() -> Done:
             for worker in hearing:
                 service.tell(worker.id, order)
-            return Done(f"Asked {what}{'' if is_one else f' ({grouped(len(hearing))})'} {asked}.")
+            return Done(str(wording.said) % facts)
 
-        running = sum(worker.running for worker in hearing)
         return Action(
             of=service.alias,
-            title=f"{label} {what}",
+            title=str(wording.title) % facts,
             effects=[
-                f"{len(hearing)} of {len(workers)} will be asked; running now: {grouped(running)}.",
-                "Each finds the request with its next heartbeat, after at most 5 seconds.",
-                *effects,
+                gettext("%(count)s of %(total)s will be asked; running now: %(running)s.") % facts,
+                gettext("Each finds the request with its next heartbeat, after at most 5 seconds."),
+                *map(str, effects),
             ],
             run=run if hearing else None,
-            idle=f"There is no worker to ask: {what} is gone, or was asked already.",
+            idle=str(wording.idle) % facts,
         )
 
     return Verb(order, label, ask)
+
+
+_ONE_IS_GONE = _("There is no worker to ask: the worker %(worker)s is gone, or was asked already.")
+_ALL_ARE_GONE = _("There is no worker to ask: all workers of %(alias)s are gone, or were asked already.")
 
 
 def _workers(request: HttpRequest, service: TaskQueue) -> list[WorkerInfo]:
@@ -108,26 +157,49 @@ def _workers(request: HttpRequest, service: TaskQueue) -> list[WorkerInfo]:
     wanted = request.GET["worker"]
     found = [worker for worker in workers if worker.id == wanted]
     if not found:
-        raise Http404(f"There is no worker {wanted!r}. It may have ended.")
+        raise Http404(gettext("There is no worker %(worker)r. It may have ended.") % {"worker": wanted})
     return found
 
 
 QUIET = _order(
     "quiet",
-    "to take no more tasks",
+    _("Quiet"),
+    _Wording(
+        _("Quiet the worker %(worker)s"),
+        _("Asked the worker %(worker)s to take no more tasks."),
+        _ONE_IS_GONE,
+    ),
+    _Wording(
+        _("Quiet all workers of %(alias)s"),
+        _("Asked all workers of %(alias)s (%(count)s) to take no more tasks."),
+        _ALL_ARE_GONE,
+    ),
     [
-        "A quiet worker takes no more tasks, and finishes the running ones.",
-        "To take tasks again, it must be restarted.",
+        _("A quiet worker takes no more tasks, and finishes the running ones."),
+        _("To take tasks again, it must be restarted."),
     ],
     # Pollers are not asked, because they take no tasks.
     lambda worker: worker.kind == "worker" and not worker.is_quiet and not worker.order,
 )
 STOP = _order(
     "stop",
-    "to stop",
+    _("Stop"),
+    _Wording(
+        _("Stop the worker %(worker)s"),
+        _("Asked the worker %(worker)s to stop."),
+        _ONE_IS_GONE,
+    ),
+    _Wording(
+        _("Stop all workers of %(alias)s"),
+        _("Asked all workers of %(alias)s (%(count)s) to stop."),
+        _ALL_ARE_GONE,
+    ),
     [
-        "A stopping worker takes no more tasks, gives the running ones the same time as after a SIGTERM, and ends.",
-        "If a supervisor such as runworker --processes watches it, a new worker replaces it.",
+        _(
+            "A stopping worker takes no more tasks, gives the running ones the same time as after a SIGTERM, and "
+            "ends."
+        ),
+        _("If a supervisor such as runworker --processes watches it, a new worker replaces it."),
     ],
     lambda worker: worker.order != "stop",
 )
@@ -135,11 +207,12 @@ STOP = _order(
 
 def _of_tasks(
     name: str,
-    label: str,
+    label: Promise,
     *,
     states: Sequence[State],
     follows: Sequence[State] = (),
-    sentence: str,
+    title: Promise,
+    sentence: Promise,
     effects: Callable[[Selection], list[str]],
     run: Callable[[Selection], Done],
     needs: str = "change",
@@ -148,22 +221,23 @@ def _of_tasks(
     Return a verb for the tasks of a selection. *states* are the states that it applies to.
 
     *follows* are the states in which it also applies to tasks that have moved on; if empty, only the state in which
-    they were seen counts. *sentence* has a placeholder for the tasks.
+    they were seen counts. *title* and *sentence* have a placeholder for the tasks.
     """
 
     def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
         selection = Selection.of(request, follows)
         if selection.state not in states:
-            raise Http404(f"{label!r} does not apply to {selection.state} tasks.")
+            wrong = gettext("“%(verb)s” does not apply to %(state)s tasks.")
+            raise Http404(wrong % {"verb": label, "state": WORDS[selection.state]})
         page, text = selection.page, {"q": selection.text} if selection.text else {}
         of_state = pages.url("tasks", alias=page.alias, queue=page.name, state=selection.state, **text)
         is_task = selection.scope == "task" and selection.given
         return Action(
             of=page.subject,
             trail=trail_of(pages, page.alias, page.name),
-            title=sentence.format(selection.what),
+            title=str(title) % {"tasks": selection.what},
             effects=[
-                f"{sentence.format(f'{selection.what} {selection.where}')}.",
+                str(sentence) % {"tasks": selection.placed(selection.what)},
                 *_exceptions(selection),
                 *effects(selection),
             ],
@@ -179,10 +253,8 @@ def _of_tasks(
 def _exceptions(selection: Selection) -> list[str]:
     sentences = [_gone(selection)] if selection.gone else []
     if left := selection.left:
-        sentences.append(
-            f"One request handles {grouped(selection.most)} of them; {grouped(left)} will be left, and you can "
-            "repeat it."
-        )
+        more = gettext("One request handles %(most)s of them; %(left)s will be left, and you can repeat it.")
+        sentences.append(more % {"most": grouped(selection.most), "left": grouped(left)})
     return sentences
 
 
@@ -195,10 +267,12 @@ def _act(selection: Selection, run: Callable[[Selection], Done]) -> Done:
         but.append(_gone(selection))
     if selection.is_whole_state and selection.left:
         left = getattr(selection.page.service.stats(selection.page.name), selection.state)
-        but.append(
-            f"{counted(left, selection.state)} {are(left)} left, because one request handles "
-            f"{grouped(selection.most)}. Repeat it."
+        more = ngettext(
+            "%(tasks)s is left, because one request handles %(most)s. Repeat it.",
+            "%(tasks)s are left, because one request handles %(most)s. Repeat it.",
+            left,
         )
+        but.append(more % {"tasks": counted(left, selection.state), "most": grouped(selection.most)})
     return Done(did.said, but)
 
 
@@ -207,65 +281,78 @@ def _resend(selection: Selection) -> Done:
     result = selection.page.service.resend(selection.page.name, selection.ids[::-1])
     but = []
     if result.refused:
-        but.append(
-            f"{counted(len(result.refused))} stayed dead: another unfinished task has the same unique key."
-        )
+        stayed = gettext("%(tasks)s stayed dead: another unfinished task has the same unique key.")
+        but.append(stayed % {"tasks": counted(len(result.refused))})
     if odd := len(selection.ids) - result.sent - len(result.refused):
-        but.append(f"{counted(odd)} could not be sent: no longer dead, or not readable.")
-    return Done(_said("Sent {} again", result.sent, selection), but)
+        unsent = gettext("%(tasks)s could not be sent: no longer dead, or not readable.")
+        but.append(unsent % {"tasks": counted(odd)})
+    return Done(_said(gettext("Sent %(tasks)s again."), result.sent, selection), but)
 
 
 def _cancel(selection: Selection) -> Done:
     result = selection.page.service.cancel(selection.page.name, selection.ids)
     said = []
     if result.at_once:
-        said.append(_said("Cancelled {}", result.at_once, selection))
+        said.append(_said(gettext("Cancelled %(tasks)s."), result.at_once, selection))
     if result.asked:
-        said.append(_said("Asked {} to end", result.asked, selection))
+        said.append(_said(gettext("Asked %(tasks)s to end."), result.asked, selection))
     ended = len(selection.ids) - result.at_once - result.asked
-    return Done(" ".join(said), [f"{counted(ended)} had ended already."] if ended else [])
+    but = [gettext("%(tasks)s had ended already.") % {"tasks": counted(ended)}] if ended else []
+    return Done(" ".join(said), but)
 
 
 def _delete(selection: Selection) -> Done:
     gone = selection.page.service.delete(selection.page.name, selection.state, selection.ids)
-    stayed = len(selection.ids) - gone
-    but = [f"{counted(stayed)} had left the state {selection.state} and stayed."] if stayed else []
-    return Done(_said("Deleted {}", gone, selection), but)
+    but = []
+    if stayed := len(selection.ids) - gone:
+        moved = gettext("%(tasks)s had left the state “%(state)s” and stayed.")
+        but.append(moved % {"tasks": counted(stayed), "state": WORDS[selection.state]})
+    return Done(_said(gettext("Deleted %(tasks)s."), gone, selection), but)
 
 
 def _said(sentence: str, number: int, selection: Selection) -> str:
     if not number:
         return ""
     what = selection.what if selection.scope == "task" else counted(number)
-    return f"{sentence.format(f'{what} {selection.where}')}."
+    return sentence % {"tasks": selection.placed(what)}
 
 
 def _gone(selection: Selection) -> str:
-    states = " or ".join(selection.states)
-    return f"{counted(selection.gone)} of the selection {are(selection.gone)} not {states} any more."
+    sentence = ngettext(
+        "%(tasks)s of the selection is not %(states)s any more.",
+        "%(tasks)s of the selection are not %(states)s any more.",
+        selection.gone,
+    )
+    return sentence % {"tasks": counted(selection.gone), "states": selection.words}
 
 
 def _effects_of_resend(selection: Selection) -> list[str]:
     return [
-        "The tasks are ready at once, in the order in which they died. Each has all its attempts again and keeps its "
-        "errors.",
-        "A task stays dead if another unfinished task has its unique key.",
+        gettext(
+            "The tasks are ready at once, in the order in which they died. Each has all its attempts again and "
+            "keeps its errors."
+        ),
+        gettext("A task stays dead if another unfinished task has its unique key."),
     ]
 
 
 def _effects_of_cancel(selection: Selection) -> list[str]:
-    kept = grouped(selection.page.service.options.dead_limit)
+    kept = gettext("Waiting tasks become dead. The latest %(count)s dead tasks of this queue are kept.")
     return [
-        f"Waiting tasks become dead. The latest {kept} dead tasks of this queue are kept.",
-        "Running tasks learn of it within seconds: coroutines are cancelled, and functions that check is_cancelled() "
-        "can end. A task that succeeds nevertheless counts as successful.",
+        kept % {"count": grouped(selection.page.service.options.dead_limit)},
+        gettext(
+            "Running tasks learn of it within seconds: coroutines are cancelled, and functions that check "
+            "is_cancelled() can end. A task that succeeds nevertheless counts as successful."
+        ),
     ]
 
 
 def _effects_of_delete(selection: Selection) -> list[str]:
     return [
-        "Arguments, errors and results are deleted with them, and get_result() no longer finds them.",
-        "This cannot be undone.",
+        gettext(
+            "Arguments, errors and results are deleted with them, and get_result() no longer finds them."
+        ),
+        gettext("This cannot be undone."),
     ]
 
 
@@ -274,27 +361,30 @@ OF_TASKS = dict(
     [
         _of_tasks(
             "resend",
-            "Send again",
+            _("Send again"),
             states=["dead"],
-            sentence="Send {} again",
+            title=_("Send %(tasks)s again"),
+            sentence=_("Send %(tasks)s again."),
             effects=_effects_of_resend,
             run=_resend,
         ),
         _of_tasks(
             "cancel",
-            "Cancel",
+            _("Cancel"),
             states=["ready", "delayed", "running"],
             follows=["ready", "delayed", "running"],
-            sentence="Cancel {}",
+            title=_("Cancel %(tasks)s"),
+            sentence=_("Cancel %(tasks)s."),
             effects=_effects_of_cancel,
             run=_cancel,
         ),
         _of_tasks(
             "delete",
-            "Delete",
+            _("Delete"),
             needs="delete",
             states=["dead", "successful", "ready", "delayed"],
-            sentence="Delete {}",
+            title=_("Delete %(tasks)s"),
+            sentence=_("Delete %(tasks)s."),
             effects=_effects_of_delete,
             run=_delete,
         ),

@@ -232,9 +232,9 @@ def _delay(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
 
 
 VERBS = (
-    Verb("refresh", "Refresh", _refresh, needs="refresh"),
-    Verb("delay", "Change delay", _delay),
-    Verb("remove", "Remove", _remove, needs="remove", deletes=True),
+    Verb("refresh", _("Refresh"), _refresh, needs="refresh"),
+    Verb("delay", _("Change delay"), _delay),
+    Verb("remove", _("Remove"), _remove, needs="remove", deletes=True),
 )
 
 

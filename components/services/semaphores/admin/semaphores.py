@@ -213,9 +213,9 @@ class SemaphoreAdmin(ControlRoomAdmin):
         return [(_title(row), self.find_url(row.info.name))]
 
     verbs = (
-        Verb("limit", "Change limit", limit),
-        Verb("reset", "Reset limit", reset),
-        Verb("evict", "Evict", evict, deletes=True),
+        Verb("limit", _("Change limit"), limit),
+        Verb("reset", _("Reset limit"), reset),
+        Verb("evict", _("Evict"), evict, deletes=True),
     )
 
 

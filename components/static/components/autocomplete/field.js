@@ -8,6 +8,7 @@
  * separator="," the text is a list, and the part at the caret is completed. A choice fires the event "complete".
  */
 
+import { gettext, interpolate, ngettext } from "../i18n.js";
 import { Announcer } from "./announcer.js";
 import { narrowed } from "./matching.js";
 import { Options } from "./options.js";
@@ -17,8 +18,8 @@ const DEBOUNCE = 150; // ms: longer than the pause between keys in fluent typing
 const LIMIT = 10; // names
 // A touch screen's keyboard composes words in every language, and shows its candidates outside of the page.
 const TOUCH = matchMedia("(pointer: coarse)");
-const AWAY = "Names cannot be looked up now. You can type the whole name.";
-const NOBODY = "No names found.";
+const AWAY = gettext("Names cannot be looked up now. You can type the whole name.");
+const NOBODY = gettext("No names found.");
 let count = 0;
 
 class CompleteField extends HTMLElement {
@@ -57,7 +58,7 @@ class CompleteField extends HTMLElement {
 
     #build() {
         const id = `complete-${(count += 1)}`;
-        const name = this.#input.labels?.[0]?.textContent.trim() || this.#input.getAttribute("aria-label") || "Names";
+        const name = this.#input.labels?.[0]?.textContent.trim() || this.#input.getAttribute("aria-label") || gettext("Names");
         this.#options = new Options(id, name, (entry) => this.#pick(entry));
         const attributes = {
             role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": this.#options.list.id,
@@ -181,8 +182,12 @@ class CompleteField extends HTMLElement {
         this.#options.show(entries, text);
         this.#expose();
         if (entries.length) {
-            const what = entries.length === 1 ? "1 name" : `${entries.length} names`;
-            if (isAll) this.#announcer.say(`${what}. Up and down arrows choose, Enter takes.`);
+            const said = ngettext(
+                "%(count)s name. Up and down arrows choose, Enter takes.",
+                "%(count)s names. Up and down arrows choose, Enter takes.",
+                entries.length,
+            );
+            if (isAll) this.#announcer.say(interpolate(said, { count: entries.length }));
         } else if (isAll && text) this.#tell(NOBODY);
         else this.#announcer.hush();
     }

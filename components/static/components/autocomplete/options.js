@@ -4,6 +4,7 @@
  * row of a form in the admin) cuts it off.
  */
 
+import { gettext } from "../i18n.js";
 import { find } from "./matching.js";
 
 const HIGHEST = 320; // px: as in autocomplete.css
@@ -110,7 +111,7 @@ export class Options {
 
     #option(entry, index, prefix) {
         const label = element("span", { class: "complete-label", dir: "auto" }, ...marked(entry.label, prefix));
-        const hint = entry.isRecent ? [" ", element("span", { class: "complete-hint" }, "recent")] : [];
+        const hint = entry.isRecent ? [" ", element("span", { class: "complete-hint" }, gettext("recent"))] : [];
         return element("li", { role: "option", id: `${this.#id}-${index}`, "aria-selected": "false" }, label, ...hint);
     }
 
