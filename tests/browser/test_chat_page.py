@@ -437,6 +437,29 @@ def test_a_deleted_message_is_gone_for_all(enter, chat):
 
 
 @pytest.mark.slow
+def test_an_edited_message_changes_on_all_open_pages(enter, served, chat):
+    joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
+    expect(said(jack)).to_have_text([KEYS])
+
+    composer(joe).fill("a draft")
+    act(joe, KEYS, "Edit")
+    expect(composer(joe)).to_have_value(KEYS)
+    composer(joe).press("Escape")
+    expect(composer(joe)).to_have_value("a draft")
+    composer(joe).fill("")
+    composer(joe).press("ArrowUp")
+    say(joe, "Who has the keys, @jack?")
+
+    for page in (joe, jack):
+        expect(said(page)).to_have_text(["Who has the keys, @jack?"])
+        expect(page.locator(".chat-edited")).to_have_text("edited")
+    expect(composer(joe)).to_have_value("")
+    expect(jack.locator(".chat-text mark.me")).to_have_text("@jack")
+    expect(item(jack)).to_have_accessible_name(re.compile(r"joe: Who has the keys, @jack\?$"))
+    assert stored(chat, served.ids["jack"]) == ["Who has the keys, @jack?"]
+
+
+@pytest.mark.slow
 def test_a_reply_quotes_the_message_and_leads_to_it(enter, served, chat):
     chat.configure(rate_limit=0)
     for number in range(150):
@@ -448,7 +471,7 @@ def test_a_reply_quotes_the_message_and_leads_to_it(enter, served, chat):
     expect(wanted).to_be_in_viewport()
     assert chat.news(served.ids["joe"]).unread == 150  # what is not in sight is not read
 
-    act(joe, KEYS, "Reply")
+    act(joe, KEYS, "Reply to")
     expect(composer(joe)).to_be_focused()
     say(joe, "Nobody?")
     for page in (joe, jack):

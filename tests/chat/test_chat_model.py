@@ -17,7 +17,7 @@ from hypothesis.stateful import run_state_machine_as_test as run
 from redis import Redis
 
 from components.exceptions import ChatExists, ChatNotFound, ComponentsError
-from components.services.chat import Chat, ChatMessage, ChatSettings, Inbox, Position
+from components.services.chat import Changes, Chat, ChatMessage, ChatSettings, Inbox, Position
 from tests.chat.chat_model import Model, Said
 from tests.support.chats import let_pass
 
@@ -50,6 +50,8 @@ class ChatMachine(RuleBasedStateMachine):
         self.positions: dict[str, dict[str, Position]] = {person: {} for person in PEOPLE}
         #: What each client has got by changes(), in order, since its person came in.
         self.got: dict[str, list[int]] = {person: [] for person in PEOPLE}
+        #: How many changes of messages there were when the client of a person came last.
+        self.known = dict.fromkeys(PEOPLE, 0)
         self.create("joe", ["mary"])
 
     def same(self, act: Callable[[], Any], model: Callable[[], Any]) -> Any:
@@ -86,6 +88,19 @@ class ChatMachine(RuleBasedStateMachine):
             return sent.seq, sent.is_duplicate
 
         self.same(act, lambda: self.model.send(sender, text, client_id, mentions, reply_to))
+
+    @rule(
+        sender=people,
+        back=st.integers(0, 12),
+        text=st.sampled_from(["one", "two"]),
+        mentions=st.lists(people, max_size=3),
+    )
+    def edit(self, sender: str, back: int, text: str, mentions: list[str]) -> None:
+        seq = max(0, self.model.seq - back)
+        self.same(
+            lambda: self.chat.edit(sender, seq, text, mentions=mentions) and None,
+            lambda: self.model.edit(sender, seq, text, mentions),
+        )
 
     @rule(user=people, back=st.integers(-2, 12))
     def acknowledge(self, user: str, back: int) -> None:
@@ -160,6 +175,7 @@ class ChatMachine(RuleBasedStateMachine):
         before = self.positions[person]
         changes = Inbox(person).changes(before, limit=limit)
         self.positions[person] = dict(changes.positions)
+        self.check_changes(person, before, changes, limit)
         if person not in self.model.members:
             assert (list(changes.chats), list(changes.gone)) == ([], list(before))
             return
@@ -172,6 +188,20 @@ class ChatMachine(RuleBasedStateMachine):
             assert news.has_more == (bool(before) and len(new) > limit)
         if not changes.chats:
             assert before[self.chat.id].seq == self.model.seq
+
+    def check_changes(self, person: str, before: dict[str, Position], changes: Changes, limit: int) -> None:
+        """A client gets the messages that it has again, each once, if they were edited since it came."""
+        had = before[self.chat.id].seq if before else 0
+        visible = self.model.visible(person) if person in self.model.members else []
+        edited = [said for said in visible if said.edited > self.known[person] and said.seq <= had]
+        edited.sort(key=lambda said: said.edited)
+        for news in changes.chats:
+            assert [_said(message) for message in news.changed] == list(map(_told, edited[:limit]))
+            assert all(message.edited_at for message in news.changed)
+            is_all = len(edited) <= limit
+            self.known[person] = self.model.changes if is_all else edited[limit - 1].edited
+        if not changes.chats:
+            assert not edited
 
     @invariant()
     def each_member_sees_what_the_model_says(self) -> None:

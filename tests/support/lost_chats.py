@@ -182,12 +182,26 @@ def refused(redis: Redis) -> Callable[[], Any]:
 
 def delete_message(redis: Redis) -> Callable[[], Any]:
     chat = _chat()
+    chat.edit("jack", 3, "changed", mentions=["jill"])
     return lambda: [chat.delete_message(3, by="jack"), _as_told(chat)]
+
+
+def edit(redis: Redis) -> Callable[[], Any]:
+    chat = _chat(replace(FREE, rate_limit=100, rate_period=36_000.0))
+    return lambda: [chat.edit("jack", 3, "changed", mentions=["jill"]) and None, _as_told(chat)]
+
+
+def edit_of_an_edit(redis: Redis) -> Callable[[], Any]:
+    """Change a text back: whoever does that again would change nothing."""
+    chat = _chat()
+    chat.edit("jack", 3, "changed")
+    return lambda: [chat.edit("jack", 3, "text 0") and None, _as_told(chat)]
 
 
 def trim(redis: Redis) -> Callable[[], Any]:
     chat = _chat()
     chat.delete_message(2)
+    chat.edit("jack", 3, "changed")
     return lambda: [chat.trim(before=5), _as_told(chat)]
 
 
@@ -237,6 +251,7 @@ CASES = {
     "chat/delete": [delete],
     "chat/delete_message": [delete_message],
     "chat/drop": [drop],
+    "chat/edit": [edit, edit_of_an_edit],
     "chat/enter": [enter, come_back_muted],
     "chat/erase": [erase],
     "chat/forget": [forget],

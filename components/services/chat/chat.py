@@ -100,6 +100,7 @@ CHANGE = Script("chat/change")
 CREATE = Script("chat/create")
 DELETE = Script("chat/delete")
 DELETE_MESSAGE = Script("chat/delete_message")
+EDIT = Script("chat/edit")
 ENTER = Script("chat/enter")
 HISTORY = Script("chat/history")
 LOOK = Script("chat/look")
@@ -364,6 +365,44 @@ class Chat:
         return page.messages[0]
 
     message, amessage = twins(_message)
+
+    async def _edit(
+        self,
+        client: AnyRedis,
+        sender: str,
+        seq: int,
+        text: str = "",
+        *,
+        data: Any = None,
+        mentions: Sequence[str] = (),
+    ) -> datetime:
+        """
+        Replace text, data and mentions of a message that *sender* has sent. Return when it was last edited.
+
+        Members who have the message get it again. Nothing becomes unread, and only people who have not read the
+        message are notified of a new mention. An edit counts towards the rate limit.
+
+        Raises MessageNotFound, NotAllowed, ChatClosed, Muted, TooFast, InvalidMessage, ValueError.
+        """
+        body, size = write_body(text, data)
+        said, *facts = await EDIT.run(
+            client,
+            self._keys,
+            seq=check_seq("seq", seq),
+            sender=check_person(sender),
+            body=body,
+            characters=len(text),
+            data_bytes=size,
+            call=new_call(),
+            channel=self._channel,
+            mentioned=list(dict.fromkeys(map(check_person, mentions))),
+        )
+        if said != b"edited":
+            raise refusal(self.id, said, *facts)
+        await self._trim_some(client)
+        return from_ms(facts[0])
+
+    edit, aedit = twins(_edit)
 
     async def _acknowledge(self, client: AnyRedis, user: str, seq: int) -> int:
         """Mark everything up to *seq* as read. Return the new reading position, which never moves back."""

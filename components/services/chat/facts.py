@@ -83,6 +83,8 @@ class ChatMessage:
     is_unreadable: bool = False
     #: The message that it replies to; None if it is no reply.
     reply_to: Quote | None = None
+    #: When its sender last edited it; None if never.
+    edited_at: datetime | None = None
 
     @property
     def people(self) -> tuple[str, ...]:
@@ -157,7 +159,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Position:
-    """The position of a client in a chat: the last seq that it has, and the revision of the reading positions."""
+    """The position of a client in a chat: the last seq that it has, and the revision up to which it knows changes."""
 
     seq: int
     revision: int = 0
@@ -177,10 +179,13 @@ class ChatNews:
     #: Unread messages that mention the member.
     mentions: int
     members: int
-    #: Grows when a member reads, in chats that have *reads*, and when removed messages change the counts.
+    #: Grows when a member reads, in chats that have *reads*; when a message is changed; and when removed messages
+    #: change the counts.
     revision: int
     #: Messages and events after the given position, oldest first.
     messages: Sequence[ChatMessage] = ()
+    #: Messages up to the given position that were changed after its revision, as they are now.
+    changed: Sequence[ChatMessage] = ()
     #: Whether there are more messages than were requested.
     has_more: bool = False
     #: How many seqs between the position and the first of *messages* were removed by the limits of the chat.

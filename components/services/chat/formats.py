@@ -3,9 +3,10 @@ The stored format of a chat: conversion to bytes and back.
 
 An entry of the stream has the fields s (sender, "" of an event), c (client id or call), t (millisecond), n (how many
 messages there were up to here), m (mentions) and b (body); a reply also has r (the seq that it replies to). A body
-begins with a letter: "t" and the text; "j" and JSON of text and data; "e" and an event. Each part of an event is
-preceded by its length, as each mention is, because Lua writes some of these. The answers of scripts about chats and
-members are read here as well.
+begins with a letter: "t" and the text; "j" and JSON of text and data; "e" and an event. What was changed of a message
+is stored beside it: the millisecond of the edit, and mentions and body since then. Each of these is preceded by its
+length, as each part of an event and each mention is, because Lua writes some of these. The answers of scripts about
+chats and members are read here as well.
 """
 
 from __future__ import annotations
@@ -55,11 +56,11 @@ def write_body(text: str, data: Any) -> tuple[bytes, int]:
         raise InvalidMessage(f"The text is {type(text).__name__}; it must be str.")
     try:
         raw = text.encode()
+        if "\0" in text:
+            raise InvalidMessage("The text holds a NUL character, which cannot be stored. Remove it.")
         if data is None:
             if not text.strip():
                 raise InvalidMessage("The message is empty: it needs a text, or data.")
-            if "\0" in text:
-                raise InvalidMessage("The text holds a NUL character, which cannot be stored. Remove it.")
             return b"t" + raw, 0
         if is_too_deep(data):
             raise InvalidMessage(too_deep("The data of the message"))
@@ -106,7 +107,7 @@ def write_event(kind: EventKind, by: str, user: str = "", detail: str | None = "
 
 
 def _parts(packed: bytes) -> Iterator[str]:
-    """Yield the parts of an event, or the mentions of an entry. Raises Unreadable."""
+    """Yield packed parts: those of an event or of an edit, or mentions. Raises Unreadable."""
     at = 0
     while at < len(packed):
         colon = packed.index(b":", at)
@@ -119,14 +120,17 @@ def _parts(packed: bytes) -> Iterator[str]:
 
 def read_message(chat_id: str, entry: Sequence[Any]) -> ChatMessage:
     """
-    Return the message of a stream entry, given as its id and the values of its fields; of a reply, also sender and
-    body of the message that it replies to.
+    Return the message of a stream entry, given as its id, the values of its fields, and what was changed of it; of a
+    reply, also the seq, sender, body and changes of the message that it replies to.
 
     An entry that cannot be read, because a newer release wrote it or because it is damaged, becomes a placeholder.
     """
-    key, sender, client_id, sent_at, _ordinal, mentions, body, *quoted = entry
+    key, sender, client_id, sent_at, _ordinal, mentions, body, altered, *quoted = entry
     seq, is_unreadable = int(key.partition(b"-")[0]), False
+    edited_at = None
     try:
+        if altered:
+            edited_at, mentions, body = _read_edit(altered, mentions, body)
         text, data, event = _read_body(body)
         named = tuple(_parts(mentions)) if mentions else ()
         at = from_ms(sent_at)
@@ -136,12 +140,22 @@ def read_message(chat_id: str, entry: Sequence[Any]) -> ChatMessage:
         text, data, event, named, is_unreadable = UNREADABLE, None, None, (), True
         reply_to = None
         at, who, known_by = from_ms_or_none(sent_at) or EPOCH, text_of(sender), text_of(client_id)
-    return ChatMessage(chat_id, seq, who, text, data, named, at, known_by, event, is_unreadable, reply_to)
+    return ChatMessage(
+        chat_id, seq, who, text, data, named, at, known_by, event, is_unreadable, reply_to, edited_at
+    )
 
 
-def _read_quote(seq: int, sender: bytes, body: bytes) -> Quote:
+def _read_edit(altered: bytes, mentions: bytes, body: bytes) -> tuple[datetime | None, bytes, bytes]:
+    """Return when a message was edited, and its mentions and body since then. Raises ValueError."""
+    edited_at, *edited = [part.encode() for part in _parts(altered)][:3]
+    return (from_ms(edited_at), *edited) if edited_at else (None, mentions, body)
+
+
+def _read_quote(seq: int, sender: bytes, body: bytes, altered: bytes) -> Quote:
     """Return the message that a reply quotes."""
     try:
+        if altered:
+            _edited_at, _mentions, body = _read_edit(altered, b"", body)
         text = _read_body(body)[0] if sender else ""
     except ValueError:
         text = UNREADABLE
@@ -175,7 +189,7 @@ def read_news(chat_id: str, found: Any) -> ChatNews:
 
     Raises ValueError if the stored chat or membership cannot be read.
     """
-    title, words, reads, last, entries = found
+    title, words, reads, last, entries, changed = found
     tally("chat:fetched", len(entries))
     its = _NEWS.read(words)
     if its["role"] not in ROLES:
@@ -192,6 +206,7 @@ def read_news(chat_id: str, found: Any) -> ChatNews:
         members=int(its["members"]),
         revision=int(its["revision"]),
         messages=[read_message(chat_id, entry) for entry in entries],
+        changed=[read_message(chat_id, entry) for entry in changed],
         has_more=its["has_more"] == "1",
         missed=int(its["missed"]),
         oldest=int(its["oldest"]),

@@ -41,6 +41,11 @@ class Sent(TypedDict):
     is_duplicate: bool
 
 
+class Edited(TypedDict):
+    seq: int
+    edited_at: Instant
+
+
 class ReadPosition(TypedDict):
     read_seq: int
 
@@ -111,6 +116,34 @@ async def get_message(request: HttpRequest, user: str, values: Values, chat_id: 
     """Get one message or event."""
     found = await Chat(chat_id).amessage(user, seq)
     told: WholeMessage = {**shapes.message(found), "people": await anames_of(found.people)}
+    return Answer(told)
+
+
+@operation(
+    "messages",
+    {200: Reply("Edited.", Edited)},
+    body=[TEXT, DATA, MENTIONS],
+    also=TEXT_OR_DATA,
+    problems=[
+        "not-allowed",
+        "muted",
+        "chat-not-found",
+        "message-not-found",
+        "chat-closed",
+        "invalid-message",
+        "too-fast",
+    ],
+)
+async def edit_message(request: HttpRequest, user: str, values: Values, chat_id: str, seq: int) -> Answer:
+    """
+    Replace text, data and mentions of one's own message.
+
+    Nothing becomes unread. Only people who have not read the message are notified of a new mention.
+    """
+    edited_at = await Chat(chat_id).aedit(
+        user, seq, values[TEXT], data=values.get(DATA), mentions=values.get(MENTIONS) or []
+    )
+    told: Edited = {"seq": seq, "edited_at": instant(edited_at)}
     return Answer(told)
 
 

@@ -43,6 +43,7 @@ class Message(TypedDict):
     event: Event | None
     is_unreadable: Annotated[bool, "The stored message cannot be read; the text is a placeholder."]
     reply_to: Annotated[Quote | None, "The message that it replies to."]
+    edited_at: Annotated[Instant | None, "When its sender last edited it."]
 
 
 class Chat(TypedDict):
@@ -78,6 +79,7 @@ class WholeChat(Chat):
 
 class ChangedChat(Chat):
     messages: list[Message]
+    changed: Annotated[list[Message], "Earlier messages that were edited meanwhile, as they are now."]
     has_more: Annotated[bool, "There are more messages. Ask again with the new cursor."]
     missed: Annotated[
         int, "How many messages before these the chat's limits removed before the person saw them."
@@ -108,6 +110,7 @@ def message(found: ChatMessage) -> Message:
         else {"kind": event.kind, "by": event.by, "user": event.user, "detail": event.detail},
         "is_unreadable": found.is_unreadable,
         "reply_to": None if found.reply_to is None else _quote(found.reply_to),
+        "edited_at": None if found.edited_at is None else instant(found.edited_at),
     }
 
 
@@ -144,6 +147,7 @@ def changed_chat(news: ChatNews) -> ChangedChat:
     return {
         **chat(news),
         "messages": [message(each) for each in news.messages],
+        "changed": [message(each) for each in news.changed],
         "has_more": news.has_more,
         "missed": news.missed,
     }
@@ -175,7 +179,7 @@ def people_of(chats: Iterable[ChatNews]) -> Iterator[str]:
     """Yield the ids of all people whom the answer names, including those who occur only in *reads*."""
     for each in chats:
         yield from each.reads
-        for found in each.messages:
+        for found in (*each.messages, *each.changed):
             yield from found.people
         if each.last_message:
             yield from shortened(each.last_message).people

@@ -26,6 +26,7 @@ from components.services.chat.api.members import (
 )
 from components.services.chat.api.messages import (
     delete_message,
+    edit_message,
     get_message,
     list_messages,
     mark_read,
@@ -50,7 +51,7 @@ urlpatterns = [
     ),
     path(
         f"{_CHAT}/messages/<str:seq>",
-        endpoint(CHAT_ID, _SEQ, get=get_message, delete=delete_message),
+        endpoint(CHAT_ID, _SEQ, get=get_message, put=edit_message, delete=delete_message),
         name="api-message",
     ),
     path(f"{_CHAT}/read", endpoint(CHAT_ID, post=mark_read), name="api-read"),

@@ -1,6 +1,6 @@
 -- Erase the messages of a person from *most* entries of a chat, from a seq on. An event informs clients that have
 -- them.
--- KEYS    chat messages mentions own deleted calls
+-- KEYS    chat messages mentions own deleted altered changes calls
 -- ARGV    person first most call channel
 -- USES    head portion packed bury event
 -- RETURNS how many messages were erased, and the seq at which to continue; 0 at the end

@@ -60,6 +60,7 @@ def chat(request: HttpRequest, chat_id: str) -> HttpResponse:
 
 
 def _send(request: HttpRequest, news: ChatNews) -> None:
+    """Send the message of the form, or replace the text of the one that it names."""
     text = request.POST.get("text", "").replace("\r\n", "\n").strip()
     opened = Chat(news.chat_id)
     mentions: list[str] = []
@@ -67,6 +68,9 @@ def _send(request: HttpRequest, news: ChatNews) -> None:
         ids = [member.user for member in opened.members()]
         name_of = rows.naming(ids)
         mentions = texts.mentioned(text, {id: name_of(id) for id in ids})
+    if seq := _number(request.POST.get("edit", "")):
+        opened.edit(me(request), seq, text, mentions=mentions)
+        return
     client_id = request.POST.get("client_id") or None
     reply_to = _number(request.POST.get("reply_to", ""))
     sent = opened.send(me(request), text, mentions=mentions, client_id=client_id, reply_to=reply_to)
@@ -89,6 +93,7 @@ def _conversation(request: HttpRequest, news: ChatNews, status: int = 200, **mor
         "is_older": bool(place),
         "wanted": place.get("around"),
         "quote": _quote(request, opened),
+        **_edited(request, opened),
         "client_id": request.POST.get("client_id") or secrets.token_urlsafe(12),
         "silence": _silence(news),
         **more,
@@ -110,6 +115,18 @@ def _quote(request: HttpRequest, opened: Chat) -> rows.QuoteRow | None:
         if found.sender
         else None
     )
+
+
+def _edited(request: HttpRequest, opened: Chat) -> dict[str, Any]:
+    """Return the message of the visitor that is in the form: its seq, and its text."""
+    seq = _number(request.POST.get("edit", "") or request.GET.get("edit", ""))
+    if not seq:
+        return {}
+    try:
+        found = opened.message(me(request), seq)
+    except MessageNotFound:
+        return {}
+    return {"edited": seq, "text": found.text} if found.sender == me(request) else {}
 
 
 def _number(text: str) -> int | None:

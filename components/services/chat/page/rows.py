@@ -56,7 +56,9 @@ class MessageRow:
     sent_at: datetime | None = None
     is_mine: bool = False
     mentions_me: bool = False
+    may_edit: bool = False
     may_delete: bool = False
+    edited_at: datetime | None = None
     quote: QuoteRow | None = None
 
 
@@ -129,7 +131,9 @@ def message_rows(
             sent_at=message.sent_at,
             is_mine=is_mine,
             mentions_me=me in message.mentions,
+            may_edit=is_mine and message.data is None and not message.is_unreadable,
             may_delete=is_mine or may_delete_all,
+            edited_at=message.edited_at,
             quote=quote_row(message.reply_to, name_of) if message.reply_to else None,
         )
 

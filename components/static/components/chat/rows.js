@@ -9,7 +9,7 @@ import { seenBy, sentence } from "./sentences.js";
 
 const TOGETHER = 5 * 60_000; // ms: messages of one sender that are closer together stand under one name
 
-/** *view*: { chat, messages, pending, me, nameOf, newAfter, onretry, onedit, ondelete, onreply, linkTo(seq), onlink(event, seq), quoteOf } */
+/** *view*: { chat, messages, pending, me, nameOf, newAfter, onretry, onedit, ondelete, onreply, onrewrite, linkTo(seq), onlink(event, seq), quoteOf } */
 export function rowsOf(view) {
     const rows = [];
     let before = null;
@@ -85,15 +85,16 @@ function said(message, isFollowing, view) {
             h("p", { class: "chat-by", hidden: isFollowing }, h("b", { class: isMine ? "chat-hidden" : null }, name), " ", when(message, view)),
             message.reply_to && quoted(message, quote, view),
             message.text && h("p", { class: "chat-text", dir: "auto" }, rich(message.text, mentioned)), picture(message.data),
+            message.edited_at && edited(message),
             message.item && fate(message.item, view));
-        node.replaceChildren(...[!isMine && avatar(name, message.sender), bubble, !message.item && menu(message, name, mayDelete, view)].filter(Boolean));
+        node.replaceChildren(...[!isMine && avatar(name, message.sender), bubble, !message.item && menu(message, name, isMine, mayDelete, view)].filter(Boolean));
     };
     const build = () => {
         const node = h("div");
         fill(node);
         return node;
     };
-    const state = JSON.stringify([name, isFollowing, message.item?.failed ?? null, mayDelete, message.seq ?? 0, quote]);
+    const state = JSON.stringify([name, isFollowing, message.item?.failed ?? null, mayDelete, message.seq ?? 0, quote, message.text, message.edited_at, mentioned]);
     return { key: keyOf(message, view), seq: message.seq ?? Infinity, state, build, update: fill };
 }
 
@@ -124,8 +125,17 @@ function fate(item, { onretry, onedit }) {
         h("button", { class: "chat-button", type: "button", onclick: () => onedit(item) }, "Edit"));
 }
 
+function edited({ edited_at: at }) {
+    return h("p", { class: "chat-edited" }, h("time", { datetime: at, title: new Date(at).toLocaleString() }, "edited"));
+}
+
+/** Whether its sender can change the text. Data, such as a picture, would be lost. */
+export function isEditable(message) {
+    return !message.event && !message.data && !message.is_unreadable;
+}
+
 /** What can be done with a message, behind one button. */
-function menu(message, name, mayDelete, { ondelete, onreply }) {
+function menu(message, name, isMine, mayDelete, { ondelete, onreply, onrewrite }) {
     const label = `${name}, ${timeOf(message.sent_at)}`;
     const verb = (kind, text, about, act) => h("button", {
         class: "chat-verb", type: "button", "aria-label": about,
@@ -138,5 +148,6 @@ function menu(message, name, mayDelete, { ondelete, onreply }) {
         h("summary", { class: "chat-round", "aria-label": `Actions for the message of ${label}` }, icon("dots")),
         h("div", { class: "chat-menu-sheet" },
             verb("reply", "Reply", `Reply to the message of ${label}`, onreply),
+            isMine && isEditable(message) && verb("pencil", "Edit", `Edit the message of ${label}`, onrewrite),
             mayDelete && verb("bin", "Delete", `Delete the message of ${label}`, ondelete)));
 }
