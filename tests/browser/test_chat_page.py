@@ -437,6 +437,25 @@ def test_a_deleted_message_is_gone_for_all(enter, chat):
 
 
 @pytest.mark.slow
+def test_a_reaction_is_seen_by_all_and_taken_back(enter, served, chat):
+    joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
+    act(jack, KEYS, "React with 👍 to")
+    theirs, own = (page.locator(".chat-reaction") for page in (joe, jack))
+    expect(own).to_have_attribute("aria-pressed", "true")
+    expect(theirs).to_have_accessible_name("👍 1 jack")
+    expect(theirs).to_have_attribute("aria-pressed", "false")
+
+    theirs.click()
+    expect(own).to_have_accessible_name("👍 2 jack, joe")
+    own.click()
+    expect(theirs).to_have_accessible_name("👍 1 joe")
+    theirs.click()
+    for reactions in (theirs, own):
+        expect(reactions).to_have_count(0)
+    assert chat.message(served.ids["joe"], 2).reactions == {}
+
+
+@pytest.mark.slow
 def test_an_edited_message_changes_on_all_open_pages(enter, served, chat):
     joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
     expect(said(jack)).to_have_text([KEYS])

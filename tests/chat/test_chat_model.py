@@ -102,6 +102,14 @@ class ChatMachine(RuleBasedStateMachine):
             lambda: self.model.edit(sender, seq, text, mentions),
         )
 
+    @rule(user=people, back=st.integers(0, 12), emoji=st.sampled_from(["👍", "❤️"]), is_on=st.booleans())
+    def react(self, user: str, back: int, emoji: str, is_on: bool) -> None:
+        seq = max(0, self.model.seq - back)
+        self.same(
+            lambda: self.chat.react(user, seq, emoji, is_on=is_on),
+            lambda: self.model.react(user, seq, emoji, is_on=is_on),
+        )
+
     @rule(user=people, back=st.integers(-2, 12))
     def acknowledge(self, user: str, back: int) -> None:
         seq = max(0, self.model.seq - back)
@@ -197,7 +205,6 @@ class ChatMachine(RuleBasedStateMachine):
         edited.sort(key=lambda said: said.edited)
         for news in changes.chats:
             assert [_said(message) for message in news.changed] == list(map(_told, edited[:limit]))
-            assert all(message.edited_at for message in news.changed)
             is_all = len(edited) <= limit
             self.known[person] = self.model.changes if is_all else edited[limit - 1].edited
         if not changes.chats:
@@ -260,7 +267,8 @@ def _outcome(act: Callable[[], Any]) -> Any:
 def _said(message: ChatMessage) -> tuple[Any, ...]:
     event = message.event
     what = (event.kind.value, event.by, event.user, event.detail) if event else message.text
-    return message.seq, message.sender, what, message.mentions
+    reactions = {emoji: list(who) for emoji, who in message.reactions.items()}
+    return message.seq, message.sender, what, message.mentions, reactions
 
 
 def _quote(message: ChatMessage) -> tuple[int, str, str] | None:
@@ -269,7 +277,10 @@ def _quote(message: ChatMessage) -> tuple[int, str, str] | None:
 
 
 def _told(said: Said) -> tuple[Any, ...]:
-    return said.seq, said.sender, said.what, said.mentions
+    reactions: dict[str, list[str]] = {}
+    for emoji, who in said.reactions:
+        reactions.setdefault(emoji, []).append(who)
+    return said.seq, said.sender, said.what, said.mentions, reactions
 
 
 def test_it_behaves_as_the_model(redis: Redis) -> None:

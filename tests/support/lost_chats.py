@@ -198,6 +198,18 @@ def edit_of_an_edit(redis: Redis) -> Callable[[], Any]:
     return lambda: [chat.edit("jack", 3, "text 0") and None, _as_told(chat)]
 
 
+def react(redis: Redis) -> Callable[[], Any]:
+    chat = _chat(replace(FREE, rate_limit=100, rate_period=36_000.0))
+    chat.react("jill", 3, "👍")
+    return lambda: [chat.react("jack", 3, "👍"), chat.message("joe", 3).reactions]
+
+
+def take_a_reaction_back(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    chat.react("jack", 3, "👍")
+    return lambda: [chat.react("jack", 3, "👍", is_on=False), chat.message("joe", 3).reactions]
+
+
 def trim(redis: Redis) -> Callable[[], Any]:
     chat = _chat()
     chat.delete_message(2)
@@ -212,6 +224,8 @@ def delete(redis: Redis) -> Callable[[], Any]:
 
 def erase(redis: Redis) -> Callable[[], Any]:
     chat = _chat()
+    chat.react("jack", 2, "👍")
+    chat.react("jill", 2, "👍")
     chat.kick("jack")
     return lambda: [at_once(_erase(get_client(), chat, "jack")), _as_told(chat)]
 
@@ -257,6 +271,7 @@ CASES = {
     "chat/forget": [forget],
     "chat/hint": [hint],
     "chat/mute": [mute, unmute, unmute_who_has_left],
+    "chat/react": [react, take_a_reaction_back],
     "chat/read": [read],
     "chat/remove": [leave, leave_muted, leave_as_the_last, kick, block],
     "chat/role": [role, give_up_being_owner],

@@ -58,6 +58,7 @@ from components.services.chat.facts import (
 from components.services.chat.formats import (
     LETTERS,
     check_client_id,
+    check_emoji,
     check_title,
     read_members,
     read_message,
@@ -106,6 +107,7 @@ HISTORY = Script("chat/history")
 LOOK = Script("chat/look")
 MEMBERS = Script("chat/members")
 MUTE = Script("chat/mute")
+REACT = Script("chat/react")
 READ = Script("chat/read")
 REMOVE = Script("chat/remove")
 ROLE = Script("chat/role")
@@ -403,6 +405,30 @@ class Chat:
         return from_ms(facts[0])
 
     edit, aedit = twins(_edit)
+
+    async def _react(self, client: AnyRedis, user: str, seq: int, emoji: str, *, is_on: bool = True) -> None:
+        """
+        Add a reaction of *user* to a message, or remove it if *is_on* is false. *emoji* is one emoji.
+
+        Nothing becomes unread. A reaction counts towards the rate limit.
+
+        Raises MessageNotFound, ChatClosed, Muted, TooFast, InvalidMessage, ValueError.
+        """
+        said, *facts = await REACT.run(
+            client,
+            self._keys,
+            seq=check_seq("seq", seq),
+            person=check_person(user),
+            emoji=check_emoji(emoji),
+            is_on=int(is_on),
+            call=new_call(),
+            channel=self._channel,
+        )
+        if said != b"done":
+            raise refusal(self.id, said, *facts)
+        await self._trim_some(client)
+
+    react, areact = twins(_react)
 
     async def _acknowledge(self, client: AnyRedis, user: str, seq: int) -> int:
         """Mark everything up to *seq* as read. Return the new reading position, which never moves back."""
@@ -866,6 +892,11 @@ def refusal(chat_id: str, said: bytes, *why: Any) -> ComponentsError:
             return InvalidMessage(
                 f"The message is too long: the chat {chat_id!r} takes texts of up to {why[0]:,} characters and data "
                 f"of up to {why[1]:,} bytes."
+            )
+        case b"many":
+            return InvalidMessage(
+                f"The message has too many reactions: the chat {chat_id!r} takes {why[0]:,} of them, and {why[1]} "
+                "different ones."
             )
         case b"fast":
             seconds = why[0] / 1000

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from itertools import chain
 from typing import Any
 
 from components.services.chat.settings import ChatSettings
@@ -85,13 +86,16 @@ class ChatMessage:
     reply_to: Quote | None = None
     #: When its sender last edited it; None if never.
     edited_at: datetime | None = None
+    #: Who has reacted with which emoji, both in the order of time.
+    reactions: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def people(self) -> tuple[str, ...]:
         """The ids of all people whom the message names. Some may be empty, because the system has no id."""
         done = (self.event.by, self.event.user) if self.event else ()
         quoted = (self.reply_to.sender,) if self.reply_to else ()
-        return (self.sender, *self.mentions, *done, *quoted)
+        reacted = chain.from_iterable(self.reactions.values())
+        return (self.sender, *self.mentions, *done, *quoted, *reacted)
 
 
 @dataclass(frozen=True)

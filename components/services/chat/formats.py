@@ -4,9 +4,9 @@ The stored format of a chat: conversion to bytes and back.
 An entry of the stream has the fields s (sender, "" of an event), c (client id or call), t (millisecond), n (how many
 messages there were up to here), m (mentions) and b (body); a reply also has r (the seq that it replies to). A body
 begins with a letter: "t" and the text; "j" and JSON of text and data; "e" and an event. What was changed of a message
-is stored beside it: the millisecond of the edit, and mentions and body since then. Each of these is preceded by its
-length, as each part of an event and each mention is, because Lua writes some of these. The answers of scripts about
-chats and members are read here as well.
+is stored beside it: the millisecond of the edit, mentions and body since then, and emoji and person of each reaction.
+Each of these is preceded by its length, as each part of an event and each mention is, because Lua writes some of
+them. The answers of scripts about chats and members are read here as well.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
+from unicodedata import category
 
 from components.exceptions import InvalidMessage
 from components.kit.contracts import record
@@ -35,6 +36,9 @@ from components.services.chat.facts import ChatMessage, ChatNews, Event, EventKi
 from components.services.counters import tally
 
 MAX_CLIENT_ID = 64  # characters
+MAX_EMOJI = 12  # characters
+#: Characters inside of an emoji: the variation selector, the joiner, and the tags of flags.
+_JOINING = {"\ufe0f", "\u200d", *map(chr, range(0xE0020, 0xE0080))}
 
 ROLES = {"o": Role.OWNER, "m": Role.MODERATOR, "u": Role.MEMBER}
 LETTERS = {role: letter for letter, role in ROLES.items()}
@@ -93,6 +97,18 @@ def check_client_id(client_id: object) -> str:
     )
 
 
+def check_emoji(emoji: object) -> str:
+    """Return *emoji* if it can be a reaction: one symbol, with what may belong to it. Raises InvalidMessage."""
+    if (
+        isinstance(emoji, str)
+        and 0 < len(emoji) <= MAX_EMOJI
+        and category(emoji[0]) == "So"
+        and all(category(each) in ("So", "Sk") or each in _JOINING for each in emoji)
+    ):
+        return emoji
+    raise InvalidMessage(f"{repr(emoji)[:80]} cannot be a reaction; it must be one emoji.")
+
+
 def check_title(title: object) -> str:
     """Return *title* if it is valid. Raises InvalidMessage."""
     if isinstance(title, str) and len(title) <= 200 and (title.isprintable() or not title):
@@ -127,10 +143,11 @@ def read_message(chat_id: str, entry: Sequence[Any]) -> ChatMessage:
     """
     key, sender, client_id, sent_at, _ordinal, mentions, body, altered, *quoted = entry
     seq, is_unreadable = int(key.partition(b"-")[0]), False
-    edited_at = None
+    edited_at, reactions = None, dict[str, list[str]]()
     try:
-        if altered:
-            edited_at, mentions, body = _read_edit(altered, mentions, body)
+        edited, reactions = _read_altered(altered) if altered else (None, reactions)
+        if edited:
+            edited_at, mentions, body = edited
         text, data, event = _read_body(body)
         named = tuple(_parts(mentions)) if mentions else ()
         at = from_ms(sent_at)
@@ -141,21 +158,41 @@ def read_message(chat_id: str, entry: Sequence[Any]) -> ChatMessage:
         reply_to = None
         at, who, known_by = from_ms_or_none(sent_at) or EPOCH, text_of(sender), text_of(client_id)
     return ChatMessage(
-        chat_id, seq, who, text, data, named, at, known_by, event, is_unreadable, reply_to, edited_at
+        chat_id=chat_id,
+        seq=seq,
+        sender=who,
+        text=text,
+        data=data,
+        mentions=named,
+        sent_at=at,
+        client_id=known_by,
+        event=event,
+        is_unreadable=is_unreadable,
+        reply_to=reply_to,
+        edited_at=edited_at,
+        reactions=reactions,
     )
 
 
-def _read_edit(altered: bytes, mentions: bytes, body: bytes) -> tuple[datetime | None, bytes, bytes]:
-    """Return when a message was edited, and its mentions and body since then. Raises ValueError."""
-    edited_at, *edited = [part.encode() for part in _parts(altered)][:3]
-    return (from_ms(edited_at), *edited) if edited_at else (None, mentions, body)
+def _read_altered(altered: bytes) -> tuple[tuple[datetime, bytes, bytes] | None, dict[str, list[str]]]:
+    """
+    Return when a message was edited, its mentions and body since then; None if it was not. Also return the reactions.
+
+    Raises ValueError.
+    """
+    edited_at, mentions, body, *pairs = _parts(altered)
+    reactions: dict[str, list[str]] = {}
+    for emoji, person in zip(pairs[::2], pairs[1::2], strict=True):
+        reactions.setdefault(emoji, []).append(person)
+    return (from_ms(edited_at), mentions.encode(), body.encode()) if edited_at else None, reactions
 
 
 def _read_quote(seq: int, sender: bytes, body: bytes, altered: bytes) -> Quote:
     """Return the message that a reply quotes."""
     try:
         if altered:
-            _edited_at, _mentions, body = _read_edit(altered, b"", body)
+            edited, _reactions = _read_altered(altered)
+            body = edited[2] if edited else body
         text = _read_body(body)[0] if sender else ""
     except ValueError:
         text = UNREADABLE

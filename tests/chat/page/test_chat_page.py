@@ -45,6 +45,34 @@ def test_a_reply_quotes_the_message_that_its_form_names(people, chat):
     assertContains(visitor("joe").get(f"/chat/{chat.id}/"), "Reply to a message that is no longer there")
 
 
+def test_a_reaction_is_added_and_taken_back_by_its_button(people, chat):
+    client, address = visitor("jack"), f"/chat/{chat.id}/messages/2/react/"
+    assertContains(client.get(f"/chat/{chat.id}/"), 'aria-label="React with 👍 to the message of joe"')
+
+    answer = client.post(address, {"add": "👍"})
+
+    assert answer["Location"] == f"/chat/{chat.id}/?message=2#message-2"
+    assert chat.message(people["joe"], 2).reactions == {"👍": [people["jack"]]}
+    assertContains(
+        client.get(f"/chat/{chat.id}/"), 'name="remove" value="👍" title="jack" aria-pressed="true"'
+    )
+    shown = visitor("joe").get(f"/chat/{chat.id}/")
+    assertContains(shown, 'name="add" value="👍" title="jack" aria-pressed="false"')
+    client.post(address, {"remove": "👍"})
+    assert not chat.message(people["joe"], 2).reactions
+
+
+@pytest.mark.parametrize(
+    ("name", "emoji", "status"), [("jack", "x", 422), ("jack", "", 422), ("jill", "👍", 404)]
+)
+def test_a_reaction_that_is_none_is_refused(people, chat, name, emoji, status):
+    answer = visitor(name).post(f"/chat/{chat.id}/messages/2/react/", {"add": emoji})
+
+    assert answer.status_code == status
+    assert visitor("jack").get(f"/chat/{chat.id}/messages/2/react/").status_code == 405
+    assert not chat.message(people["joe"], 2).reactions
+
+
 def test_senders_edit_their_messages(people, chat):
     client = visitor("joe")
     asked = client.get(f"/chat/{chat.id}/?edit=2")

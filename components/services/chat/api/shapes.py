@@ -44,6 +44,7 @@ class Message(TypedDict):
     is_unreadable: Annotated[bool, "The stored message cannot be read; the text is a placeholder."]
     reply_to: Annotated[Quote | None, "The message that it replies to."]
     edited_at: Annotated[Instant | None, "When its sender last edited it."]
+    reactions: Annotated[dict[str, list[str]], "The ids of those who have reacted, by emoji."]
 
 
 class Chat(TypedDict):
@@ -58,7 +59,8 @@ class Chat(TypedDict):
     member_count: int
     oldest: Annotated[int, "The first seq that still exists and that the person may see."]
     last_message: Annotated[
-        Message | None, "Shortened: at most 200 characters of its text, without data, mentions and quote."
+        Message | None,
+        "Shortened: at most 200 characters of its text, without data, mentions, quote and reactions.",
     ]
     reads: Annotated[dict[str, int], "How far each member has read, in chats of up to 50 members."]
     muted_until: Instant | None
@@ -79,7 +81,7 @@ class WholeChat(Chat):
 
 class ChangedChat(Chat):
     messages: list[Message]
-    changed: Annotated[list[Message], "Earlier messages that were edited meanwhile, as they are now."]
+    changed: Annotated[list[Message], "Earlier messages that were edited, or got reactions, as they are now."]
     has_more: Annotated[bool, "There are more messages. Ask again with the new cursor."]
     missed: Annotated[
         int, "How many messages before these the chat's limits removed before the person saw them."
@@ -111,6 +113,7 @@ def message(found: ChatMessage) -> Message:
         "is_unreadable": found.is_unreadable,
         "reply_to": None if found.reply_to is None else _quote(found.reply_to),
         "edited_at": None if found.edited_at is None else instant(found.edited_at),
+        "reactions": {emoji: list(who) for emoji, who in found.reactions.items()},
     }
 
 
@@ -119,9 +122,9 @@ def _quote(found: ChatQuote) -> Quote:
 
 
 def shortened(found: ChatMessage) -> ChatMessage:
-    """Return the last message of a chat as lists show it: the beginning of its text, without data, mentions and
-    quote."""
-    return replace(found, text=found.text[:LONGEST_LAST], data=None, mentions=(), reply_to=None)
+    """Return the last message of a chat as lists show it: the beginning of its text, without data,
+    mentions, quote and reactions."""
+    return replace(found, text=found.text[:LONGEST_LAST], data=None, mentions=(), reply_to=None, reactions={})
 
 
 def chat(news: ChatNews) -> Chat:

@@ -8,7 +8,7 @@
 local said = answered(call)
 if said then return { "edited", tonumber(said) } end
 local head = head_of(
-  chat, "seq", "at", "bytes", "gone", "closed", "cut", "max_age", "max_text", "max_data", "rate_limit", "rate_period",
+  chat, "seq", "at", "gone", "closed", "cut", "max_age", "max_text", "max_data", "rate_limit", "rate_period",
   "slow_mode"
 )
 local member = member_of(sender)

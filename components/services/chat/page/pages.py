@@ -22,7 +22,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from components.conf import conf
-from components.exceptions import ChatNotFound, ComponentsError, MessageNotFound, RedisUnavailable
+from components.exceptions import (
+    ChatNotFound,
+    ComponentsError,
+    InvalidMessage,
+    MessageNotFound,
+    RedisUnavailable,
+)
 from components.people import note_contacts
 from components.services.chat import Chat, ChatMessage, ChatNews, Inbox, Quote, Role
 from components.services.chat.page import rows, texts
@@ -96,6 +102,7 @@ def _conversation(request: HttpRequest, news: ChatNews, status: int = 200, **mor
         **_edited(request, opened),
         "client_id": request.POST.get("client_id") or secrets.token_urlsafe(12),
         "silence": _silence(news),
+        "emojis": texts.REACTIONS,
         **more,
     }
     return page(request, "conversation", news, messages=messages, status=status, **context)
@@ -170,6 +177,25 @@ def delete_message(request: HttpRequest, chat_id: str, seq: int) -> HttpResponse
     return redirect("components:chat", chat_id)
 
 
+@login_required
+@require_POST
+def react(request: HttpRequest, chat_id: str, seq: int) -> HttpResponse:
+    """Add the reaction that the form names, or remove it."""
+    news = entered(request, chat_id)
+    is_on = "remove" not in request.POST
+    emoji = request.POST.get("add" if is_on else "remove", "")
+    try:
+        Chat(chat_id).react(me(request), seq, emoji, is_on=is_on)
+    except RedisUnavailable:
+        raise
+    except InvalidMessage:
+        return _conversation(request, news, 422, error="This message has too many reactions.")
+    except ComponentsError as error:
+        text, status = refusal(error)
+        return _conversation(request, news, status, error=text)
+    return redirect(f"{reverse('components:chat', args=[chat_id])}?message={seq}#message-{seq}")
+
+
 @never_cache
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -240,6 +266,7 @@ def page(
         "more_chats": listed.next,
         "open": shown,
         "unavailable": len(listed.unavailable),
+        "reactions": " ".join(texts.REACTIONS),
         "page_title": title or (shown.title if shown else ""),
         "is_writer": opened is not None and opened.role != Role.MEMBER,
     }

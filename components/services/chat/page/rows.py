@@ -43,6 +43,16 @@ class QuoteRow:
 
 
 @dataclass(frozen=True)
+class ReactionRow:
+    """An emoji, the names of those who have reacted with it, and whether the viewer is among them."""
+
+    emoji: str
+    names: str
+    count: int
+    is_mine: bool
+
+
+@dataclass(frozen=True)
 class MessageRow:
     """A message, an event, or the line above new messages. Only one of the three is set."""
 
@@ -60,6 +70,7 @@ class MessageRow:
     may_delete: bool = False
     edited_at: datetime | None = None
     quote: QuoteRow | None = None
+    reactions: Sequence[ReactionRow] = ()
 
 
 @dataclass(frozen=True)
@@ -135,6 +146,10 @@ def message_rows(
             may_delete=is_mine or may_delete_all,
             edited_at=message.edited_at,
             quote=quote_row(message.reply_to, name_of) if message.reply_to else None,
+            reactions=[
+                ReactionRow(emoji, ", ".join(map(name_of, who)), len(who), me in who)
+                for emoji, who in message.reactions.items()
+            ],
         )
 
 

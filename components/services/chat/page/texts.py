@@ -17,6 +17,8 @@ from components.services.chat import ChatMessage, ChatNews, Event, EventKind
 NameOf = Callable[[str], str]
 
 PICTURE = "Picture"
+#: The reactions that the page offers. People can add others by the API.
+REACTIONS = ("👍", "❤️", "😂", "🎉", "😮", "😢", "🙏", "👀")
 _TONES = 8  # colours of avatars, in chat.css
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
 _TRAILING = ".,:;!?)]}"  # belongs to the sentence, not to the address

@@ -53,6 +53,10 @@ export class Api {
         return this.#send("PUT", `${this.#chat(chat)}/messages/${seq}`, { text, mentions });
     }
 
+    react(chat, seq, emoji, isOn) {
+        return this.#send("POST", `${this.#chat(chat)}/messages/${seq}/reactions`, { emoji, is_on: isOn });
+    }
+
     deleteMessage(chat, seq) {
         return this.#send("DELETE", `${this.#chat(chat)}/messages/${seq}`);
     }

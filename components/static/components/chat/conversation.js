@@ -172,6 +172,8 @@ export class Conversation {
             onretry: (item) => outbox.retry(item.clientId),
             onedit: (item) => this.#edit(item),
             ondelete: (message) => this.#delete(message),
+            onreact: (message, emoji) => this.#react(message, emoji),
+            reactions: this.#app.reactions,
             onrewrite: (message) => this.composer.edit(message),
             onreply: (message) => this.composer.replyTo(message, store.nameOf(message.sender)),
             linkTo: (seq) => `${this.#app.address(this.id)}?message=${seq}`,
@@ -303,6 +305,23 @@ export class Conversation {
             this.#app.complain(error.name === "Unreachable" ? new Error("There is no connection. Try again later.") : error);
             return false;
         }
+    }
+
+    /** Add a reaction, or remove it if it is there. */
+    async #react({ seq }, emoji) {
+        const { store, api } = this.#app;
+        const before = store.message(this.id, seq)?.reactions ?? {};
+        const isOn = !before[emoji]?.includes(store.me);
+        try {
+            await api.react(this.id, seq, emoji, isOn);
+        } catch (error) {
+            return this.#app.complain(error.name === "Unreachable" ? new Error("There is no connection. Try again later.") : error);
+        }
+        const now = store.message(this.id, seq)?.reactions ?? {}; // the news may have been faster
+        const others = (now[emoji] ?? []).filter((id) => id !== store.me);
+        const { [emoji]: _old, ...rest } = now;
+        const who = isOn ? [...others, store.me] : others;
+        store.change(this.id, seq, { reactions: who.length ? { ...now, [emoji]: who } : rest });
     }
 
     async #delete(message) {
