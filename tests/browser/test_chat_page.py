@@ -437,6 +437,20 @@ def test_a_deleted_message_is_gone_for_all(enter, chat):
 
 
 @pytest.mark.slow
+def test_a_message_looks_alike_with_and_without_scripts(enter, served, chat):
+    text = "**Now** @jack, *or* `x = 1`\n> <b>never</b>\n- [one](https://example.com/)\n- two\n```\ncode\n```"
+    chat.send(served.ids["joe"], text, mentions=[served.ids["jack"]])
+    live = enter("jack").chat(f"/chat/{chat.id}/")
+    still = enter("joe", java_script_enabled=False).open(f"/chat/{chat.id}/")
+    expect(said(live)).to_have_count(2)
+
+    [made, sent] = [said(page).last.inner_html() for page in (live, still)]
+
+    assert re.sub(r"</?mark[^>]*>", "", made) == sent
+    expect(said(live).last.locator("mark.me")).to_have_text("@jack")
+
+
+@pytest.mark.slow
 def test_a_reaction_is_seen_by_all_and_taken_back(enter, served, chat):
     joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
     act(jack, KEYS, "React with 👍 to")
@@ -495,7 +509,7 @@ def test_a_reply_quotes_the_message_and_leads_to_it(enter, served, chat):
     say(joe, "Nobody?")
     for page in (joe, jack):
         expect(said(page).last).to_have_text("Nobody?")
-        expect(page.locator(".chat-quote").last).to_have_text(f"joe {KEYS}")
+        expect(page.locator(".chat-message .chat-quote").last).to_have_text(f"joe {KEYS}")
     expect(joe.locator(".chat-replying")).to_be_hidden()
     assert chat.history(served.ids["joe"]).messages[-1].reply_to.seq == 2
 

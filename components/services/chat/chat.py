@@ -341,7 +341,7 @@ class Chat:
     ) -> Page:
         """Return a page of the history that *user* may see; "" may see everything. Raises ValueError."""
         if sum(each is not None for each in (before, after, around)) > 1:
-            raise ValueError("Only one of before, after and around can be given.")
+            raise ValueError("before, after and around: only one of them can be given.")
         found = await HISTORY.run(
             client,
             self._keys,

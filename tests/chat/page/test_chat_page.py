@@ -45,6 +45,16 @@ def test_a_reply_quotes_the_message_that_its_form_names(people, chat):
     assertContains(visitor("joe").get(f"/chat/{chat.id}/"), "Reply to a message that is no longer there")
 
 
+def test_messages_are_formatted(people, chat):
+    chat.send(people["joe"], "**Now**, <b>or\n- [never](https://example.com/)")
+
+    shown = visitor("jack").get(f"/chat/{chat.id}/")
+
+    assertContains(
+        shown, '<div class="chat-text" dir="auto"><strong>Now</strong>, &lt;b&gt;or<ul><li><a href='
+    )
+
+
 def test_a_reaction_is_added_and_taken_back_by_its_button(people, chat):
     client, address = visitor("jack"), f"/chat/{chat.id}/messages/2/react/"
     assertContains(client.get(f"/chat/{chat.id}/"), 'aria-label="React with 👍 to the message of joe"')

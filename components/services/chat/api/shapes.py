@@ -10,6 +10,7 @@ from components.api.shapes import Instant, People, instant
 from components.services.chat import ChatMessage, ChatNews, ChatSettings, EventKind, Role
 from components.services.chat import Member as ChatMember
 from components.services.chat import Quote as ChatQuote
+from components.services.chat.rich import TAGS, rich
 
 LONGEST_LAST = 200  # characters of a last message, and of a quoted one
 
@@ -36,6 +37,11 @@ class Message(TypedDict):
     seq: Annotated[int, "Its position in the chat. The chat's id and the seq identify the message forever."]
     sender: Annotated[str, "Empty for an event."]
     text: str
+    rich: Annotated[
+        list[Any],
+        "The text with its formatting, as a tree: text, or a list of a tag, of a link also its address, and the "
+        f"children. The tags are {', '.join(TAGS)}.",
+    ]
     data: Annotated[Any, "Any JSON, or null."]
     mentions: list[str]
     sent_at: Instant
@@ -103,6 +109,7 @@ def message(found: ChatMessage) -> Message:
         "seq": found.seq,
         "sender": found.sender,
         "text": found.text,
+        "rich": rich(found.text),
         "data": found.data,
         "mentions": list(found.mentions),
         "sent_at": instant(found.sent_at),

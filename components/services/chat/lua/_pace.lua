@@ -2,8 +2,8 @@
 -- The millisecond at which the messages of a person are paid for, and the millisecond of their last message.
 -- RECORD  pace: paid spoke
 
--- Count a message or a change by a person, and return 0; or the milliseconds until there is room for it. *slow* is the
--- pause between two messages, which does not count for changes.
+-- Count a message or a change by a person, and return 0; or the milliseconds until there is room for it. *slow* is
+-- the pause between two messages, which does not count for changes.
 local function pay(person, limit, period, slow, is_message)
   if limit == 0 and slow == 0 then return 0 end
   local key = rate .. "/" .. person

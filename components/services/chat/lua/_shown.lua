@@ -26,12 +26,12 @@ local function add_quote(source, entry, found)
   local quoted = seq > source.low and redis.call("XRANGE", source.stream, seq, seq)[1]
   local fields = quoted and quoted[2] or {}
   local alterations = quoted and source.altered and redis.call("HGET", source.altered, seq) or ""
-  for _, word in ipairs({ seq, fields[SENDER] or "", fields[BODY] or "", alterations }) do table.insert(found, word) end
+  found[9], found[10], found[11], found[12] = seq, fields[SENDER] or "", fields[BODY] or "", alterations
   return #(fields[BODY] or "") + #alterations
 end
 
--- Return entries in the form that Python reads, oldest first; 1 if *most* or the limit on their bytes cut some off; and
--- how many bytes they have. The first entry is always returned.
+-- Return entries in the form that Python reads, oldest first; 1 if *most* or the limit on their bytes cut some off;
+-- and how many bytes they have. The first entry is always returned.
 local function shown(source, entries, is_newest_first, most, most_bytes)
   local kept, bytes, alterations = {}, 0, alterations_of_all(source, entries)
   for at, entry in ipairs(entries) do

@@ -2,8 +2,8 @@
 -- KEYS    chat messages members rate altered changes calls
 -- ARGV    seq person emoji is_on call channel
 -- USES    time head entry member answered altered pace
--- RETURNS "done"; or "unknown"; "nowhere"; "closed"; "muted" and until when; "many" and the limits of reactions and of
---         different ones; "fast" and the milliseconds until there is room
+-- RETURNS "done"; or "unknown"; "nowhere"; "closed"; "muted" and until when; "many" and the limits of reactions and
+--         of different ones; "fast" and the milliseconds until there is room
 
 -- The most reactions to a message in chats of earlier releases, and the most different ones in any chat.
 local USUAL, MOST_KINDS = 200, 20

@@ -12,6 +12,7 @@ from components.people import names_of
 from components.services.chat import ChatMessage, ChatNews, Member, Quote, Role
 from components.services.chat.page import texts
 from components.services.chat.page.texts import NameOf
+from components.services.chat.rich import rich
 
 _QUOTED = 200  # characters of a quoted message
 _RANKS = list(Role)  # from the most to the least
@@ -138,7 +139,7 @@ def message_rows(
             name=name,
             initials=texts.initials(name),
             tone=texts.tone(message.sender),
-            text=texts.linked(message.text) or _picture(message),
+            text=texts.formatted(rich(message.text)) or _picture(message),
             sent_at=message.sent_at,
             is_mine=is_mine,
             mentions_me=me in message.mentions,

@@ -299,7 +299,7 @@ export class Conversation {
     async #rewrite(seq, text, mentions) {
         try {
             const { edited_at } = await this.#app.api.edit(this.id, seq, { text, mentions });
-            this.#app.store.change(this.id, seq, { text, mentions, edited_at });
+            this.#app.store.change(this.id, seq, { text, mentions, edited_at, rich: null });
             return true;
         } catch (error) {
             this.#app.complain(error.name === "Unreachable" ? new Error("There is no connection. Try again later.") : error);

@@ -4,7 +4,7 @@
  * has it.
  */
 
-import { avatar, dayKey, dayOf, h, httpAddress, icon, link, rich, timeOf } from "./dom.js";
+import { avatar, built, dayKey, dayOf, h, httpAddress, icon, link, rich, timeOf } from "./dom.js";
 import { seenBy, sentence } from "./sentences.js";
 
 const TOGETHER = 5 * 60_000; // ms: messages of one sender that are closer together stand under one name
@@ -85,7 +85,7 @@ function said(message, isFollowing, view) {
         const bubble = h("div", { class: `chat-bubble${mentioned.some((who) => who.isMe) ? " mentions-me" : ""}` },
             h("p", { class: "chat-by", hidden: isFollowing }, h("b", { class: isMine ? "chat-hidden" : null }, name), " ", when(message, view)),
             message.reply_to && quoted(message, quote, view),
-            message.text && h("p", { class: "chat-text", dir: "auto" }, rich(message.text, mentioned)), picture(message.data),
+            message.text && h("div", { class: "chat-text", dir: "auto" }, message.rich ? built(message.rich, mentioned) : rich(message.text, mentioned)), picture(message.data),
             message.edited_at && edited(message),
             reactionsOf(message, view),
             message.item && fate(message.item, view));
@@ -96,7 +96,7 @@ function said(message, isFollowing, view) {
         fill(node);
         return node;
     };
-    const state = JSON.stringify([name, isFollowing, message.item?.failed ?? null, mayDelete, message.seq ?? 0, quote, message.text, message.edited_at, mentioned, reacted]);
+    const state = JSON.stringify([name, isFollowing, message.item?.failed ?? null, mayDelete, message.seq ?? 0, quote, message.text, Boolean(message.rich), message.edited_at, mentioned, reacted]);
     return { key: keyOf(message, view), seq: message.seq ?? Infinity, state, build, update: fill };
 }
 
