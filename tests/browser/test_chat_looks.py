@@ -131,7 +131,16 @@ def test_all_works_without_scripts(enter, served):
     expect(page.locator("a.chat-quote")).to_have_text("joe one")
     page.locator("a.chat-quote").click()
     expect(page.locator(".chat-message.wanted .chat-text")).to_have_text("one")
-    for text in ("three", "two"):
+    page.locator(".chat-message", has_text="two").locator(".chat-menu > summary").click()
+    page.get_by_role("button", name="React with 🎉").click()
+    page.locator(".chat-reaction").click()
+    expect(page.locator(".chat-reaction")).to_have_count(0)
+    page.locator(".chat-message", has_text="three").locator(".chat-menu > summary").click()
+    page.get_by_role("link", name="Edit the message of joe").click()
+    page.get_by_role("textbox", name="Message to").fill("drei")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".chat-edited")).to_have_text("edited")
+    for text in ("drei", "two"):
         page.locator(".chat-message", has_text=text).locator(".chat-menu > summary").click()
         page.get_by_role("button", name="Delete the message of joe").click()
         expect(page.get_by_text(text, exact=True)).to_have_count(0)

@@ -437,6 +437,62 @@ def test_a_deleted_message_is_gone_for_all(enter, chat):
 
 
 @pytest.mark.slow
+def test_a_message_looks_alike_with_and_without_scripts(enter, served, chat):
+    text = "**Now** @jack, *or* `x = 1`\n> <b>never</b>\n- [one](https://example.com/)\n- two\n```\ncode\n```"
+    chat.send(served.ids["joe"], text, mentions=[served.ids["jack"]])
+    live = enter("jack").chat(f"/chat/{chat.id}/")
+    still = enter("joe", java_script_enabled=False).open(f"/chat/{chat.id}/")
+    expect(said(live)).to_have_count(2)
+
+    [made, sent] = [said(page).last.inner_html() for page in (live, still)]
+
+    assert re.sub(r"</?mark[^>]*>", "", made) == sent
+    expect(said(live).last.locator("mark.me")).to_have_text("@jack")
+
+
+@pytest.mark.slow
+def test_a_reaction_is_seen_by_all_and_taken_back(enter, served, chat):
+    joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
+    act(jack, KEYS, "React with 👍 to")
+    theirs, own = (page.locator(".chat-reaction") for page in (joe, jack))
+    expect(own).to_have_attribute("aria-pressed", "true")
+    expect(theirs).to_have_accessible_name("👍 1 jack")
+    expect(theirs).to_have_attribute("aria-pressed", "false")
+
+    theirs.click()
+    expect(own).to_have_accessible_name("👍 2 jack, joe")
+    own.click()
+    expect(theirs).to_have_accessible_name("👍 1 joe")
+    theirs.click()
+    for reactions in (theirs, own):
+        expect(reactions).to_have_count(0)
+    assert chat.message(served.ids["joe"], 2).reactions == {}
+
+
+@pytest.mark.slow
+def test_an_edited_message_changes_on_all_open_pages(enter, served, chat):
+    joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
+    expect(said(jack)).to_have_text([KEYS])
+
+    composer(joe).fill("a draft")
+    act(joe, KEYS, "Edit")
+    expect(composer(joe)).to_have_value(KEYS)
+    composer(joe).press("Escape")
+    expect(composer(joe)).to_have_value("a draft")
+    composer(joe).fill("")
+    composer(joe).press("ArrowUp")
+    say(joe, "Who has the keys, @jack?")
+
+    for page in (joe, jack):
+        expect(said(page)).to_have_text(["Who has the keys, @jack?"])
+        expect(page.locator(".chat-edited")).to_have_text("edited")
+    expect(composer(joe)).to_have_value("")
+    expect(jack.locator(".chat-text mark.me")).to_have_text("@jack")
+    expect(item(jack)).to_have_accessible_name(re.compile(r"joe: Who has the keys, @jack\?$"))
+    assert stored(chat, served.ids["jack"]) == ["Who has the keys, @jack?"]
+
+
+@pytest.mark.slow
 def test_a_reply_quotes_the_message_and_leads_to_it(enter, served, chat):
     chat.configure(rate_limit=0)
     for number in range(150):
@@ -448,12 +504,12 @@ def test_a_reply_quotes_the_message_and_leads_to_it(enter, served, chat):
     expect(wanted).to_be_in_viewport()
     assert chat.news(served.ids["joe"]).unread == 150  # what is not in sight is not read
 
-    act(joe, KEYS, "Reply")
+    act(joe, KEYS, "Reply to")
     expect(composer(joe)).to_be_focused()
     say(joe, "Nobody?")
     for page in (joe, jack):
         expect(said(page).last).to_have_text("Nobody?")
-        expect(page.locator(".chat-quote").last).to_have_text(f"joe {KEYS}")
+        expect(page.locator(".chat-message .chat-quote").last).to_have_text(f"joe {KEYS}")
     expect(joe.locator(".chat-replying")).to_be_hidden()
     assert chat.history(served.ids["joe"]).messages[-1].reply_to.seq == 2
 

@@ -30,6 +30,10 @@ class Said:
     #: How many messages there were up to here.
     ordinal: int = 0
     reply_to: int | None = None
+    #: The change of the chat with which it was last edited, or got a reaction; 0 if it was not.
+    edited: int = 0
+    #: Pairs of an emoji and a person.
+    reactions: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def is_event(self) -> bool:
@@ -71,6 +75,8 @@ class Model:
     muted: set[str] = field(default_factory=set)
     is_closed: bool = False
     exists: bool = False
+    #: How many changes of messages there were.
+    changes: int = 0
 
     def __post_init__(self) -> None:
         self.age_at_creation = self.age
@@ -109,6 +115,44 @@ class Model:
             person.read = self.seq
         self.trim()
         return self.seq, False
+
+    def edit(self, sender: str, seq: int, text: str, mentions: list[str]) -> None:
+        person = self._member(sender)
+        found = [each for each in self.visible(sender) if each.seq == seq and not each.is_event]
+        if not found:
+            raise MessageNotFound
+        if found[0].sender != sender:
+            raise NotAllowed
+        if self.is_closed:
+            raise ChatClosed
+        if person.is_muted:
+            raise Muted
+        quoted = [each.sender for each in self.visible(sender) if each.seq == found[0].reply_to]
+        told = dict.fromkeys([*mentions, *quoted])
+        named = tuple(each for each in told if each in self.members and each != sender)
+        if (found[0].what, found[0].mentions) != (text, named):
+            self.changes += 1
+            found[0].what, found[0].mentions, found[0].edited = text, named, self.changes
+        self.trim()
+
+    def react(self, user: str, seq: int, emoji: str, *, is_on: bool) -> None:
+        person = self._member(user)
+        found = [each for each in self.visible(user) if each.seq == seq and not each.is_event]
+        if not found:
+            raise MessageNotFound
+        if self.is_closed:
+            raise ChatClosed
+        if person.is_muted:
+            raise Muted
+        reactions = found[0].reactions
+        if ((emoji, user) in reactions) != is_on:
+            self.changes += 1
+            found[0].edited = self.changes
+            if is_on:
+                reactions.append((emoji, user))
+            else:
+                reactions.remove((emoji, user))
+        self.trim()
 
     def acknowledge(self, user: str, seq: int) -> int:
         person = self._member(user)
@@ -229,6 +273,11 @@ class Model:
             self.remove(person, person, "left")
         gone = [each for each in self.said if each.sender == person]
         self.said = [each for each in self.said if each.sender != person]
+        for said in self.said:
+            kept = [(emoji, who) for emoji, who in said.reactions if who != person]
+            if kept != said.reactions:
+                self.changes += 1
+                said.reactions, said.edited = kept, self.changes
         if gone:
             self._event("erased", "", person)
         return len(gone)

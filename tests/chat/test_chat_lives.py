@@ -71,6 +71,8 @@ BOUNDS = {
     "ChatKeys.own": MOST + 1,
     "ChatKeys.sent": 2 * MOST + 2,
     "ChatKeys.deleted": 2 * MOST,
+    "ChatKeys.altered": MOST + 1,
+    "ChatKeys.changes": MOST + 1,
     "ChatKeys.calls": 1,  # a minute
     "ChatKeys.rate": 1,  # the period
     "ChatKeys.blocked": 10_000,
@@ -112,7 +114,9 @@ def test_use_does_not_let_a_chat_grow(redis: Redis) -> None:
         for person in (f"guest {number}", "jill"):
             chat.join(person)
             for _ in range(6):
-                chat.send(person, "hello", mentions=["jack", "mary", "joe"])
+                sent = chat.send(person, "hello", mentions=["jack", "mary", "joe"])
+                chat.edit(person, sent.seq, "hello again")
+                chat.react("mary", sent.seq, "👍")
         chat.delete_message(chat.news("joe").last_seq)
         chat.send("jack", "hello")
         chat.mute(f"guest {number}", seconds=60)

@@ -17,7 +17,7 @@ from hypothesis.stateful import run_state_machine_as_test as run
 from redis import Redis
 
 from components.exceptions import ChatExists, ChatNotFound, ComponentsError
-from components.services.chat import Chat, ChatMessage, ChatSettings, Inbox, Position
+from components.services.chat import Changes, Chat, ChatMessage, ChatSettings, Inbox, Position
 from tests.chat.chat_model import Model, Said
 from tests.support.chats import let_pass
 
@@ -50,6 +50,8 @@ class ChatMachine(RuleBasedStateMachine):
         self.positions: dict[str, dict[str, Position]] = {person: {} for person in PEOPLE}
         #: What each client has got by changes(), in order, since its person came in.
         self.got: dict[str, list[int]] = {person: [] for person in PEOPLE}
+        #: How many changes of messages there were when the client of a person came last.
+        self.known = dict.fromkeys(PEOPLE, 0)
         self.create("joe", ["mary"])
 
     def same(self, act: Callable[[], Any], model: Callable[[], Any]) -> Any:
@@ -86,6 +88,27 @@ class ChatMachine(RuleBasedStateMachine):
             return sent.seq, sent.is_duplicate
 
         self.same(act, lambda: self.model.send(sender, text, client_id, mentions, reply_to))
+
+    @rule(
+        sender=people,
+        back=st.integers(0, 12),
+        text=st.sampled_from(["one", "two"]),
+        mentions=st.lists(people, max_size=3),
+    )
+    def edit(self, sender: str, back: int, text: str, mentions: list[str]) -> None:
+        seq = max(0, self.model.seq - back)
+        self.same(
+            lambda: self.chat.edit(sender, seq, text, mentions=mentions) and None,
+            lambda: self.model.edit(sender, seq, text, mentions),
+        )
+
+    @rule(user=people, back=st.integers(0, 12), emoji=st.sampled_from(["👍", "❤️"]), is_on=st.booleans())
+    def react(self, user: str, back: int, emoji: str, is_on: bool) -> None:
+        seq = max(0, self.model.seq - back)
+        self.same(
+            lambda: self.chat.react(user, seq, emoji, is_on=is_on),
+            lambda: self.model.react(user, seq, emoji, is_on=is_on),
+        )
 
     @rule(user=people, back=st.integers(-2, 12))
     def acknowledge(self, user: str, back: int) -> None:
@@ -160,6 +183,7 @@ class ChatMachine(RuleBasedStateMachine):
         before = self.positions[person]
         changes = Inbox(person).changes(before, limit=limit)
         self.positions[person] = dict(changes.positions)
+        self.check_changes(person, before, changes, limit)
         if person not in self.model.members:
             assert (list(changes.chats), list(changes.gone)) == ([], list(before))
             return
@@ -172,6 +196,19 @@ class ChatMachine(RuleBasedStateMachine):
             assert news.has_more == (bool(before) and len(new) > limit)
         if not changes.chats:
             assert before[self.chat.id].seq == self.model.seq
+
+    def check_changes(self, person: str, before: dict[str, Position], changes: Changes, limit: int) -> None:
+        """A client gets the messages that it has again, each once, if they were edited since it came."""
+        had = before[self.chat.id].seq if before else 0
+        visible = self.model.visible(person) if person in self.model.members else []
+        edited = [said for said in visible if said.edited > self.known[person] and said.seq <= had]
+        edited.sort(key=lambda said: said.edited)
+        for news in changes.chats:
+            assert [_said(message) for message in news.changed] == list(map(_told, edited[:limit]))
+            is_all = len(edited) <= limit
+            self.known[person] = self.model.changes if is_all else edited[limit - 1].edited
+        if not changes.chats:
+            assert not edited
 
     @invariant()
     def each_member_sees_what_the_model_says(self) -> None:
@@ -230,7 +267,8 @@ def _outcome(act: Callable[[], Any]) -> Any:
 def _said(message: ChatMessage) -> tuple[Any, ...]:
     event = message.event
     what = (event.kind.value, event.by, event.user, event.detail) if event else message.text
-    return message.seq, message.sender, what, message.mentions
+    reactions = {emoji: list(who) for emoji, who in message.reactions.items()}
+    return message.seq, message.sender, what, message.mentions, reactions
 
 
 def _quote(message: ChatMessage) -> tuple[int, str, str] | None:
@@ -239,7 +277,10 @@ def _quote(message: ChatMessage) -> tuple[int, str, str] | None:
 
 
 def _told(said: Said) -> tuple[Any, ...]:
-    return said.seq, said.sender, said.what, said.mentions
+    reactions: dict[str, list[str]] = {}
+    for emoji, who in said.reactions:
+        reactions.setdefault(emoji, []).append(who)
+    return said.seq, said.sender, said.what, said.mentions, reactions
 
 
 def test_it_behaves_as_the_model(redis: Redis) -> None:

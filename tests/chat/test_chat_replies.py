@@ -123,7 +123,7 @@ def test_the_history_around_a_message_begins_where_a_newcomer_may_look(redis: Re
     assert (page.has_more, page.oldest) == (False, 3)
     with pytest.raises(ChatNotFound):
         chat.history("jill", around=2)
-    with pytest.raises(ValueError, match="Only one of before, after and around"):
+    with pytest.raises(ValueError, match="only one of them can be given"):
         chat.history("joe", around=2, before=3)
 
 

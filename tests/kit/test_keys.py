@@ -353,6 +353,7 @@ def talk(redis: Redis, name: str) -> dict[str, str]:
     chat.send("joe", "two")
     chat.send(name, "three")
     chat.delete_message(3)
+    chat.edit("joe", 2, "first", mentions=[name])
     at_once(limits.charge(redis, name, chat_id=name, people=1))
     redis.delete(*redis.keys("*:rate:*/add"), *redis.keys("*:rate:*/call/*"))
     chat.add(["jim"])

@@ -182,12 +182,38 @@ def refused(redis: Redis) -> Callable[[], Any]:
 
 def delete_message(redis: Redis) -> Callable[[], Any]:
     chat = _chat()
+    chat.edit("jack", 3, "changed", mentions=["jill"])
     return lambda: [chat.delete_message(3, by="jack"), _as_told(chat)]
+
+
+def edit(redis: Redis) -> Callable[[], Any]:
+    chat = _chat(replace(FREE, rate_limit=100, rate_period=36_000.0))
+    return lambda: [chat.edit("jack", 3, "changed", mentions=["jill"]) and None, _as_told(chat)]
+
+
+def edit_of_an_edit(redis: Redis) -> Callable[[], Any]:
+    """Change a text back: whoever does that again would change nothing."""
+    chat = _chat()
+    chat.edit("jack", 3, "changed")
+    return lambda: [chat.edit("jack", 3, "text 0") and None, _as_told(chat)]
+
+
+def react(redis: Redis) -> Callable[[], Any]:
+    chat = _chat(replace(FREE, rate_limit=100, rate_period=36_000.0))
+    chat.react("jill", 3, "👍")
+    return lambda: [chat.react("jack", 3, "👍"), chat.message("joe", 3).reactions]
+
+
+def take_a_reaction_back(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    chat.react("jack", 3, "👍")
+    return lambda: [chat.react("jack", 3, "👍", is_on=False), chat.message("joe", 3).reactions]
 
 
 def trim(redis: Redis) -> Callable[[], Any]:
     chat = _chat()
     chat.delete_message(2)
+    chat.edit("jack", 3, "changed")
     return lambda: [chat.trim(before=5), _as_told(chat)]
 
 
@@ -198,6 +224,8 @@ def delete(redis: Redis) -> Callable[[], Any]:
 
 def erase(redis: Redis) -> Callable[[], Any]:
     chat = _chat()
+    chat.react("jack", 2, "👍")
+    chat.react("jill", 2, "👍")
     chat.kick("jack")
     return lambda: [at_once(_erase(get_client(), chat, "jack")), _as_told(chat)]
 
@@ -237,11 +265,13 @@ CASES = {
     "chat/delete": [delete],
     "chat/delete_message": [delete_message],
     "chat/drop": [drop],
+    "chat/edit": [edit, edit_of_an_edit],
     "chat/enter": [enter, come_back_muted],
     "chat/erase": [erase],
     "chat/forget": [forget],
     "chat/hint": [hint],
     "chat/mute": [mute, unmute, unmute_who_has_left],
+    "chat/react": [react, take_a_reaction_back],
     "chat/read": [read],
     "chat/remove": [leave, leave_muted, leave_as_the_last, kick, block],
     "chat/role": [role, give_up_being_owner],

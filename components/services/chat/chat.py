@@ -58,6 +58,7 @@ from components.services.chat.facts import (
 from components.services.chat.formats import (
     LETTERS,
     check_client_id,
+    check_emoji,
     check_title,
     read_members,
     read_message,
@@ -100,11 +101,13 @@ CHANGE = Script("chat/change")
 CREATE = Script("chat/create")
 DELETE = Script("chat/delete")
 DELETE_MESSAGE = Script("chat/delete_message")
+EDIT = Script("chat/edit")
 ENTER = Script("chat/enter")
 HISTORY = Script("chat/history")
 LOOK = Script("chat/look")
 MEMBERS = Script("chat/members")
 MUTE = Script("chat/mute")
+REACT = Script("chat/react")
 READ = Script("chat/read")
 REMOVE = Script("chat/remove")
 ROLE = Script("chat/role")
@@ -338,7 +341,7 @@ class Chat:
     ) -> Page:
         """Return a page of the history that *user* may see; "" may see everything. Raises ValueError."""
         if sum(each is not None for each in (before, after, around)) > 1:
-            raise ValueError("Only one of before, after and around can be given.")
+            raise ValueError("before, after and around: only one of them can be given.")
         found = await HISTORY.run(
             client,
             self._keys,
@@ -364,6 +367,68 @@ class Chat:
         return page.messages[0]
 
     message, amessage = twins(_message)
+
+    async def _edit(
+        self,
+        client: AnyRedis,
+        sender: str,
+        seq: int,
+        text: str = "",
+        *,
+        data: Any = None,
+        mentions: Sequence[str] = (),
+    ) -> datetime:
+        """
+        Replace text, data and mentions of a message that *sender* has sent. Return when it was last edited.
+
+        Members who have the message get it again. Nothing becomes unread, and only people who have not read the
+        message are notified of a new mention. An edit counts towards the rate limit.
+
+        Raises MessageNotFound, NotAllowed, ChatClosed, Muted, TooFast, InvalidMessage, ValueError.
+        """
+        body, size = write_body(text, data)
+        said, *facts = await EDIT.run(
+            client,
+            self._keys,
+            seq=check_seq("seq", seq),
+            sender=check_person(sender),
+            body=body,
+            characters=len(text),
+            data_bytes=size,
+            call=new_call(),
+            channel=self._channel,
+            mentioned=list(dict.fromkeys(map(check_person, mentions))),
+        )
+        if said != b"edited":
+            raise refusal(self.id, said, *facts)
+        await self._trim_some(client)
+        return from_ms(facts[0])
+
+    edit, aedit = twins(_edit)
+
+    async def _react(self, client: AnyRedis, user: str, seq: int, emoji: str, *, is_on: bool = True) -> None:
+        """
+        Add a reaction of *user* to a message, or remove it if *is_on* is false. *emoji* is one emoji.
+
+        Nothing becomes unread. A reaction counts towards the rate limit.
+
+        Raises MessageNotFound, ChatClosed, Muted, TooFast, InvalidMessage, ValueError.
+        """
+        said, *facts = await REACT.run(
+            client,
+            self._keys,
+            seq=check_seq("seq", seq),
+            person=check_person(user),
+            emoji=check_emoji(emoji),
+            is_on=int(is_on),
+            call=new_call(),
+            channel=self._channel,
+        )
+        if said != b"done":
+            raise refusal(self.id, said, *facts)
+        await self._trim_some(client)
+
+    react, areact = twins(_react)
 
     async def _acknowledge(self, client: AnyRedis, user: str, seq: int) -> int:
         """Mark everything up to *seq* as read. Return the new reading position, which never moves back."""
@@ -827,6 +892,11 @@ def refusal(chat_id: str, said: bytes, *why: Any) -> ComponentsError:
             return InvalidMessage(
                 f"The message is too long: the chat {chat_id!r} takes texts of up to {why[0]:,} characters and data "
                 f"of up to {why[1]:,} bytes."
+            )
+        case b"many":
+            return InvalidMessage(
+                f"The message has too many reactions: the chat {chat_id!r} takes {why[0]:,} of them, and {why[1]} "
+                "different ones."
             )
         case b"fast":
             seconds = why[0] / 1000

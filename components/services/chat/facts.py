@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from itertools import chain
 from typing import Any
 
 from components.services.chat.settings import ChatSettings
@@ -83,13 +84,18 @@ class ChatMessage:
     is_unreadable: bool = False
     #: The message that it replies to; None if it is no reply.
     reply_to: Quote | None = None
+    #: When its sender last edited it; None if never.
+    edited_at: datetime | None = None
+    #: Who has reacted with which emoji, both in the order of time.
+    reactions: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def people(self) -> tuple[str, ...]:
         """The ids of all people whom the message names. Some may be empty, because the system has no id."""
         done = (self.event.by, self.event.user) if self.event else ()
         quoted = (self.reply_to.sender,) if self.reply_to else ()
-        return (self.sender, *self.mentions, *done, *quoted)
+        reacted = chain.from_iterable(self.reactions.values())
+        return (self.sender, *self.mentions, *done, *quoted, *reacted)
 
 
 @dataclass(frozen=True)
@@ -157,7 +163,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Position:
-    """The position of a client in a chat: the last seq that it has, and the revision of the reading positions."""
+    """The position of a client in a chat: the last seq that it has, and the revision up to which it knows changes."""
 
     seq: int
     revision: int = 0
@@ -177,10 +183,13 @@ class ChatNews:
     #: Unread messages that mention the member.
     mentions: int
     members: int
-    #: Grows when a member reads, in chats that have *reads*, and when removed messages change the counts.
+    #: Grows when a member reads, in chats that have *reads*; when a message is changed; and when removed messages
+    #: change the counts.
     revision: int
     #: Messages and events after the given position, oldest first.
     messages: Sequence[ChatMessage] = ()
+    #: Messages up to the given position that were changed after its revision, as they are now.
+    changed: Sequence[ChatMessage] = ()
     #: Whether there are more messages than were requested.
     has_more: bool = False
     #: How many seqs between the position and the first of *messages* were removed by the limits of the chat.

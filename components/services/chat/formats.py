@@ -3,9 +3,10 @@ The stored format of a chat: conversion to bytes and back.
 
 An entry of the stream has the fields s (sender, "" of an event), c (client id or call), t (millisecond), n (how many
 messages there were up to here), m (mentions) and b (body); a reply also has r (the seq that it replies to). A body
-begins with a letter: "t" and the text; "j" and JSON of text and data; "e" and an event. Each part of an event is
-preceded by its length, as each mention is, because Lua writes some of these. The answers of scripts about chats and
-members are read here as well.
+begins with a letter: "t" and the text; "j" and JSON of text and data; "e" and an event. What was changed of a message
+is stored beside it: the millisecond of the edit, mentions and body since then, and emoji and person of each reaction.
+Each of these is preceded by its length, as each part of an event and each mention is, because Lua writes some of
+them. The answers of scripts about chats and members are read here as well.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
+from unicodedata import category
 
 from django.utils.translation import gettext
 
@@ -36,6 +38,9 @@ from components.services.chat.facts import ChatMessage, ChatNews, Event, EventKi
 from components.services.counters import tally
 
 MAX_CLIENT_ID = 64  # characters
+MAX_EMOJI = 12  # characters
+#: Characters inside of an emoji: the variation selector, the joiner, and the tags of flags.
+_JOINING = {"\ufe0f", "\u200d", *map(chr, range(0xE0020, 0xE0080))}
 
 ROLES = {"o": Role.OWNER, "m": Role.MODERATOR, "u": Role.MEMBER}
 LETTERS = {role: letter for letter, role in ROLES.items()}
@@ -57,11 +62,11 @@ def write_body(text: str, data: Any) -> tuple[bytes, int]:
         raise InvalidMessage(f"The text is {type(text).__name__}; it must be str.")
     try:
         raw = text.encode()
+        if "\0" in text:
+            raise InvalidMessage("The text holds a NUL character, which cannot be stored. Remove it.")
         if data is None:
             if not text.strip():
                 raise InvalidMessage("The message is empty: it needs a text, or data.")
-            if "\0" in text:
-                raise InvalidMessage("The text holds a NUL character, which cannot be stored. Remove it.")
             return b"t" + raw, 0
         if is_too_deep(data):
             raise InvalidMessage(too_deep("The data of the message"))
@@ -94,6 +99,18 @@ def check_client_id(client_id: object) -> str:
     )
 
 
+def check_emoji(emoji: object) -> str:
+    """Return *emoji* if it can be a reaction: one symbol, with what may belong to it. Raises InvalidMessage."""
+    if (
+        isinstance(emoji, str)
+        and 0 < len(emoji) <= MAX_EMOJI
+        and category(emoji[0]) == "So"
+        and all(category(each) in ("So", "Sk") or each in _JOINING for each in emoji)
+    ):
+        return emoji
+    raise InvalidMessage(f"{repr(emoji)[:80]} cannot be a reaction; it must be one emoji.")
+
+
 def check_title(title: object) -> str:
     """Return *title* if it is valid. Raises InvalidMessage."""
     if isinstance(title, str) and len(title) <= 200 and (title.isprintable() or not title):
@@ -108,7 +125,7 @@ def write_event(kind: EventKind, by: str, user: str = "", detail: str | None = "
 
 
 def _parts(packed: bytes) -> Iterator[str]:
-    """Yield the parts of an event, or the mentions of an entry. Raises Unreadable."""
+    """Yield packed parts: those of an event or of an edit, or mentions. Raises Unreadable."""
     at = 0
     while at < len(packed):
         colon = packed.index(b":", at)
@@ -121,14 +138,18 @@ def _parts(packed: bytes) -> Iterator[str]:
 
 def read_message(chat_id: str, entry: Sequence[Any]) -> ChatMessage:
     """
-    Return the message of a stream entry, given as its id and the values of its fields; of a reply, also sender and
-    body of the message that it replies to.
+    Return the message of a stream entry, given as its id, the values of its fields, and what was changed of it; of a
+    reply, also the seq, sender, body and changes of the message that it replies to.
 
     An entry that cannot be read, because a newer release wrote it or because it is damaged, becomes a placeholder.
     """
-    key, sender, client_id, sent_at, _ordinal, mentions, body, *quoted = entry
+    key, sender, client_id, sent_at, _ordinal, mentions, body, altered, *quoted = entry
     seq, is_unreadable = int(key.partition(b"-")[0]), False
+    edited_at, reactions = None, dict[str, list[str]]()
     try:
+        edited, reactions = _read_altered(altered) if altered else (None, reactions)
+        if edited:
+            edited_at, mentions, body = edited
         text, data, event = _read_body(body)
         named = tuple(_parts(mentions)) if mentions else ()
         at = from_ms(sent_at)
@@ -138,12 +159,42 @@ def read_message(chat_id: str, entry: Sequence[Any]) -> ChatMessage:
         text, data, event, named, is_unreadable = gettext(UNREADABLE), None, None, (), True
         reply_to = None
         at, who, known_by = from_ms_or_none(sent_at) or EPOCH, text_of(sender), text_of(client_id)
-    return ChatMessage(chat_id, seq, who, text, data, named, at, known_by, event, is_unreadable, reply_to)
+    return ChatMessage(
+        chat_id=chat_id,
+        seq=seq,
+        sender=who,
+        text=text,
+        data=data,
+        mentions=named,
+        sent_at=at,
+        client_id=known_by,
+        event=event,
+        is_unreadable=is_unreadable,
+        reply_to=reply_to,
+        edited_at=edited_at,
+        reactions=reactions,
+    )
 
 
-def _read_quote(seq: int, sender: bytes, body: bytes) -> Quote:
+def _read_altered(altered: bytes) -> tuple[tuple[datetime, bytes, bytes] | None, dict[str, list[str]]]:
+    """
+    Return when a message was edited, its mentions and body since then; None if it was not. Also return the reactions.
+
+    Raises ValueError.
+    """
+    edited_at, mentions, body, *pairs = _parts(altered)
+    reactions: dict[str, list[str]] = {}
+    for emoji, person in zip(pairs[::2], pairs[1::2], strict=True):
+        reactions.setdefault(emoji, []).append(person)
+    return (from_ms(edited_at), mentions.encode(), body.encode()) if edited_at else None, reactions
+
+
+def _read_quote(seq: int, sender: bytes, body: bytes, altered: bytes) -> Quote:
     """Return the message that a reply quotes."""
     try:
+        if altered:
+            edited, _reactions = _read_altered(altered)
+            body = edited[2] if edited else body
         text = _read_body(body)[0] if sender else ""
     except ValueError:
         text = gettext(UNREADABLE)
@@ -177,7 +228,7 @@ def read_news(chat_id: str, found: Any) -> ChatNews:
 
     Raises ValueError if the stored chat or membership cannot be read.
     """
-    title, words, reads, last, entries = found
+    title, words, reads, last, entries, changed = found
     tally("chat:fetched", len(entries))
     its = _NEWS.read(words)
     if its["role"] not in ROLES:
@@ -194,6 +245,7 @@ def read_news(chat_id: str, found: Any) -> ChatNews:
         members=int(its["members"]),
         revision=int(its["revision"]),
         messages=[read_message(chat_id, entry) for entry in entries],
+        changed=[read_message(chat_id, entry) for entry in changed],
         has_more=its["has_more"] == "1",
         missed=int(its["missed"]),
         oldest=int(its["oldest"]),

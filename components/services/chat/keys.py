@@ -74,6 +74,16 @@ class ChatKeys:
         return f"{self._bucket}deleted:{self._id}"
 
     @property
+    def altered(self) -> str:
+        """HASH seq -> what was changed of the message after it was sent. An entry goes with the message."""
+        return f"{self._bucket}altered:{self._id}"
+
+    @property
+    def changes(self) -> str:
+        """ZSET seq of a changed message by the chat's revision at its last change. An entry goes with the message."""
+        return f"{self._bucket}changes:{self._id}"
+
+    @property
     def calls(self) -> str:
         """STRING answer to a call, in case its reply was lost; one per call. Expires after a minute."""
         return f"{self._bucket}calls:{self._id}"

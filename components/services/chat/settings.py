@@ -18,7 +18,7 @@ _MOST = 2**31 - 1
 _DURATIONS = ("max_age", "drop_read_after", "rate_period", "slow_mode")
 _MAY_BE_NONE = ("history", "max_age", "drop_read_after")
 #: The settings that may be less than 1.
-_LEAST = {"history": 0, "rate_limit": 0, "max_data": 0}
+_LEAST = {"history": 0, "rate_limit": 0, "max_data": 0, "max_reactions": 0}
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,8 @@ class ChatSettings:
     rate_period: float = 10.0
     #: The least time between two messages of a member who is not a moderator.
     slow_mode: float = 0.0
+    #: How many reactions a message may have; 0 for none.
+    max_reactions: int = 200
     #: Whether anyone who knows the id may join.
     is_open: bool = False
 

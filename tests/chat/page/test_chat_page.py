@@ -45,6 +45,75 @@ def test_a_reply_quotes_the_message_that_its_form_names(people, chat):
     assertContains(visitor("joe").get(f"/chat/{chat.id}/"), "Reply to a message that is no longer there")
 
 
+def test_messages_are_formatted(people, chat):
+    chat.send(people["joe"], "**Now**, <b>or\n- [never](https://example.com/)")
+
+    shown = visitor("jack").get(f"/chat/{chat.id}/")
+
+    assertContains(
+        shown, '<div class="chat-text" dir="auto"><strong>Now</strong>, &lt;b&gt;or<ul><li><a href='
+    )
+
+
+def test_a_reaction_is_added_and_taken_back_by_its_button(people, chat):
+    client, address = visitor("jack"), f"/chat/{chat.id}/messages/2/react/"
+    assertContains(client.get(f"/chat/{chat.id}/"), 'aria-label="React with 👍 to the message of joe"')
+
+    answer = client.post(address, {"add": "👍"})
+
+    assert answer["Location"] == f"/chat/{chat.id}/?message=2#message-2"
+    assert chat.message(people["joe"], 2).reactions == {"👍": [people["jack"]]}
+    assertContains(
+        client.get(f"/chat/{chat.id}/"), 'name="remove" value="👍" title="jack" aria-pressed="true"'
+    )
+    shown = visitor("joe").get(f"/chat/{chat.id}/")
+    assertContains(shown, 'name="add" value="👍" title="jack" aria-pressed="false"')
+    client.post(address, {"remove": "👍"})
+    assert not chat.message(people["joe"], 2).reactions
+
+
+@pytest.mark.parametrize(
+    ("name", "emoji", "status"), [("jack", "x", 422), ("jack", "", 422), ("jill", "👍", 404)]
+)
+def test_a_reaction_that_is_none_is_refused(people, chat, name, emoji, status):
+    answer = visitor(name).post(f"/chat/{chat.id}/messages/2/react/", {"add": emoji})
+
+    assert answer.status_code == status
+    assert visitor("jack").get(f"/chat/{chat.id}/messages/2/react/").status_code == 405
+    assert not chat.message(people["joe"], 2).reactions
+
+
+def test_senders_edit_their_messages(people, chat):
+    client = visitor("joe")
+    asked = client.get(f"/chat/{chat.id}/?edit=2")
+    assertContains(asked, '<input type="hidden" name="edit" value="2">')
+    assertContains(asked, ">Who has the key?</textarea>")
+
+    answer = client.post(f"/chat/{chat.id}/", {"text": "Who has the keys, @jack?", "edit": "2"})
+
+    assertRedirects(answer, f"/chat/{chat.id}/")
+    message = chat.message(people["jack"], 2)
+    assert (message.text, message.mentions) == ("Who has the keys, @jack?", (people["jack"],))
+    assertContains(visitor("jack").get(f"/chat/{chat.id}/"), ">edited</time>")
+
+
+def test_nobody_edits_the_message_of_another(people, chat):
+    asked = visitor("jack").get(f"/chat/{chat.id}/?edit=2")
+    assertNotContains(asked, 'name="edit"')
+
+    answer = visitor("jack").post(f"/chat/{chat.id}/", {"text": "mine", "edit": "2"})
+
+    assertContains(answer, "Your role in the chat does not include this.", status_code=403)
+    assert texts_of(chat, people["joe"]) == ["Who has the key?"]
+
+
+def test_a_refused_edit_keeps_what_was_written(people, chat):
+    answer = visitor("joe").post(f"/chat/{chat.id}/", {"text": "x" * 4_001, "edit": "2"})
+
+    assertContains(answer, '<input type="hidden" name="edit" value="2">', status_code=422)
+    assertContains(answer, f">{'x' * 4_001}</textarea>", status_code=422)
+
+
 def test_a_refused_reply_keeps_what_it_replies_to(people, chat):
     answer = visitor("jack").post(f"/chat/{chat.id}/", {"text": " ", "reply_to": "2", "client_id": "one"})
 

@@ -8,11 +8,23 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from components.api.endpoints import Answer, Reply, operation
-from components.api.fields import DATA, IDEMPOTENCY_KEY, TEXT, TEXT_OR_DATA, Ids, Integer, Values, invalid
+from components.api.fields import (
+    DATA,
+    IDEMPOTENCY_KEY,
+    TEXT,
+    TEXT_OR_DATA,
+    Boolean,
+    Ids,
+    Integer,
+    Text,
+    Values,
+    invalid,
+)
 from components.api.shapes import Instant, People, instant
 from components.people import anames_of, anote_contacts
 from components.services.chat import Chat
 from components.services.chat.api import shapes
+from components.services.chat.formats import MAX_EMOJI
 
 BEFORE = Integer("before", about="List only messages before this seq. Cannot be combined with after.")
 AFTER = Integer("after", about="List only messages after this seq.")
@@ -21,6 +33,8 @@ LIMIT = Integer("limit", 50, least=1, most=200)
 MENTIONS = Ids("mentions")
 REPLY_TO = Integer("reply_to", least=1, is_nullable=True, about="The seq of a message that it replies to.")
 SEQ = Integer("seq", is_required=True)
+EMOJI = Text("emoji", is_required=True, longest=MAX_EMOJI, about="One emoji.")
+IS_ON = Boolean("is_on", True, about="False removes the reaction.")
 
 
 class Messages(TypedDict):
@@ -39,6 +53,11 @@ class Sent(TypedDict):
     seq: int
     sent_at: Instant
     is_duplicate: bool
+
+
+class Edited(TypedDict):
+    seq: int
+    edited_at: Instant
 
 
 class ReadPosition(TypedDict):
@@ -112,6 +131,46 @@ async def get_message(request: HttpRequest, user: str, values: Values, chat_id: 
     found = await Chat(chat_id).amessage(user, seq)
     told: WholeMessage = {**shapes.message(found), "people": await anames_of(found.people)}
     return Answer(told)
+
+
+@operation(
+    "messages",
+    {200: Reply("Edited.", Edited)},
+    body=[TEXT, DATA, MENTIONS],
+    also=TEXT_OR_DATA,
+    problems=[
+        "not-allowed",
+        "muted",
+        "chat-not-found",
+        "message-not-found",
+        "chat-closed",
+        "invalid-message",
+        "too-fast",
+    ],
+)
+async def edit_message(request: HttpRequest, user: str, values: Values, chat_id: str, seq: int) -> Answer:
+    """
+    Replace text, data and mentions of one's own message.
+
+    Nothing becomes unread. Only people who have not read the message are notified of a new mention.
+    """
+    edited_at = await Chat(chat_id).aedit(
+        user, seq, values[TEXT], data=values.get(DATA), mentions=values.get(MENTIONS) or []
+    )
+    told: Edited = {"seq": seq, "edited_at": instant(edited_at)}
+    return Answer(told)
+
+
+@operation(
+    "messages",
+    {204: Reply("The reaction is there, or is removed.")},
+    body=[EMOJI, IS_ON],
+    problems=["muted", "chat-not-found", "message-not-found", "chat-closed", "invalid-message", "too-fast"],
+)
+async def react(request: HttpRequest, user: str, values: Values, chat_id: str, seq: int) -> Answer:
+    """Add a reaction to a message, or remove it."""
+    await Chat(chat_id).areact(user, seq, values[EMOJI], is_on=values[IS_ON])
+    return Answer()
 
 
 @operation(

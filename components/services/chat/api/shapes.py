@@ -10,6 +10,7 @@ from components.api.shapes import Instant, People, instant
 from components.services.chat import ChatMessage, ChatNews, ChatSettings, EventKind, Role
 from components.services.chat import Member as ChatMember
 from components.services.chat import Quote as ChatQuote
+from components.services.chat.rich import TAGS, rich
 
 LONGEST_LAST = 200  # characters of a last message, and of a quoted one
 
@@ -36,6 +37,11 @@ class Message(TypedDict):
     seq: Annotated[int, "Its position in the chat. The chat's id and the seq identify the message forever."]
     sender: Annotated[str, "Empty for an event."]
     text: str
+    rich: Annotated[
+        list[Any],
+        "The text with its formatting, as a tree: text, or a list of a tag, of a link also its address, and the "
+        f"children. The tags are {', '.join(TAGS)}.",
+    ]
     data: Annotated[Any, "Any JSON, or null."]
     mentions: list[str]
     sent_at: Instant
@@ -43,6 +49,8 @@ class Message(TypedDict):
     event: Event | None
     is_unreadable: Annotated[bool, "The stored message cannot be read; the text is a placeholder."]
     reply_to: Annotated[Quote | None, "The message that it replies to."]
+    edited_at: Annotated[Instant | None, "When its sender last edited it."]
+    reactions: Annotated[dict[str, list[str]], "The ids of those who have reacted, by emoji."]
 
 
 class Chat(TypedDict):
@@ -57,7 +65,8 @@ class Chat(TypedDict):
     member_count: int
     oldest: Annotated[int, "The first seq that still exists and that the person may see."]
     last_message: Annotated[
-        Message | None, "Shortened: at most 200 characters of its text, without data, mentions and quote."
+        Message | None,
+        "Shortened: at most 200 characters of its text, without data, mentions, quote and reactions.",
     ]
     reads: Annotated[dict[str, int], "How far each member has read, in chats of up to 50 members."]
     muted_until: Instant | None
@@ -78,6 +87,7 @@ class WholeChat(Chat):
 
 class ChangedChat(Chat):
     messages: list[Message]
+    changed: Annotated[list[Message], "Earlier messages that were edited, or got reactions, as they are now."]
     has_more: Annotated[bool, "There are more messages. Ask again with the new cursor."]
     missed: Annotated[
         int, "How many messages before these the chat's limits removed before the person saw them."
@@ -99,6 +109,7 @@ def message(found: ChatMessage) -> Message:
         "seq": found.seq,
         "sender": found.sender,
         "text": found.text,
+        "rich": rich(found.text),
         "data": found.data,
         "mentions": list(found.mentions),
         "sent_at": instant(found.sent_at),
@@ -108,6 +119,8 @@ def message(found: ChatMessage) -> Message:
         else {"kind": event.kind, "by": event.by, "user": event.user, "detail": event.detail},
         "is_unreadable": found.is_unreadable,
         "reply_to": None if found.reply_to is None else _quote(found.reply_to),
+        "edited_at": None if found.edited_at is None else instant(found.edited_at),
+        "reactions": {emoji: list(who) for emoji, who in found.reactions.items()},
     }
 
 
@@ -116,9 +129,9 @@ def _quote(found: ChatQuote) -> Quote:
 
 
 def shortened(found: ChatMessage) -> ChatMessage:
-    """Return the last message of a chat as lists show it: the beginning of its text, without data, mentions and
-    quote."""
-    return replace(found, text=found.text[:LONGEST_LAST], data=None, mentions=(), reply_to=None)
+    """Return the last message of a chat as lists show it: the beginning of its text, without data,
+    mentions, quote and reactions."""
+    return replace(found, text=found.text[:LONGEST_LAST], data=None, mentions=(), reply_to=None, reactions={})
 
 
 def chat(news: ChatNews) -> Chat:
@@ -144,6 +157,7 @@ def changed_chat(news: ChatNews) -> ChangedChat:
     return {
         **chat(news),
         "messages": [message(each) for each in news.messages],
+        "changed": [message(each) for each in news.changed],
         "has_more": news.has_more,
         "missed": news.missed,
     }
@@ -175,7 +189,7 @@ def people_of(chats: Iterable[ChatNews]) -> Iterator[str]:
     """Yield the ids of all people whom the answer names, including those who occur only in *reads*."""
     for each in chats:
         yield from each.reads
-        for found in each.messages:
+        for found in (*each.messages, *each.changed):
             yield from found.people
         if each.last_message:
             yield from shortened(each.last_message).people

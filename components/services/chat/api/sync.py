@@ -98,7 +98,10 @@ async def _listing(user: str, since: Mapping[str, Position], after: str) -> Sync
     return {
         "user": user,
         "cursor": make_cursor(user, {**since, **positions}, page.next),
-        "chats": [{**shapes.chat(each), "messages": [], "has_more": False, "missed": 0} for each in found],
+        "chats": [
+            {**shapes.chat(each), "messages": [], "changed": [], "has_more": False, "missed": 0}
+            for each in found
+        ],
         "gone": [],
         "has_more_chats": bool(page.next),
         "unavailable": list(page.unavailable),

@@ -26,9 +26,11 @@ from components.services.chat.api.members import (
 )
 from components.services.chat.api.messages import (
     delete_message,
+    edit_message,
     get_message,
     list_messages,
     mark_read,
+    react,
     send_message,
 )
 from components.services.chat.api.sync import sync, sync_by_body
@@ -50,9 +52,10 @@ urlpatterns = [
     ),
     path(
         f"{_CHAT}/messages/<str:seq>",
-        endpoint(CHAT_ID, _SEQ, get=get_message, delete=delete_message),
+        endpoint(CHAT_ID, _SEQ, get=get_message, put=edit_message, delete=delete_message),
         name="api-message",
     ),
+    path(f"{_CHAT}/messages/<str:seq>/reactions", endpoint(CHAT_ID, _SEQ, post=react), name="api-reactions"),
     path(f"{_CHAT}/read", endpoint(CHAT_ID, post=mark_read), name="api-read"),
     path(f"{_CHAT}/members", endpoint(CHAT_ID, get=list_members, post=add_members), name="api-members"),
     path(

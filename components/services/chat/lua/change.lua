@@ -1,7 +1,7 @@
 -- Change fields of a chat: its title, its settings, whether it is closed. *facts* repeats three words: the name, the
 -- value that it must have now ("*" for any), and the new value. *least* is the letter of the lowest role that may do
 -- it.
--- KEYS    chat messages members calls sent reads mentions own
+-- KEYS    chat messages members calls sent reads mentions own altered changes
 -- ARGV    least by call event channel facts...
 -- USES    head member answered sent event
 -- RETURNS "done"; "nothing"; "unknown"; "denied"; "other", if a field does not have the value that it must have
@@ -14,7 +14,7 @@ if rank < RANK[least] then return "denied" end
 -- The keys that count or recognise messages must live as long as the messages.
 local function expire_all(age)
   local keys = all_parts(head.level)
-  table.insert(keys, messages)
+  for _, key in ipairs({ messages, altered, changes }) do table.insert(keys, key) end
   for _, person in ipairs(redis.call("ZRANGE", reads, 0, -1)) do
     table.insert(keys, mentions .. "/" .. person)
     table.insert(keys, own .. "/" .. person)

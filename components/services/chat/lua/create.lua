@@ -1,7 +1,7 @@
 -- Create a chat with its first members and its first message. It continues the sequence of an earlier chat with the
 -- same id. *more* has the people, the owner first, then field and value of each setting. The client id is that of the
 -- first message, if there is one, and identifies the call. *inboxes* is the prefix of the channels of inboxes.
--- KEYS    chat messages members reads sent names
+-- KEYS    chat messages members reads sent names altered changes
 -- ARGV    id client_id title event message inboxes people more...
 -- USES    time head append member digest
 -- RETURNS "created", also for a repeated call; or "exists"
@@ -18,7 +18,7 @@ if message ~= "" then
   append(seq, owner, client_id, now, n, "", message)
   redis.call("HSET", sent .. "/0:0", digest_of(owner, client_id), seq)
 end
-redis.call("DEL", chat)
+redis.call("DEL", chat, altered, changes) -- a release without edits leaves the latter behind
 -- Redis searches a small HASH from its beginning, so the fields that each message needs come first.
 redis.call("HSET", chat, "seq", seq, "n", n, "at", now, "bytes", bytes, "cut", before, "level", 0)
 redis.call("HSET", chat, "due_at", 0, "closed", 0, unpack(more, people + 1))

@@ -1,5 +1,5 @@
 -- Delete a message. An event informs clients that have it.
--- KEYS    chat messages members mentions own deleted calls
+-- KEYS    chat messages members mentions own deleted altered changes calls
 -- ARGV    seq by call event channel
 -- USES    head member answered bury event
 -- RETURNS "done"; "unknown"; "denied"; "nowhere"

@@ -1,8 +1,8 @@
--- Erase the messages of a person from *most* entries of a chat, from a seq on. An event informs clients that have
--- them.
--- KEYS    chat messages mentions own deleted calls
+-- Erase the messages and reactions of a person from *most* entries of a chat, from a seq on. An event informs clients
+-- that have the messages.
+-- KEYS    chat messages mentions own deleted altered changes calls
 -- ARGV    person first most call channel
--- USES    head portion packed bury event
+-- USES    head portion packed bury altered event
 -- RETURNS how many messages were erased, and the seq at which to continue; 0 at the end
 local done = answered_portion(call)
 if done then return done end
@@ -24,11 +24,24 @@ local function tell(last, bytes)
   end
 end
 
+local head = head_of(chat, "changed", "max_age")
+
+local function remove_reactions(seq)
+  local parts, kept = alterations_of(seq), {}
+  for at, part in ipairs(parts) do
+    local who = at > 3 and parts[at + 1 - at % 2]
+    if who ~= person then kept[#kept + 1] = part end
+  end
+  if #kept < #parts then alter(head, seq, kept, channel) end
+end
+
 local entries = redis.call("XRANGE", messages, first, "+", "COUNT", most)
 local gone, bytes, last = 0, 0, 0
 for _, entry in ipairs(entries) do
   if entry[2][SENDER] == person then
     gone, bytes, last = gone + 1, bytes + bury(entry), tonumber(seq_of(entry))
+  elseif head.changed then
+    remove_reactions(seq_of(entry))
   end
 end
 local on = #entries == tonumber(most) and seq_of(entries[#entries]) + 1 or 0

@@ -1,7 +1,7 @@
 -- Remove a person from a chat. The chat is deleted with its last member. A mute stays. *kind* is "left", if they
 -- wanted to; "kicked"; "blocked", if they may not come back; or "erased", which makes a process that is about to add
 -- them write the hint in their inbox again.
--- KEYS    chat messages members reads mentions own blocked calls sent deleted names muted
+-- KEYS    chat messages members reads mentions own blocked calls sent deleted names muted altered changes
 -- ARGV    id person by call event kind channel inbox
 -- USES    time head member answered packed event over
 -- RETURNS "removed"; "blocked", for a person who was no member; "nothing"; "unknown"; "denied"; "absent"; "crowded",

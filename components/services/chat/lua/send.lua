@@ -2,7 +2,7 @@
 -- none. That message may be gone; else a reply mentions its sender.
 -- KEYS    chat messages members reads sent names mentions own rate deleted
 -- ARGV    id sender client_id body characters data_bytes channel reply_to mentioned...
--- USES    time entry append member packed digest sent tombstone pace
+-- USES    time entry append member packed digest sent tombstone pace quoted
 -- RETURNS "sent" or "duplicate", the seq, the millisecond, 1 if trimming is due, and the members addressed: those it
 --         mentions, and the other one of two; or "unknown"; "closed"; "muted" and until when; "long" and the limits
 --         of text and data; "fast" and the milliseconds until there is room; "nowhere", if it replies to a later seq
@@ -28,23 +28,6 @@ local function find_sent()
       if tombstone then return found, read_tombstone(tombstone).sent_at end
     end
   end
-end
-
--- Count the message, and return 0; or the milliseconds until there is room for it.
-local function pay(limit, period, slow)
-  if limit == 0 and slow == 0 then return 0 end
-  local key = rate .. "/" .. sender
-  local pace = read_pace(redis.call("GET", key) or "0 0")
-  -- A value further ahead than possible was written by a clock that had jumped, and is ignored.
-  local paid = tonumber(pace.paid) > NOW + period and NOW or math.max(NOW, pace.paid)
-  local spoke = tonumber(pace.spoke) > NOW + slow and 0 or pace.spoke
-  local wait = limit > 0 and paid - period * (limit - 1) / limit - NOW or 0
-  wait = math.ceil(math.max(wait, slow > 0 and spoke + slow - NOW or 0))
-  if wait > 0 then return wait end
-  if limit > 0 then paid = paid + period / limit end
-  local paced = write_pace({ paid = string.format("%.3f", paid), spoke = text(NOW) })
-  redis.call("SET", key, paced, "PX", math.ceil(math.max(paid - NOW, slow, 1)))
-  return 0
 end
 
 local function note(key, seq)
@@ -83,13 +66,10 @@ if tonumber(characters) > most_text or tonumber(data_bytes) > most_data then
 end
 if reply_to ~= "" and tonumber(reply_to) > tonumber(seq) then return { "nowhere" } end
 local slow = member.role == "u" and tonumber(slow_mode) or 0
-local wait = pay(tonumber(rate_limit), tonumber(rate_period), slow)
+local wait = pay(sender, tonumber(rate_limit), tonumber(rate_period), slow, true)
 if wait > 0 then return { "fast", wait } end
 
-if reply_to ~= "" and tonumber(reply_to) > tonumber(member.hidden) then
-  local quoted = redis.call("XRANGE", messages, reply_to, reply_to)[1]
-  mentioned[#mentioned + 1] = quoted and quoted[2][SENDER]
-end
+if reply_to ~= "" then mentioned[#mentioned + 1] = quoted_sender(reply_to, member.hidden, max_age) end
 local before, sent_at = seq, text(math.max(NOW, tonumber(at)))
 seq, n = text(seq + 1), text(n + 1) -- as texts, since each goes into several commands
 local spoken_to, named = address(seq)

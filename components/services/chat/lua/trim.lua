@@ -1,14 +1,14 @@
 -- Remove the oldest entries of a chat, by its limits or up to the seq *before* (0 for the limits alone). One call
 -- removes at most *most* entries.
--- KEYS    chat messages reads sent deleted calls
+-- KEYS    chat messages reads sent deleted altered changes calls
 -- ARGV    before call most channel
--- USES    time head entry digest sent tombstone portion
+-- USES    time head entry digest sent tombstone portion unaltered
 -- RETURNS how many were removed, and 1 if there are more
 local done = answered_portion(call)
 if done then return done end
 local head = head_of(
   chat, "seq", "n", "at", "bytes", "cut", "base", "level", "gone", "max_messages", "max_bytes", "max_age",
-  "drop_read_after"
+  "drop_read_after", "changed"
 )
 if not is_there(head) then return { 0, 0 } end
 before = tonumber(before)
@@ -41,6 +41,7 @@ end
 local function drop_entry(seq, fields)
   if fields[SENDER] ~= "" and fields[CLIENT_ID] then forget(seq, digest_of(fields[SENDER], fields[CLIENT_ID])) end
   for _, at in ipairs({ SENDER, CLIENT_ID, MENTIONS, BODY }) do bytes = bytes - #(fields[at] or "") end
+  if head.changed then bytes = bytes - forget_alterations(seq) end
   live, gone = live - 1, gone + 1
   cut, base = seq, tonumber(fields[ORDINAL]) and fields[ORDINAL] or base
 end

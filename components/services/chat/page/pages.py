@@ -22,7 +22,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from components.conf import conf
-from components.exceptions import ChatNotFound, ComponentsError, MessageNotFound, RedisUnavailable
+from components.exceptions import (
+    ChatNotFound,
+    ComponentsError,
+    InvalidMessage,
+    MessageNotFound,
+    RedisUnavailable,
+)
 from components.people import note_contacts
 from components.services.chat import Chat, ChatMessage, ChatNews, Inbox, Quote, Role
 from components.services.chat.page import rows, texts
@@ -60,6 +66,7 @@ def chat(request: HttpRequest, chat_id: str) -> HttpResponse:
 
 
 def _send(request: HttpRequest, news: ChatNews) -> None:
+    """Send the message of the form, or replace the text of the one that it names."""
     text = request.POST.get("text", "").replace("\r\n", "\n").strip()
     opened = Chat(news.chat_id)
     mentions: list[str] = []
@@ -67,6 +74,9 @@ def _send(request: HttpRequest, news: ChatNews) -> None:
         ids = [member.user for member in opened.members()]
         name_of = rows.naming(ids)
         mentions = texts.mentioned(text, {id: name_of(id) for id in ids})
+    if seq := _number(request.POST.get("edit", "")):
+        opened.edit(me(request), seq, text, mentions=mentions)
+        return
     client_id = request.POST.get("client_id") or None
     reply_to = _number(request.POST.get("reply_to", ""))
     sent = opened.send(me(request), text, mentions=mentions, client_id=client_id, reply_to=reply_to)
@@ -89,8 +99,10 @@ def _conversation(request: HttpRequest, news: ChatNews, status: int = 200, **mor
         "is_older": bool(place),
         "wanted": place.get("around"),
         "quote": _quote(request, opened),
+        **_edited(request, opened),
         "client_id": request.POST.get("client_id") or secrets.token_urlsafe(12),
         "silence": _silence(news),
+        "emojis": texts.REACTIONS,
         **more,
     }
     return page(request, "conversation", news, messages=messages, status=status, **context)
@@ -110,6 +122,18 @@ def _quote(request: HttpRequest, opened: Chat) -> rows.QuoteRow | None:
         if found.sender
         else None
     )
+
+
+def _edited(request: HttpRequest, opened: Chat) -> dict[str, Any]:
+    """Return the message of the visitor that is in the form: its seq, and its text."""
+    seq = _number(request.POST.get("edit", "") or request.GET.get("edit", ""))
+    if not seq:
+        return {}
+    try:
+        found = opened.message(me(request), seq)
+    except MessageNotFound:
+        return {}
+    return {"edited": seq, "text": found.text} if found.sender == me(request) else {}
 
 
 def _number(text: str) -> int | None:
@@ -151,6 +175,25 @@ def delete_message(request: HttpRequest, chat_id: str, seq: int) -> HttpResponse
         text, status = refusal(error)
         return _conversation(request, news, status, error=text)
     return redirect("components:chat", chat_id)
+
+
+@login_required
+@require_POST
+def react(request: HttpRequest, chat_id: str, seq: int) -> HttpResponse:
+    """Add the reaction that the form names, or remove it."""
+    news = entered(request, chat_id)
+    is_on = "remove" not in request.POST
+    emoji = request.POST.get("add" if is_on else "remove", "")
+    try:
+        Chat(chat_id).react(me(request), seq, emoji, is_on=is_on)
+    except RedisUnavailable:
+        raise
+    except InvalidMessage:
+        return _conversation(request, news, 422, error="This message has too many reactions.")
+    except ComponentsError as error:
+        text, status = refusal(error)
+        return _conversation(request, news, status, error=text)
+    return redirect(f"{reverse('components:chat', args=[chat_id])}?message={seq}#message-{seq}")
 
 
 @never_cache
@@ -223,6 +266,7 @@ def page(
         "more_chats": listed.next,
         "open": shown,
         "unavailable": len(listed.unavailable),
+        "reactions": " ".join(texts.REACTIONS),
         "page_title": title or (shown.title if shown else ""),
         "is_writer": opened is not None and opened.role != Role.MEMBER,
     }

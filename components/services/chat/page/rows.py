@@ -12,6 +12,7 @@ from components.people import names_of
 from components.services.chat import ChatMessage, ChatNews, Member, Quote, Role
 from components.services.chat.page import texts
 from components.services.chat.page.texts import NameOf
+from components.services.chat.rich import rich
 
 _QUOTED = 200  # characters of a quoted message
 _RANKS = list(Role)  # from the most to the least
@@ -43,6 +44,16 @@ class QuoteRow:
 
 
 @dataclass(frozen=True)
+class ReactionRow:
+    """An emoji, the names of those who have reacted with it, and whether the viewer is among them."""
+
+    emoji: str
+    names: str
+    count: int
+    is_mine: bool
+
+
+@dataclass(frozen=True)
 class MessageRow:
     """A message, an event, or the line above new messages. Only one of the three is set."""
 
@@ -56,8 +67,11 @@ class MessageRow:
     sent_at: datetime | None = None
     is_mine: bool = False
     mentions_me: bool = False
+    may_edit: bool = False
     may_delete: bool = False
+    edited_at: datetime | None = None
     quote: QuoteRow | None = None
+    reactions: Sequence[ReactionRow] = ()
 
 
 @dataclass(frozen=True)
@@ -125,12 +139,18 @@ def message_rows(
             name=name,
             initials=texts.initials(name),
             tone=texts.tone(message.sender),
-            text=texts.linked(message.text) or _picture(message),
+            text=texts.formatted(rich(message.text)) or _picture(message),
             sent_at=message.sent_at,
             is_mine=is_mine,
             mentions_me=me in message.mentions,
+            may_edit=is_mine and message.data is None and not message.is_unreadable,
             may_delete=is_mine or may_delete_all,
+            edited_at=message.edited_at,
             quote=quote_row(message.reply_to, name_of) if message.reply_to else None,
+            reactions=[
+                ReactionRow(emoji, ", ".join(map(name_of, who)), len(who), me in who)
+                for emoji, who in message.reactions.items()
+            ],
         )
 
 

@@ -6,19 +6,23 @@ for the page with scripts.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from components.services.chat import ChatMessage, ChatNews, Event, EventKind
+from components.services.chat.rich import TAGS, Node
 
 #: A function from a person's id to the name to show.
 NameOf = Callable[[str], str]
 
 PICTURE = "Picture"
+#: The reactions that the page offers. People can add others by the API.
+REACTIONS = ("👍", "❤️", "😂", "🎉", "😮", "😢", "🙏", "👀")
 _TONES = 8  # colours of avatars, in chat.css
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
+_LINK = '<a href="{}" rel="noopener noreferrer nofollow ugc" target="_blank">{}</a>'
 _TRAILING = ".,:;!?)]}"  # belongs to the sentence, not to the address
 _ROLES = {"owner": "an owner", "moderator": "a moderator", "member": "a member"}
 _DEEDS = {
@@ -94,15 +98,30 @@ def tone(id: str) -> int:
     return total % _TONES
 
 
+def formatted(nodes: Iterable[Node]) -> SafeString:
+    """Return escaped HTML of the tree of a message (rich.py)."""
+    return format_html_join("", "{}", ((_element(node),) for node in nodes))
+
+
+def _element(node: Node) -> SafeString | str:
+    if isinstance(node, str):
+        return node
+    tag, *children = node
+    if tag == "a":
+        return format_html(_LINK, children[0], formatted(children[1:]))
+    assert tag in TAGS
+    return format_html("<{0}>{1}</{0}>", mark_safe(tag), formatted(children))
+
+
 def linked(text: str) -> SafeString:
     """Return *text*, escaped, with its http and https URLs as links."""
-    parts, end = [], 0
+    parts: list[str] = []
+    end = 0
     for found in _ADDRESS.finditer(text):
         address = found[0].rstrip(_TRAILING)
         if address.lower() in ("http://", "https://"):
             continue
-        link = '{}<a href="{}" rel="noopener noreferrer nofollow ugc" target="_blank">{}</a>'
-        parts.append(format_html(link, text[end : found.start()], address, address))
+        parts += [text[end : found.start()], format_html(_LINK, address, address)]
         end = found.start() + len(address)
     return format_html_join("", "{}", [(part,) for part in (*parts, text[end:])])
 

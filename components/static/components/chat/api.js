@@ -49,6 +49,14 @@ export class Api {
         return this.#send("POST", `${this.#chat(chat)}/messages`, { text, mentions, reply_to: replyTo?.seq ?? null }, { headers: { "Idempotency-Key": clientId } });
     }
 
+    edit(chat, seq, { text, mentions }) {
+        return this.#send("PUT", `${this.#chat(chat)}/messages/${seq}`, { text, mentions });
+    }
+
+    react(chat, seq, emoji, isOn) {
+        return this.#send("POST", `${this.#chat(chat)}/messages/${seq}/reactions`, { emoji, is_on: isOn });
+    }
+
     deleteMessage(chat, seq) {
         return this.#send("DELETE", `${this.#chat(chat)}/messages/${seq}`);
     }

@@ -15,10 +15,16 @@ export class Composer {
     #chat;
     #roster;
     #replyTo = null;
+    #edited = null; // the message that is in the field
+    #hooks;
     #quote = h("div", { class: "chat-replying", hidden: true });
 
-    /** *roster* knows who can be mentioned; *onsend(text, mentions, replyTo)* is called with the message to send. */
-    constructor(chat, title, roster, onsend) {
+    /**
+     * *roster* knows who can be mentioned. *hooks*: { onsend(text, mentions, replyTo), onedit(seq, text, mentions), which
+     * returns whether it was done, lastOwn(), the message that the arrow up edits }
+     */
+    constructor(chat, title, roster, hooks) {
+        this.#hooks = hooks;
         this.#chat = chat;
         this.#roster = roster;
         this.#text = h("textarea", {
@@ -31,7 +37,7 @@ export class Composer {
         this.node = h("form", { class: "chat-composer" }, this.#mentions.node, this.#quote, h("div", { class: "chat-field" }, this.#text, send));
         this.node.addEventListener("submit", (event) => {
             event.preventDefault();
-            this.#send(onsend);
+            this.#send();
         });
     }
 
@@ -52,19 +58,43 @@ export class Composer {
 
     /** Make the next message a reply to *message*, whose sender has this name; to none for null. */
     replyTo(message, name) {
+        if (this.#edited) this.edit(null);
         this.#replyTo = message && { seq: message.seq, sender: message.sender, text: message.text };
         this.#quote.hidden = !message;
         if (message) {
-            const cancel = h("button", { class: "chat-round", type: "button", "aria-label": "Do not reply", onclick: () => this.replyTo(null) }, icon("close"));
-            this.#quote.replaceChildren(h("p", { class: "chat-quote" }, h("b", {}, `Reply to ${name}`), " ", message.text || "Picture"), cancel);
+            this.#above([h("b", {}, `Reply to ${name}`), " ", message.text || "Picture"], "Do not reply", () => this.replyTo(null));
         }
         this.focus();
     }
 
-    #send(onsend) {
+    /** Put *message* into the field, to be changed; for null, put the draft back. */
+    edit(message) {
+        this.#replyTo = null;
+        this.#edited = message;
+        this.#quote.hidden = !message;
+        this.#text.value = message?.text ?? started.get(this.#chat) ?? "";
+        if (message) this.#above([h("b", {}, "Edit your message")], "Do not edit", () => this.edit(null));
+        this.#written();
+        this.focus();
+    }
+
+    /** What the field is for, above it, and a button that undoes this. */
+    #above(parts, label, undo) {
+        const cancel = h("button", { class: "chat-round", type: "button", "aria-label": label, onclick: undo }, icon("close"));
+        this.#quote.replaceChildren(h("p", { class: "chat-quote" }, ...parts), cancel);
+    }
+
+    async #save(text) {
+        const edited = this.#edited;
+        const isDone = text === edited.text || (await this.#hooks.onedit(edited.seq, text, mentionsIn(text, this.#roster.known())));
+        if (isDone && this.#edited === edited) this.edit(null);
+    }
+
+    #send() {
         const text = this.#text.value.trim();
         if (!text) return;
-        onsend(text, mentionsIn(text, this.#roster.known()), this.#replyTo);
+        if (this.#edited) return this.#save(text);
+        this.#hooks.onsend(text, mentionsIn(text, this.#roster.known()), this.#replyTo);
         this.replyTo(null);
         this.#text.value = "";
         this.#mentions.close();
@@ -75,9 +105,15 @@ export class Composer {
     #pressed(event) {
         if (event.isComposing || event.keyCode === 229) return; // a key for the input method
         if (this.#mentions.pressed(event)) return;
-        if (event.key === "Escape" && this.#replyTo) {
+        if (event.key === "Escape" && (this.#replyTo || this.#edited)) {
             event.preventDefault();
-            this.replyTo(null);
+            if (this.#edited) this.edit(null);
+            else this.replyTo(null);
+        }
+        const last = event.key === "ArrowUp" && this.isEmpty && this.#hooks.lastOwn();
+        if (last) {
+            event.preventDefault();
+            this.edit(last);
         }
         const isTouch = matchMedia("(pointer: coarse)").matches;
         if (event.key === "Enter" && !event.shiftKey && !isTouch) {
@@ -87,8 +123,7 @@ export class Composer {
     }
 
     #written() {
-        if (this.#text.value) started.set(this.#chat, this.#text.value);
-        else started.delete(this.#chat);
+        if (!this.#edited) started.set(this.#chat, this.#text.value); // the draft waits while a message is edited
         if (!CSS.supports("field-sizing: content")) {
             this.#text.style.height = "auto";
             this.#text.style.height = `${this.#text.scrollHeight + 2}px`;

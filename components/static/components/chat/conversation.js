@@ -11,7 +11,7 @@
 import { h, icon, reconcile, timeOf } from "./dom.js";
 import { Composer } from "./composer.js";
 import { Roster } from "./roster.js";
-import { rowsOf } from "./rows.js";
+import { isEditable, rowsOf } from "./rows.js";
 import { titleOf } from "./sentences.js";
 
 const PAGE = 50; // messages of the history in one request
@@ -52,7 +52,11 @@ export class Conversation {
         this.#scroller = h("div", { class: "chat-scroller", role: "region", "aria-label": "Messages", tabindex: 0, "aria-busy": "true" }, rows);
         this.#latest = h("button", { class: "chat-button chat-latest", type: "button", hidden: true, onclick: () => this.toEnd() }, icon("down"), "Newest");
         this.#roster = new Roster(app.api, app.store, id);
-        this.composer = new Composer(id, this.#name, this.#roster, (text, mentions, replyTo) => this.#send(text, mentions, replyTo));
+        this.composer = new Composer(id, this.#name, this.#roster, {
+            onsend: (text, mentions, replyTo) => this.#send(text, mentions, replyTo),
+            onedit: (seq, text, mentions) => this.#rewrite(seq, text, mentions),
+            lastOwn: () => app.store.messages(id).findLast((message) => message.sender === app.store.me && isEditable(message)),
+        });
         main.replaceChildren(this.#bar(), this.#scroller, this.#latest, this.#foot);
         this.#scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true });
         this.#renderFoot(this.#chat);
@@ -168,6 +172,9 @@ export class Conversation {
             onretry: (item) => outbox.retry(item.clientId),
             onedit: (item) => this.#edit(item),
             ondelete: (message) => this.#delete(message),
+            onreact: (message, emoji) => this.#react(message, emoji),
+            reactions: this.#app.reactions,
+            onrewrite: (message) => this.composer.edit(message),
             onreply: (message) => this.composer.replyTo(message, store.nameOf(message.sender)),
             linkTo: (seq) => `${this.#app.address(this.id)}?message=${seq}`,
             onlink: (event, seq) => this.#app.onlink(event, this.id, seq),
@@ -286,6 +293,35 @@ export class Conversation {
     #edit(item) {
         this.#app.outbox.remove(item.clientId);
         this.composer.put(item.text);
+    }
+
+    /** Change the text of a message; return whether the server has accepted it. */
+    async #rewrite(seq, text, mentions) {
+        try {
+            const { edited_at } = await this.#app.api.edit(this.id, seq, { text, mentions });
+            this.#app.store.change(this.id, seq, { text, mentions, edited_at, rich: null });
+            return true;
+        } catch (error) {
+            this.#app.complain(error.name === "Unreachable" ? new Error("There is no connection. Try again later.") : error);
+            return false;
+        }
+    }
+
+    /** Add a reaction, or remove it if it is there. */
+    async #react({ seq }, emoji) {
+        const { store, api } = this.#app;
+        const before = store.message(this.id, seq)?.reactions ?? {};
+        const isOn = !before[emoji]?.includes(store.me);
+        try {
+            await api.react(this.id, seq, emoji, isOn);
+        } catch (error) {
+            return this.#app.complain(error.name === "Unreachable" ? new Error("There is no connection. Try again later.") : error);
+        }
+        const now = store.message(this.id, seq)?.reactions ?? {}; // the news may have been faster
+        const others = (now[emoji] ?? []).filter((id) => id !== store.me);
+        const { [emoji]: _old, ...rest } = now;
+        const who = isOn ? [...others, store.me] : others;
+        store.change(this.id, seq, { reactions: who.length ? { ...now, [emoji]: who } : rest });
     }
 
     async #delete(message) {

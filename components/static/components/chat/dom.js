@@ -78,6 +78,23 @@ export function rich(text, mentioned) {
     return [...nodes, ...marked(text.slice(end), mentioned)];
 }
 
+const TAGS = new Set(["blockquote", "code", "del", "em", "li", "ol", "pre", "strong", "ul"]);
+const RAW = new Set(["code", "pre"]); // nobody is mentioned in code
+
+/** The tree of a message, which the server has made of its text, as nodes. Unknown tags stay text. */
+export function built(tree, mentioned) {
+    return tree.flatMap((node) => {
+        if (typeof node === "string") return marked(node, mentioned);
+        const [tag, ...children] = node;
+        if (tag === "a") {
+            const address = httpAddress(children[0]);
+            return address ? link(address, children.slice(1).join("")) : built(children.slice(1), mentioned);
+        }
+        const inner = built(children, RAW.has(tag) ? [] : mentioned);
+        return TAGS.has(tag) ? h(tag, {}, ...inner) : inner;
+    });
+}
+
 function marked(text, mentioned) {
     const nodes = [];
     let rest = text;

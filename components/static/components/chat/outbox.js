@@ -139,7 +139,7 @@ function alone(name, work) {
 
 function message(item, sent, me) {
     const { seq, sent_at } = sent;
-    return { seq, sent_at, sender: me, text: item.text, data: null, mentions: item.mentions, client_id: item.clientId, event: null, reply_to: item.replyTo ?? null };
+    return { seq, sent_at, sender: me, text: item.text, data: null, mentions: item.mentions, client_id: item.clientId, event: null, reply_to: item.replyTo ?? null, reactions: {} };
 }
 
 /** Return a random id. crypto.randomUUID exists only over https and on localhost. */

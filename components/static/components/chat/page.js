@@ -24,7 +24,8 @@ const outbox = new Outbox(api, store);
 const sync = new Sync(api, store);
 const address = (id) => `${root.dataset.chats}${encodeURIComponent(id)}/`;
 const list = new List(root, store, address, isForm ? null : (id) => go(id));
-const app = { store, outbox, api, address, chats: root.dataset.chats, confirm, complain, onback, onlink };
+const reactions = root.dataset.reactions.split(" ");
+const app = { reactions, store, outbox, api, address, chats: root.dataset.chats, confirm, complain, onback, onlink };
 let conversation = null;
 let complaint = "";
 

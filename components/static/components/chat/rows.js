@@ -4,12 +4,12 @@
  * has it.
  */
 
-import { avatar, dayKey, dayOf, h, httpAddress, icon, link, rich, timeOf } from "./dom.js";
+import { avatar, built, dayKey, dayOf, h, httpAddress, icon, link, rich, timeOf } from "./dom.js";
 import { seenBy, sentence } from "./sentences.js";
 
 const TOGETHER = 5 * 60_000; // ms: messages of one sender that are closer together stand under one name
 
-/** *view*: { chat, messages, pending, me, nameOf, newAfter, onretry, onedit, ondelete, onreply, linkTo(seq), onlink(event, seq), quoteOf } */
+/** *view*: { chat, messages, pending, me, nameOf, newAfter, onretry, onedit, ondelete, onreply, onrewrite, onreact, reactions, linkTo(seq), onlink(event, seq), quoteOf } */
 export function rowsOf(view) {
     const rows = [];
     let before = null;
@@ -77,6 +77,7 @@ function said(message, isFollowing, view) {
     const mentioned = (message.mentions ?? []).map((id) => ({ name: view.nameOf(id), isMe: id === view.me }));
     const mayDelete = !message.item && (isMine || view.chat.role !== "member");
     const quote = message.reply_to && view.quoteOf(message);
+    const reacted = Object.entries(message.reactions ?? {}).map(([emoji, who]) => [emoji, who.map(view.nameOf)]);
     const fill = (node) => {
         const kinds = [isMine && "mine", isFollowing ? "follows" : "first", message.item && "pending", node.classList.contains("wanted") && "wanted"];
         node.className = ["chat-message", ...kinds.filter(Boolean)].join(" ");
@@ -84,16 +85,18 @@ function said(message, isFollowing, view) {
         const bubble = h("div", { class: `chat-bubble${mentioned.some((who) => who.isMe) ? " mentions-me" : ""}` },
             h("p", { class: "chat-by", hidden: isFollowing }, h("b", { class: isMine ? "chat-hidden" : null }, name), " ", when(message, view)),
             message.reply_to && quoted(message, quote, view),
-            message.text && h("p", { class: "chat-text", dir: "auto" }, rich(message.text, mentioned)), picture(message.data),
+            message.text && h("div", { class: "chat-text", dir: "auto" }, message.rich ? built(message.rich, mentioned) : rich(message.text, mentioned)), picture(message.data),
+            message.edited_at && edited(message),
+            reactionsOf(message, view),
             message.item && fate(message.item, view));
-        node.replaceChildren(...[!isMine && avatar(name, message.sender), bubble, !message.item && menu(message, name, mayDelete, view)].filter(Boolean));
+        node.replaceChildren(...[!isMine && avatar(name, message.sender), bubble, !message.item && menu(message, name, isMine, mayDelete, view)].filter(Boolean));
     };
     const build = () => {
         const node = h("div");
         fill(node);
         return node;
     };
-    const state = JSON.stringify([name, isFollowing, message.item?.failed ?? null, mayDelete, message.seq ?? 0, quote]);
+    const state = JSON.stringify([name, isFollowing, message.item?.failed ?? null, mayDelete, message.seq ?? 0, quote, message.text, Boolean(message.rich), message.edited_at, mentioned, reacted]);
     return { key: keyOf(message, view), seq: message.seq ?? Infinity, state, build, update: fill };
 }
 
@@ -124,8 +127,29 @@ function fate(item, { onretry, onedit }) {
         h("button", { class: "chat-button", type: "button", onclick: () => onedit(item) }, "Edit"));
 }
 
+/** The reactions: buttons that add or remove one's own. */
+function reactionsOf(message, { me, nameOf, onreact }) {
+    const buttons = Object.entries(message.reactions ?? {}).map(([emoji, who]) => {
+        const names = who.map(nameOf).join(", ");
+        const isMine = who.includes(me);
+        return h("button", {
+            class: `chat-reaction${isMine ? " mine" : ""}`, type: "button", title: names, "aria-pressed": String(isMine), onclick: () => onreact(message, emoji),
+        }, emoji, " ", h("span", {}, String(who.length)), h("span", { class: "chat-hidden" }, ` ${names}`));
+    });
+    return buttons.length > 0 && h("div", { class: "chat-reactions" }, ...buttons);
+}
+
+function edited({ edited_at: at }) {
+    return h("p", { class: "chat-edited" }, h("time", { datetime: at, title: new Date(at).toLocaleString() }, "edited"));
+}
+
+/** Whether its sender can change the text. Data, such as a picture, would be lost. */
+export function isEditable(message) {
+    return !message.event && !message.data && !message.is_unreadable;
+}
+
 /** What can be done with a message, behind one button. */
-function menu(message, name, mayDelete, { ondelete, onreply }) {
+function menu(message, name, isMine, mayDelete, { ondelete, onreply, onrewrite, onreact, reactions }) {
     const label = `${name}, ${timeOf(message.sent_at)}`;
     const verb = (kind, text, about, act) => h("button", {
         class: "chat-verb", type: "button", "aria-label": about,
@@ -137,6 +161,14 @@ function menu(message, name, mayDelete, { ondelete, onreply }) {
     return h("details", { class: "chat-menu", name: "chat-menu" },
         h("summary", { class: "chat-round", "aria-label": `Actions for the message of ${label}` }, icon("dots")),
         h("div", { class: "chat-menu-sheet" },
+            h("div", { class: "chat-emojis" }, ...reactions.map((emoji) => h("button", {
+                class: "chat-round", type: "button", "aria-label": `React with ${emoji} to the message of ${label}`,
+                onclick: (event) => {
+                    event.target.closest("details").open = false;
+                    onreact(message, emoji);
+                },
+            }, emoji))),
             verb("reply", "Reply", `Reply to the message of ${label}`, onreply),
+            isMine && isEditable(message) && verb("pencil", "Edit", `Edit the message of ${label}`, onrewrite),
             mayDelete && verb("bin", "Delete", `Delete the message of ${label}`, ondelete)));
 }

@@ -47,6 +47,7 @@ export class Store extends EventTarget {
         const read = before ? Math.max(before.read_seq, news.read_seq) : news.read_seq;
         Object.assign(chat, news, { log, read_seq: read, missed: chat.missed + (fresh ? 0 : news.missed ?? 0) });
         this.#add(chat, news.messages);
+        for (const message of news.changed ?? []) this.#renew(chat, message);
         if (read > news.read_seq && read >= news.last_seq) chat.unread = chat.mentions = 0; // reported, but not in the answer yet
         return chat;
     }
@@ -65,6 +66,19 @@ export class Store extends EventTarget {
         for (const [seq, { sender }] of chat.log) {
             if (chat.deleted.has(seq) || seq < (chat.erased.get(sender) ?? 0)) chat.log.delete(seq);
         }
+    }
+
+    /** A message has changed: replace it, if it is here. */
+    #renew(chat, message) {
+        if (chat.log.has(message.seq)) chat.log.set(message.seq, message);
+        if (chat.last_message?.seq === message.seq) chat.last_message = message;
+    }
+
+    /** Note what the user has changed of a message, until it comes with the next news. */
+    change(id, seq, changes) {
+        const message = this.message(id, seq);
+        if (message) this.#renew(this.chats.get(id), { ...message, ...changes });
+        this.#tell([id]);
     }
 
     /**
