@@ -28,7 +28,7 @@ def card() -> CardReading:
     answers = yield [*ask_sizes(map(index, BUCKETS)), *(_ask_last(index(tag)) for tag in BUCKETS)]
     count = sum(answers[: len(BUCKETS)])
     last = max((at for found in answers[len(BUCKETS) :] for _chat, at in found), default=None)
-    age = None if last is None else max(0.0, (datetime.now(UTC) - instant_of(last / 1_000)).total_seconds())
+    age = None if last is None else max(0.0, (datetime.now(UTC) - instant_of(last)).total_seconds())
     ago = gettext("%(age)s ago") % {"age": duration(age)} if age is not None else duration(None)
     return Card(count, ngettext("chat", "chats", count), [(gettext("Last message"), ago)])
 
