@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from django.utils.translation import gettext_noop
 from redis import Redis
 from redis.exceptions import ResponseError
 
@@ -21,6 +22,7 @@ from components.kit.client import get_client
 from components.kit.errors import redis_errors
 
 OLDEST = (6, 2)
+_NEARLY_FULL = 0.9  # of the memory that it may use
 _REMEMBERED = 60.0  # seconds: a server is seldom exchanged for another
 
 
@@ -89,19 +91,62 @@ def _require(version: str) -> None:
 
 
 def _warnings(info: Mapping[str, Any]) -> Iterator[str]:
-    yield from (f"{risk} {remedy}" for risk, remedy in risks(info))
+    yield from (f"{risk.text % risk.values} {risk.remedy}" for risk in risks(info))
 
 
-def risks(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what in the answer to INFO endangers the data, each with its remedy."""
+class Risk(NamedTuple):
+    """A setting that endangers the data. Pages translate *text*, and then fill in *values*."""
+
+    text: str
+    values: Mapping[str, str]
+    remedy: str
+
+
+def risks(info: Mapping[str, Any]) -> Iterator[Risk]:
+    """Yield what in the answer to INFO endangers the data."""
     policy = info.get("maxmemory_policy", "noeviction")
     if policy != "noeviction" and info.get("maxmemory"):
-        yield (
-            f"maxmemory-policy is {policy}: under memory pressure Redis will delete tasks.",
-            "Set it to noeviction.",
+        yield Risk(
+            gettext_noop("maxmemory-policy is %(policy)s: under memory pressure Redis will delete tasks."),
+            {"policy": str(policy)},
+            gettext_noop("Set it to noeviction."),
         )
     if not info.get("aof_enabled", 1):
-        yield (
-            "appendonly is off: a crash of Redis loses all changes since the last snapshot.",
-            "Set appendonly yes.",
+        yield Risk(
+            gettext_noop("appendonly is off: a crash of Redis loses all changes since the last snapshot."),
+            {},
+            gettext_noop("Set appendonly yes."),
         )
+
+
+def failed_saves(info: Mapping[str, Any]) -> list[str]:
+    """Return what in the answer to INFO says that the server could not save its data."""
+    return [
+        name for name in ("aof_last_write_status", "rdb_last_bgsave_status") if info.get(name, "ok") != "ok"
+    ]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The memory that a server uses, and how much it may use, in bytes."""
+
+    used: int
+    #: maxmemory, or what the machine has; 0 if neither is known.
+    limit: int
+    is_of_machine: bool
+
+    @classmethod
+    def of(cls, info: Mapping[str, Any]) -> Memory:
+        """Return what the answer to INFO says."""
+        limit, machine = int(info.get("maxmemory", 0)), int(info.get("total_system_memory", 0))
+        return cls(int(info.get("used_memory", 0)), limit or machine, not limit)
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether the server refuses writes or evicts data."""
+        return bool(self.limit) and not self.is_of_machine and self.used >= self.limit
+
+    @property
+    def is_nearly_full(self) -> bool:
+        """Return whether little is left."""
+        return bool(self.limit) and self.used > _NEARLY_FULL * self.limit

@@ -19,13 +19,12 @@ from components.embedded import is_running
 from components.exceptions import LockNotAcquired, RedisUnavailable
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
-from components.servers import described, inspect_server, risks
+from components.servers import Memory, described, failed_saves, inspect_server, risks
 from components.services.locks import lock
 
 _PINGS = 20
 _SLOW = 0.01  # seconds: a round trip within a data centre takes less than one millisecond
 _WRONG_BY = 2.0  # seconds by which clocks may differ
-_NEARLY_FULL = 0.9  # of maxmemory
 
 #: What to do about words in the errors of redis-py and of the server, as kit/errors.py passes them on.
 _REMEDIES: tuple[tuple[str, str], ...] = (
@@ -120,8 +119,9 @@ def _nodes(client: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _of_node(where: str, info: Mapping[str, Any]) -> Iterator[CheckMessage]:
-    for risk, remedy in risks(info):
-        yield Warning(f"{where} endangers what it stores: {risk}", hint=remedy, id="components.W103")
+    for risk in risks(info):
+        said = risk.text % risk.values
+        yield Warning(f"{where} endangers what it stores: {said}", hint=risk.remedy, id="components.W103")
     if info.get("role") == "slave":
         yield Error(
             f"{where} is a read-only replica of {info.get('master_host')}:{info.get('master_port')} and takes no "
@@ -129,33 +129,30 @@ def _of_node(where: str, info: Mapping[str, Any]) -> Iterator[CheckMessage]:
             hint="Let LOCATION lead to its master, or to the service name of Sentinels.",
             id="components.E104",
         )
-    for name in ("aof_last_write_status", "rdb_last_bgsave_status"):
-        if info.get(name, "ok") != "ok":
-            yield Error(
-                f"{where} could not save its data ({name} is {info[name]}), and a crash would lose them.",
-                hint="Make room on its disk, and look into its log.",
-                id="components.E105",
-            )
-    yield from _memory(where, info)
+    for name in failed_saves(info):
+        yield Error(
+            f"{where} could not save its data ({name} is {info[name]}), and a crash would lose them.",
+            hint="Make room on its disk, and look into its log.",
+            id="components.E105",
+        )
+    yield from _memory(where, Memory.of(info))
 
 
-def _memory(where: str, info: Mapping[str, Any]) -> Iterator[CheckMessage]:
-    used, limit = int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))
-    machine = int(info.get("total_system_memory", 0))
-    figures = f"{used / 2**20:,.1f} MiB of the {(limit or machine) / 2**20:,.1f} MiB"
-    if limit and used >= limit:
+def _memory(where: str, memory: Memory) -> Iterator[CheckMessage]:
+    figures = f"{memory.used / 2**20:,.1f} MiB of the {memory.limit / 2**20:,.1f} MiB"
+    if memory.is_full:
         yield Error(
             f"{where} is full: it uses {figures} that maxmemory allows, and refuses writes or evicts data.",
             hint="Raise maxmemory, or find out with `manage.py queues` what has piled up.",
             id="components.E106",
         )
-    elif limit and used > _NEARLY_FULL * limit:
+    elif memory.is_nearly_full and not memory.is_of_machine:
         yield Warning(
             f"{where} is nearly full: it uses {figures} that maxmemory allows.",
             hint="Raise maxmemory, or find out with `manage.py queues` what has piled up.",
             id="components.W106",
         )
-    elif not limit and machine and used > _NEARLY_FULL * machine:
+    elif memory.is_nearly_full:
         yield Warning(
             f"{where} has no maxmemory and uses {figures} of its machine, whose system may kill it.",
             hint="Give the machine more memory, and Redis a maxmemory that leaves room for snapshots.",

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from redis import RedisCluster
@@ -33,6 +34,15 @@ class Ask:
 
     key: str | None
     add: Callable[[Any], object]
+
+
+def ask_sizes(keys: Iterable[str]) -> list[Ask]:
+    """Return the questions for how many members the sorted sets at *keys* have."""
+    return [Ask(key, partial(_add_size, key)) for key in keys]
+
+
+def _add_size(key: str, pipe: Any) -> None:
+    pipe.zcard(key)
 
 
 @dataclass

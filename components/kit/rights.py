@@ -30,11 +30,14 @@ _NEVER = ("cache.py", "testing/*", "embedded/*", "management/*", "migrations/*")
 #: The files that the processes of a user do not run: pages and the API, workers and daemons, the site of the admin.
 USERS: dict[str, tuple[str, ...]] = {
     "web": (
-        "admin.py", "control_room/*", "servers.py", "services/*/admin/*", "services/*/worker/*",
-        "services/*/reader.py", "services/counters/cleaning.py", "services/geo/importing.py", "services/logs/*",
-        "services/queues/consumer.py", "services/rows/loader.py",
+        "admin.py", "control_room/*", "overview/*", "servers.py", "services/*/admin/*", "services/*/card.py",
+        "services/*/worker/*", "services/*/reader.py", "services/counters/cleaning.py",
+        "services/geo/importing.py", "services/logs/*", "services/queues/consumer.py", "services/rows/loader.py",
     ),
-    "worker": ("admin.py", "api/*", "control_room/*", "services/*/admin/*", "services/*/api/*", "services/*/page/*"),
+    "worker": (
+        "admin.py", "api/*", "control_room/*", "overview/*", "services/*/admin/*", "services/*/api/*",
+        "services/*/card.py", "services/*/page/*",
+    ),
     "admin": ("services/*/worker/*", "services/counters/cleaning.py"),
 }  # fmt: skip
 #: Names of what holds a client or a pipeline.

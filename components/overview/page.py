@@ -21,6 +21,7 @@ from components.control_room.pages import ControlRoomAdmin
 from components.exceptions import RedisUnavailable
 from components.kit.cards import Badge, Line, Link
 from components.models import Anchor
+from components.overview.nodes import MOST_NODES, lines_of, nodes, read_nodes
 from components.overview.parts import SERVICES, Part, look
 from components.templatetags.control_room import duration, grouped
 
@@ -90,15 +91,23 @@ class OverviewAdmin(ControlRoomAdmin):
     def overview(self, request: HttpRequest) -> HttpResponse:
         pages = self._pages(request)
         may_see_counters = request.user.has_perm("components.view_counter")
-        parts, _gathered = look(pages, has_past=conf().count_services and may_see_counters)
-        errors = [part.error for part in parts if part.error]
-        if errors and len(errors) == len(parts) and isinstance(errors[0], RedisUnavailable):
-            raise errors[0]
+        has_past = conf().count_services and may_see_counters
+        parts, gathered = look(pages, has_past=has_past, redis=read_nodes())
+        found = nodes(gathered.found.get("redis", {}), gathered.took)
+        errors = (
+            [gathered.missing["redis"]] if "redis" in gathered.missing else [node.error for node in found]
+        )
+        if all(isinstance(error, RedisUnavailable) for error in errors):
+            raise next(filter(None, errors))
         tiles = [_tile(part, pages[part.model], request) for part in parts]
-        rows = sorted((row for tile in tiles for row in tile.rows), key=lambda row: not row.line.is_serious)
+        health = Shown("#redis", gettext("Health of Redis"))
+        rows = [*(row for tile in tiles for row in tile.rows)]
+        rows += [Row("Redis", line, health, None) for line in lines_of(found)]
         context = {
             "tiles": tiles,
-            "rows": rows,
+            "rows": sorted(rows, key=lambda row: not row.line.is_serious),
+            "nodes": found[:MOST_NODES],
+            "more_nodes": len(found[MOST_NODES:]),
             "missing": [tile for tile in tiles if tile.part.card is None],
         }
         return self.render(request, "admin/components/overview.html", gettext("Overview"), context)

@@ -19,7 +19,16 @@ def html_of(client: Client) -> str:
 
 
 def lines(client: Client) -> list[str]:
-    """The lines, each with its links in brackets."""
+    """The lines about services, each with its links."""
+    return [line for line in _lines(client) if " Redis: " not in line]
+
+
+def lines_of_redis(client: Client) -> list[str]:
+    """The lines about Redis; the server of the tests has some, since it saves nothing."""
+    return [line for line in _lines(client) if " Redis: " in line]
+
+
+def _lines(client: Client) -> list[str]:
     found = re.findall(r"<li class=\"(?:serious|warning)\".*?</li>", html_of(client), re.DOTALL)
     return [
         _words(re.sub(r'<span class="visually-hidden">.*?</span>', "", line, flags=re.DOTALL))
@@ -28,14 +37,23 @@ def lines(client: Client) -> list[str]:
 
 
 def links(client: Client) -> list[str]:
-    """The addresses in the lines."""
+    """The addresses in the lines about services."""
     section = html_of(client).partition("</section>")[0]
-    return [unescape(each) for each in re.findall(r'href="([^"]*)"', section)]
+    return [unescape(each) for each in re.findall(r'href="([^"#][^"]*)"', section)]
 
 
 def tiles(client: Client) -> dict[str, str]:
-    """The text of each card, by its title."""
-    found = re.findall(r"<li class=\"tile.*?</li>", html_of(client), re.DOTALL)
+    """The text of the card of each service, by its title."""
+    return _tiles(html_of(client).partition('id="redis"')[0])
+
+
+def nodes(client: Client) -> dict[str, str]:
+    """The text of the card of each node, by its name."""
+    return _tiles(html_of(client).partition('id="redis"')[2])
+
+
+def _tiles(html: str) -> dict[str, str]:
+    found = re.findall(r"<li class=\"tile.*?</li>", html, re.DOTALL)
     titled = [(re.search(r"<h3>(.*?)</h3>", tile, re.DOTALL), tile) for tile in found]
     return {_words(title[1]): _words(tile) for title, tile in titled if title}
 

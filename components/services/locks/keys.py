@@ -52,6 +52,14 @@ class LockKeys:
         """Return the keys of the lock that lock() makes for *name*. Raises InvalidName."""
         return _named(conf().prefix, check_name("lock", name))
 
+    @classmethod
+    def of_bucket(cls, tag: str) -> LockKeys:
+        """Return the beginnings of the keys of all locks of a bucket; *held* is the key of its index."""
+        keys = object.__new__(cls)
+        keys._name, keys._own, keys._shared = "", _stem(tag), _stem(tag)
+        keys._key = f"{keys._own}lock:"
+        return keys
+
     @staticmethod
     def name_of(key: str) -> str | None:
         """Return the name of the lock at *key*; None if that is a key of the caller's own."""

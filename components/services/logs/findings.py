@@ -25,7 +25,7 @@ def _of(job: str, aggregation: AggregationStatus) -> Iterator[CheckMessage]:
             hint=f"Run `manage.py aggregatelogs --job {job}`.",
             id="components.E131",
         )
-    elif (aggregation.lag or 0) > 2 * aggregation.lease:
+    elif aggregation.is_late:
         yield Warning(
             f"The workers of {name} are late: the oldest chunk came {aggregation.lag:.0f} s ago.",
             hint=f"Run more of them: `manage.py aggregatelogs --job {job}`.",

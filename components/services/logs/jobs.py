@@ -61,6 +61,11 @@ class AggregationStatus:
     workers: Sequence[LogWorkerInfo]
 
     @property
+    def is_late(self) -> bool:
+        """Return whether its workers do not keep up."""
+        return is_late(self.lag, self.lease)
+
+    @property
     def rate(self) -> float:
         """Return how many lines all its workers count in a second."""
         return sum(each.record.rate for each in self.workers if each.record)
@@ -103,6 +108,11 @@ class DeadChunk:
     lines: int = 0
 
 
+def is_late(lag: float | None, lease: float) -> bool:
+    """Return whether the oldest chunk waits for too long: longer than if a worker had died and another took over."""
+    return (lag or 0.0) > 2 * lease
+
+
 def totals_of(aggregation: str) -> str:
     """Return the table that counts all lines of an aggregation, those that it counted, and those of each reason."""
     return f"totals:{aggregation}"
@@ -133,7 +143,7 @@ def look_at(job: str) -> JobStatus:
         pipe.zrevrange(keys.dead, 0, MOST_DEAD - 1)
         figures, aggregations, oldest, dead = pipe.execute()
     size, chunks, lines, raw, skipped, limit = figures
-    leases = {name: _lease(about) for name, about in sorted(aggregations.items())}
+    leases = {name: lease_of(about) for name, about in sorted(aggregations.items())}
     return JobStatus(
         job,
         _number(size),
@@ -181,7 +191,7 @@ def _number(text: bytes | None) -> int:
     return int(text) if text and _DIGITS.fullmatch(text) else 0
 
 
-def _lease(about: bytes) -> float:
+def lease_of(about: bytes) -> float:
     """Return the seconds of an aggregation's lease; 0 if its record cannot be read."""
     return _number(AGGREGATION.read(about)["lease"].encode()) / 1_000
 

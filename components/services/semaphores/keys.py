@@ -20,6 +20,13 @@ class SemaphoreKeys:
         """Return the keys of a semaphore, from a cache."""
         return _made(conf().prefix, name)
 
+    @classmethod
+    def of_bucket(cls, tag: str) -> SemaphoreKeys:
+        """Return the beginnings of the keys of all semaphores of a bucket; *names* is the key of its index."""
+        keys = object.__new__(cls)
+        keys._name, keys._bucket = "", stem("semaphores", tag)
+        return keys
+
     @cached_property
     def holders(self) -> str:
         """ZSET permit by the microsecond its lease ends. Goes on release or after that end. Expires after a month."""

@@ -1,0 +1,123 @@
+"""What the overview says of the health of Redis, and what of it needs attention."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from components.overview.nodes import Node, lines_of, nodes
+from components.services.queues import TaskQueue
+from components.testing import redis_at
+from tests.doctor.test_findings import configured
+from tests.overview import reading
+from tests.overview.reading import ROOT, lines_of_redis, tiles
+from tests.support.masters import forget_clients, masters
+
+QUIET = {"aof_enabled": 1, "maxmemory_policy": "noeviction", "used_memory": 1_000}
+
+
+@pytest.fixture
+def reader(staff):
+    return staff("view_overview")
+
+
+def said(**info: object) -> list[str]:
+    return [line.said for line in Node("here", {**QUIET, **info}).lines]
+
+
+def test_the_health_of_a_server(redis, reader):
+    [text] = reading.nodes(reader).values()
+
+    for name in (
+        "Answered within",
+        "Memory",
+        "Operations per second",
+        "Evicted keys",
+        "Saves to disk",
+        "Replicas",
+    ):
+        assert name in text
+    assert "Redis " in text or "Valkey " in text
+
+
+def test_settings_that_endanger_data(redis, reader):
+    before = lines_of_redis(reader)
+    with configured(redis, **{"maxmemory": "1gb", "maxmemory-policy": "allkeys-lru"}):
+        [line] = [line for line in lines_of_redis(reader) if line not in before]
+
+    assert line.startswith("Warning Redis:")
+    assert "maxmemory-policy is allkeys-lru: under memory pressure Redis will delete tasks." in line
+    assert line.endswith("Health of Redis Set it to noeviction.")
+    assert lines_of_redis(reader) == before
+
+
+@pytest.mark.parametrize(
+    ("info", "text"),
+    [
+        (
+            {"role": "slave", "master_host": "10.0.0.1"},
+            "here is a read-only replica of 10.0.0.1 and takes no writes.",
+        ),
+        (
+            {"rdb_last_bgsave_status": "err"},
+            "here could not save its data (rdb_last_bgsave_status), and a crash",
+        ),
+        ({"maxmemory": 1_000}, "here is full: it refuses writes, or evicts data."),
+        ({"maxmemory": 1_100}, "here uses more than nine tenths of its memory."),
+        ({"total_system_memory": 1_100}, "here uses more than nine tenths of its memory."),
+        (
+            {"aof_enabled": 0},
+            "here: appendonly is off: a crash of Redis loses all changes since the last snapshot.",
+        ),
+    ],
+)
+def test_what_needs_attention(info, text):
+    [found] = said(**info)
+
+    assert text in found
+    assert said() == []
+
+
+def test_many_nodes_take_no_more_room_than_a_few():
+    found = nodes({f"node-{number:02}": {"aof_enabled": number % 2} for number in range(60)}, {})
+
+    assert [node.state for node in found[:30]] == ["warning"] * 30
+    assert len(lines_of(found)) == 13
+    assert lines_of(found)[-1].said == "18 more nodes of Redis need attention."
+
+
+def test_a_server_that_does_not_permit_info(redis, reader):
+    redis.execute_command("ACL", "SETUSER", "default", "-info")
+    try:
+        [text], found = reading.nodes(reader).values(), lines_of_redis(reader)
+    finally:
+        redis.execute_command("ACL", "SETUSER", "default", "+info")
+
+    assert "The server does not permit INFO" in text
+    assert found == []
+
+
+@pytest.mark.slow
+def test_of_a_cluster_with_a_dead_node_the_rest_is_shown(tmp_path: Path, staff, request):
+    client = staff("view_overview", "view_queue", "view_cachedrow")
+    with (
+        masters(tmp_path, request.config.getoption("--redis-server")) as cluster,
+        redis_at(cluster.urls, CLIENT_CLASS="components.cache.ClusterClient", SOCKET_TIMEOUT=1.0),
+    ):
+        TaskQueue().push("tests.tasks.echo")
+        whole = tiles(client)
+        of_queues = next(node for node in cluster if Redis.from_url(node.tcp).dbsize())
+        next(node for node in cluster if node is not of_queues).kill()
+        partly, said_then = tiles(client), lines_of_redis(client)
+        for node in cluster:
+            node.kill()
+        status = client.get(ROOT).status_code
+        forget_clients()
+
+    assert [*whole] == ["Queues", "Cached rows"]
+    assert "Not known These figures could not be read." in partly["Cached rows"]
+    assert "1 task waits" in partly["Queues"]
+    assert any("does not answer, and what it stores is missing on this page" in line for line in said_then)
+    assert status == 503
