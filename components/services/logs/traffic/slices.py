@@ -1,0 +1,109 @@
+"""Lines by hour, country and status, which are counted together, and those of the last minutes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from components.exceptions import InvalidRange
+
+HOURS = tuple(f"{hour:02}" for hour in range(24))
+_STATUS = re.compile(r"[1-5]([0-9]{2}|xx)")
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """
+    Lines of a period that fit what was asked for. Each breakdown adds up to the total.
+
+    The key "" of an hour or a status has the lines that do not contain it.
+    """
+
+    days: tuple[date, ...]
+    total: int
+    by_day: tuple[int, ...]
+    by_hour: Mapping[str, int]
+    by_country: Mapping[str, int]
+    by_status: Mapping[str, int]
+    #: Lines of these days that an earlier release has counted, by day only. They are in none of the sums.
+    without_hours: int
+
+    @classmethod
+    def of(
+        cls,
+        days: Sequence[date],
+        tables: Iterable[Mapping[bytes, int]],
+        country: str,
+        hour: str,
+        status: str,
+        counted: int,
+    ) -> Slices:
+        """Return the sums of hourly tables. *counted* are all lines of these days."""
+        by_day, by_hour = [], Counter[str]()
+        by_country, by_status = Counter[str](), Counter[str]()
+        for members in tables:
+            by_day.append(0)
+            for (at, here, answer), lines in _parts(members, 3):
+                counted -= lines
+                if hour in ("", at) and country in ("", here) and _fits(answer, status):
+                    by_day[-1] += lines
+                    by_hour[at] += lines
+                    by_country[here] += lines
+                    by_status[answer] += lines
+        return cls(tuple(days), sum(by_day), tuple(by_day), by_hour, by_country, by_status, max(0, counted))
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """Lines that were counted in the last minutes. Each breakdown adds up to the total."""
+
+    #: When each minute began; the last one is not over.
+    minutes: tuple[datetime, ...]
+    total: int
+    by_minute: tuple[int, ...]
+    by_country: Mapping[str, int]
+    by_status: Mapping[str, int]
+
+    @classmethod
+    def of(
+        cls, minutes: Sequence[datetime], tables: Iterable[Mapping[bytes, int]], country: str, status: str
+    ) -> Live:
+        by_minute, by_country, by_status = [], Counter[str](), Counter[str]()
+        for members in tables:
+            by_minute.append(0)
+            for (here, answer), lines in _parts(members, 2):
+                if country in ("", here) and _fits(answer, status):
+                    by_minute[-1] += lines
+                    by_country[here] += lines
+                    by_status[answer] += lines
+        return cls(tuple(minutes), sum(by_minute), tuple(by_minute), by_country, by_status)
+
+
+def check_hour(hour: str) -> str:
+    """Return the hour, from "00" to "23", or "" for all. Raises InvalidRange."""
+    if hour and hour not in HOURS:
+        raise InvalidRange(f"The hour is {hour!r}; it must be two digits from 00 to 23.")
+    return hour
+
+
+def check_status(status: str) -> str:
+    """Return the status, such as "404" or "4xx", or "" for all. Raises InvalidRange."""
+    if status and not _STATUS.fullmatch(status):
+        raise InvalidRange(f"The status is {status!r}; it must be a number such as 404, or 4xx.")
+    return status
+
+
+def _fits(answer: str, status: str) -> bool:
+    """Return whether *status* is empty, the same, or the class of the answer."""
+    return not status or answer == status or (status.endswith("xx") and answer[:1] == status[0])
+
+
+def _parts(members: Mapping[bytes, int], count: int) -> Iterator[tuple[list[str], int]]:
+    """Yield the parts of members, and their counts. Members of another form are left out."""
+    for member, lines in members.items():
+        parts = member.decode(errors="replace").split("/")
+        if len(parts) == count:
+            yield parts, lines
