@@ -42,18 +42,23 @@ class Slices:
         counted: int,
     ) -> Slices:
         """Return the sums of hourly tables. *counted* are all lines of these days."""
-        by_day, by_hour = [], Counter[str]()
-        by_country, by_status = Counter[str](), Counter[str]()
+        by_day, at_hour, here, answered = [], Counter[bytes](), Counter[bytes](), Counter[bytes]()
+        wanted_hour, wanted_country, wanted = (
+            hour.encode(),
+            country.encode(),
+            status.removesuffix("xx").encode(),
+        )
         for members in tables:
-            by_day.append(0)
-            for (at, here, answer), lines in _parts(members, 3):
+            before = at_hour.total()
+            for (at, place, answer), lines in _parts(members, 3):
                 counted -= lines
-                if hour in ("", at) and country in ("", here) and _fits(answer, status):
-                    by_day[-1] += lines
-                    by_hour[at] += lines
-                    by_country[here] += lines
-                    by_status[answer] += lines
-        return cls(tuple(days), sum(by_day), tuple(by_day), by_hour, by_country, by_status, max(0, counted))
+                if wanted_hour in (b"", at) and wanted_country in (b"", place) and answer.startswith(wanted):
+                    at_hour[at] += lines
+                    here[place] += lines
+                    answered[answer] += lines
+            by_day.append(at_hour.total() - before)
+        sums = [_named(each) for each in (at_hour, here, answered)]
+        return cls(tuple(days), sum(by_day), tuple(by_day), *sums, max(0, counted))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +76,16 @@ class Live:
     def of(
         cls, minutes: Sequence[datetime], tables: Iterable[Mapping[bytes, int]], country: str, status: str
     ) -> Live:
-        by_minute, by_country, by_status = [], Counter[str](), Counter[str]()
+        by_minute, here, answered = [], Counter[bytes](), Counter[bytes]()
+        wanted_country, wanted = country.encode(), status.removesuffix("xx").encode()
         for members in tables:
-            by_minute.append(0)
-            for (here, answer), lines in _parts(members, 2):
-                if country in ("", here) and _fits(answer, status):
-                    by_minute[-1] += lines
-                    by_country[here] += lines
-                    by_status[answer] += lines
-        return cls(tuple(minutes), sum(by_minute), tuple(by_minute), by_country, by_status)
+            before = here.total()
+            for (place, answer), lines in _parts(members, 2):
+                if wanted_country in (b"", place) and answer.startswith(wanted):
+                    here[place] += lines
+                    answered[answer] += lines
+            by_minute.append(here.total() - before)
+        return cls(tuple(minutes), sum(by_minute), tuple(by_minute), _named(here), _named(answered))
 
 
 def check_hour(hour: str) -> str:
@@ -96,14 +102,13 @@ def check_status(status: str) -> str:
     return status
 
 
-def _fits(answer: str, status: str) -> bool:
-    """Return whether *status* is empty, the same, or the class of the answer."""
-    return not status or answer == status or (status.endswith("xx") and answer[:1] == status[0])
-
-
-def _parts(members: Mapping[bytes, int], count: int) -> Iterator[tuple[list[str], int]]:
+def _parts(members: Mapping[bytes, int], count: int) -> Iterator[tuple[list[bytes], int]]:
     """Yield the parts of members, and their counts. Members of another form are left out."""
     for member, lines in members.items():
-        parts = member.decode(errors="replace").split("/")
+        parts = member.split(b"/")
         if len(parts) == count:
             yield parts, lines
+
+
+def _named(sums: Mapping[bytes, int]) -> dict[str, int]:
+    return {name.decode(errors="replace"): lines for name, lines in sums.items()}
