@@ -91,7 +91,7 @@ book_lines = st.builds(
     addresses,
     st.sampled_from([" ", " ", "  ", "\t", ""]),
     iso_dates,
-    st.sampled_from([" x", "", " ", "x", "\r"]),
+    st.sampled_from([" x", "", " ", "x", "\r", " 13:55:36 x", " 23:59", " 24:00", " 1:2", " 13:5\r"]),
 )
 clocks = st.one_of(
     st.times().map(lambda each: each.replace(microsecond=0).isoformat()),
@@ -120,7 +120,20 @@ stamps = st.one_of(
 )
 users = st.sampled_from(["- - ", "", "- [01/Jan/1999:00:00:00 +0000] ", '- \\" ', '] "', '[] "', "]]] "])
 combined_lines = st.builds(
-    "{} {}{}{}".format, addresses, users, stamps, st.sampled_from(['"GET /', '"', "GET", "", "\r"])
+    "{} {}{}{}".format,
+    addresses,
+    users,
+    stamps,
+    st.one_of(
+        st.sampled_from(['"GET /', '"', "GET", "", "\r"]),
+        st.builds(
+            '"{}"{}'.format,
+            st.sampled_from(["GET / HTTP/1.1", "", '\\" 404 ', "\\", '" 301 "', "é"]),
+            st.sampled_from(
+                [" 200 5", " 404", " 599\r", " 099", " 600 ", " 2000", " 20", "  200", " -", "200"]
+            ),
+        ),
+    ),
 )
 
 
@@ -275,6 +288,8 @@ def columns_of(four: list[int], six: list[int]) -> Columns:
         rejected_starts=none,
         rejected_ends=none,
         reasons=none.astype(np.uint8),
+        minutes=zeros.astype(np.int16),
+        statuses=zeros.astype(np.int16),
     )
 
 

@@ -364,12 +364,9 @@ def test_the_map_has_a_colour_a_title_and_a_link_for_each_country_with_lines(vie
         "IN: 3,150 lines": 2,
         "NG: 2,100 lines": 2,
     }
-    assert re.search(
-        rf'<a class="map-5" data-key="US"[^>]*href="{ROOT}traffic/\?job=default&amp;level=region', html
-    )
-    assert re.search(r'<path class="map-0" data-key="CA"[^>]*><title>CA: 0 lines</title>', html)
+    assert re.search(r'<a class="map-5" data-key="US"[^>]*href="\?job=default&amp;level=region', html)
+    assert html.count('<path class="map-0"') == 1
     assert "not on the map: 1,260" in page(viewer)
-    assert html.count("data-key=") > 235 - 60
     assert " style=" not in html
 
 

@@ -1,5 +1,5 @@
 """
-Bars: sums of days, stacked, as shapes for an SVG of any width.
+Bars: sums of days or of other steps of time, stacked, as shapes for an SVG of any width.
 
 A bar is a day, or as many days as needed for all bars to be visible. Layers are in the given order, the first at the
 bottom; a template draws each with its own colour and pattern. Positions are in percent, so a window may change its
@@ -50,8 +50,8 @@ class Layer:
 
 @dataclass(frozen=True)
 class Bar:
-    first: date
-    last: date
+    first: date | str
+    last: date | str
     total: int
     #: The area in which the pointer selects it.
     shape: Shape
@@ -65,9 +65,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars:
-    """Sums of consecutive *days*; *parts* are named, and "others" is the rest."""
+    """Sums of consecutive *days*; *parts* are named, and "others" is the rest. Steps of other lengths are texts."""
 
-    days: Sequence[date]
+    days: Sequence[date] | Sequence[str]
     parts: Sequence[tuple[str, Sequence[int]]]
     others: tuple[str, Sequence[int]] | None = None
 
@@ -124,13 +124,15 @@ class Bars:
         """The times below the chart, from the left."""
         count = len(self._totals)
         every = max(1, -(-count // _MOST_TICKS))
-        has_years = self.days[0].year != self.days[-1].year
+        first, last = self.days[0], self.days[-1]
+        has_years = isinstance(first, date) and isinstance(last, date) and first.year != last.year
         edge = _EDGE_OF_YEARS if has_years else _EDGE
         for number, place in enumerate(range(0, count, every)):
             day = self.days[place * self.step]
             at = round((place + 0.5) / count * 100, 2)
             anchor = "start" if at < edge else "end" if at > 100 - edge else "middle"
-            yield Tick(f"{day}" if has_years else f"{day:%m-%d}", at, anchor, is_spare=number % 2 == 1)
+            text = f"{day}" if has_years or isinstance(day, str) else f"{day:%m-%d}"
+            yield Tick(text, at, anchor, is_spare=number % 2 == 1)
 
     @cached_property
     def _summed(self) -> list[tuple[int, str, list[int]]]:

@@ -12,11 +12,13 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
+from django.utils.translation import gettext
 
 from components.control_room.pages import ControlRoomAdmin, Page, Paging, as_csv
 from components.control_room.verbs import Action, Done, Trail, Verb
 from components.exceptions import InvalidRange
 from components.services.logs import MOST_DEAD, dead_chunks, list_jobs, look_at
+from components.services.logs.admin import hours
 from components.services.logs.admin.dead_chunks import DISCARD, RESEND, chunks
 from components.services.logs.admin.jobs import Counted, Job
 from components.services.logs.admin.traffic import (
@@ -48,6 +50,8 @@ class LogJobAdmin(ControlRoomAdmin):
             self.page("dead/", "dead", self.dead),
             self.page("traffic/", "traffic", self.traffic),
             self.page("csv/", "csv", self.download),
+            self.page("hours/", "hours", self.hours),
+            self.page("live/", "live", self.live),
             *super().get_urls(),
         ]
 
@@ -137,6 +141,44 @@ class LogJobAdmin(ControlRoomAdmin):
         except WRONG as error:
             context["problem"] = str(error)
         return self._answer(request, asked, context)
+
+    def hours(self, request: HttpRequest) -> HttpResponse:
+        job = Job.of(request)
+        filters, days = hours.Filters.of(request, job.id), Traffic(job.id).days()
+        context: dict[str, Any] = {"job": job, "filters": filters, "is_new": not days}
+        if days:
+            try:
+                first, last = filters.period(days[-1].day)
+                context |= {"first": first, "last": last}
+                asked = {"country": filters.country, "hour": filters.hour, "status": filters.status}
+                context |= hours.shown(filters, Traffic(job.id).slices(first, last, **asked))
+            except WRONG as error:
+                context["problem"] = str(error)
+        return self._sliced(request, context, gettext("Traffic by hour and status"))
+
+    def live(self, request: HttpRequest) -> HttpResponse:
+        job = Job.of(request)
+        filters = hours.Filters.of(request, job.id)
+        context: dict[str, Any] = {"job": job, "filters": filters, "is_live": True}
+        try:
+            found = Traffic(job.id).live(hours.MINUTES, country=filters.country, status=filters.status)
+            context |= hours.shown(filters, found)
+        except WRONG as error:
+            context["problem"] = str(error)
+        return self._sliced(request, context, gettext("Traffic of the last 30 minutes"))
+
+    def _sliced(self, request: HttpRequest, context: dict[str, Any], title: str) -> Page:
+        job, problem = context["job"], context.get("problem")
+        page = f"{self.url('traffic')}?{Asked(job.id).query}"
+        return self.render(
+            request,
+            "admin/components/logs/hours.html",
+            title,
+            context,
+            trail=[*job.trail(self), (gettext("Traffic"), page)],
+            live=not problem,
+            status=400 if problem else 200,
+        )
 
     def download(self, request: HttpRequest) -> HttpResponse:
         job = Job.of(request)

@@ -73,7 +73,7 @@ class Asked:
 
     def period(self, latest: date) -> tuple[date, date]:
         """Return the first and last day. If no last day is given, they end with *latest*. Raises InvalidRange."""
-        first, last = _day("From", self.first), _day("To", self.last)
+        first, last = day_of("From", self.first), day_of("To", self.last)
         if last is None:
             last = max(latest, first) if first and not self.days else latest
         try:
@@ -130,12 +130,14 @@ def shown(request: HttpRequest, asked: Asked, first: date, last: date) -> dict[s
         "level": report.level,
         "growth": growth(report.growth, report.total),
         "before": _before(report),
-        "chart": _bars(report),
+        "chart": (chart := _bars(report)),
         "map": _map(report, asked) if is_of_countries else None,
         "places": [_place(row, report, asked) for row in report.rows[paging.offset : paging.last]],
         "others": Place(report.others, _others(others)) if others and paging.next is None else None,
         "paging": paging,
         "csv_query": asked.query,
+        "country": report.within.partition("/")[0],
+        "by_day": chart.step == 1,
         "levels": [(each, asked.at(each, report.within)) for each in LEVELS[len(parts(report.within)) :]],
     }
 
@@ -195,7 +197,7 @@ def _others(count: int) -> str:
     return f"{number_format(count, force_grouping=True)} other{'' if count == 1 else 's'}"
 
 
-def _day(what: str, text: str) -> date | None:
+def day_of(what: str, text: str) -> date | None:
     """Return the day; None if the text is empty. Raises InvalidRange."""
     try:
         return date.fromisoformat(text) if text else None

@@ -14,14 +14,14 @@ _COLOURS = 5  # besides the one of countries without lines
 
 @dataclass(frozen=True)
 class Country:
-    """A country on the map."""
+    """A country with lines."""
 
     code: str
     outline: Outline
-    #: From 1 to 5; 0 if it has no lines.
+    #: From 1 to 5.
     colour: int
     title: str
-    #: The query of the page on its regions; "" if it has no lines.
+    #: The query of the page on it.
     query: str
 
 
@@ -42,6 +42,8 @@ class WorldMap:
     width: int
     height: int
     countries: Sequence[Country]
+    #: The path of all other countries.
+    ground: str
     shades: Sequence[Shade]
     #: Lines from addresses whose country is unknown, or is not on the map.
     elsewhere: int
@@ -50,22 +52,22 @@ class WorldMap:
     def of(
         cls, counts: Mapping[str, int], title: Callable[[str, int], str], query: Callable[[str], str]
     ) -> WorldMap:
-        """Return the map of these lines by country. *title* and *query* are asked for each country."""
+        """Return the map of these lines by country. *title* and *query* are asked for each that has some."""
         outlines = country_outlines()
         drawn = {code: counts.get(code, 0) for code in outlines.countries}
         starts = first_lines(drawn.values())
         fainter = _COLOURS - len(starts)  # colours that are not needed; the last one always is the strongest
         countries = [
             Country(code, outline, fainter + bisect_right(starts, count), title(code, count), query(code))
-            if (count := drawn[code])
-            else Country(code, outline, 0, title(code, 0), "")
             for code, outline in outlines.countries.items()
+            if (count := drawn[code])
         ]
+        ground = "".join(outline.path for code, outline in outlines.countries.items() if not drawn[code])
         ends: list[int | None] = [following - 1 for _first, following in pairwise(starts)]
         bounds = zip(starts, [*ends, None], strict=True) if starts else ()
         shades = [Shade(number, *each) for number, each in enumerate(bounds, fainter + 1)]
         elsewhere = sum(counts.values()) - sum(drawn.values())
-        return cls(outlines.width, outlines.height, countries, shades, elsewhere)
+        return cls(outlines.width, outlines.height, countries, ground, shades, elsewhere)
 
 
 def first_lines(counts: Iterable[int]) -> list[int]:

@@ -61,6 +61,10 @@ class Columns:
     rejected_ends: Offsets
     #: The Reason of each.
     reasons: NDArray[np.uint8]
+    #: The minute of the day; -1 for a line that does not have it.
+    minutes: NDArray[np.int16]
+    #: The status of the answer to a request, 100 to 599; 0 for a line that does not have it.
+    statuses: NDArray[np.int16]
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -92,6 +96,8 @@ class Columns:
             rejected_starts=starts[order],
             rejected_ends=np.concatenate((self.rejected_ends, self.ends[bad]))[order],
             reasons=np.concatenate((self.reasons, why))[order],
+            minutes=self.minutes[is_good],
+            statuses=self.statuses[is_good],
         )
 
 
@@ -107,12 +113,16 @@ class Raw:
     high: NDArray[np.int64]
     low: NDArray[np.int64]
     reasons: NDArray[np.uint8]
+    minutes: NDArray[np.int16]
+    statuses: NDArray[np.int16]
 
     @classmethod
     def empty(cls, lines: int) -> Raw:
         """Return columns with room for so many lines."""
         starts, ends, rests, high, low = (np.empty(lines, np.int64) for _ in range(5))
-        return cls(starts, ends, rests, np.empty(lines, np.int32), high, low, np.empty(lines, np.uint8))
+        minutes, statuses = (np.empty(lines, np.int16) for _ in range(2))
+        days, reasons = np.empty(lines, np.int32), np.empty(lines, np.uint8)
+        return cls(starts, ends, rests, days, high, low, reasons, minutes, statuses)
 
     def columns(self, block: bytes) -> Columns:
         """Read the addresses that were left to Python. Return the lines; those that cannot be read are kept apart."""
@@ -137,6 +147,8 @@ class Raw:
             rejected_starts=self.starts[bad],
             rejected_ends=self.ends[bad],
             reasons=self.reasons[bad],
+            minutes=self.minutes[good],
+            statuses=self.statuses[good],
         )
 
     def _read(self, block: bytes, line: int) -> None:

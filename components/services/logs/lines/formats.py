@@ -33,6 +33,10 @@ _WEB_TIME = re.compile(
 #: What may follow a day, and must be a time of the day if it looks like one.
 _CLOCK = re.compile(rb"[T :][0-9]{2}:[0-9]{2}(?::[0-9]{2})?")
 _GOOD_CLOCK = re.compile(rb"[T :]%s:%s(?::%s)?" % (_HOUR, _MINUTE, _SECOND))
+_HOUR_AND_MINUTE = re.compile(rb"([01][0-9]|2[0-3]):([0-5][0-9])")
+_STATUS = re.compile(rb"[1-5][0-9]{2}")
+#: The end of a request, and the status if there is one.
+_AFTER_REQUEST = re.compile(rb'(?<!\\)"(?: ([1-5][0-9]{2})(?![0-9]))?')
 _LONGEST = len("10/Oct/2000:13:55:36") + 1  # bytes that are looked at in a text that begins with a time
 
 
@@ -43,6 +47,8 @@ class Fields(NamedTuple):
     address: int
     day: int  # of date.toordinal()
     rest: int  # where in the line the part after the time begins
+    minute: int = -1  # of the day; -1 if the line does not have it
+    status: int = 0  # of the answer to a request: 100 to 599; 0 if the line does not have it
 
 
 class Format(Protocol):
@@ -54,7 +60,7 @@ class Format(Protocol):
 
 @dataclass(frozen=True)
 class Book:
-    """`173.194.38.137 2011-10-10 13:55:36 achievement-762`: the rest begins after the day."""
+    """`173.194.38.137 2011-10-10 13:55:36 achievement-762`: the rest begins after the day, at the time if any."""
 
     def read(self, line: bytes) -> Fields | Reason:
         address, found, rest = line.partition(b" ")
@@ -62,7 +68,7 @@ class Book:
             return Reason.FORMAT
         after = rest[10:11]
         day = iso_day(rest[:10]) if after in (b"", b" ") else None
-        return _fields(address, day, len(address) + 11 + len(after))
+        return _fields(address, day, len(address) + 11 + len(after), _minute(rest[11:16]))
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,8 @@ class Combined:
     The time ends at the first `] "`, and begins at the last `[` before that. Visitors choose the user's name, which
     may have blanks and brackets in it, but servers escape quotation marks; so nobody can forge the day on which they
     are counted. The second may have a fraction, and the zone may be `+0200`, `+02:00`, `Z` or missing. All of it must
-    be a time: `[10/Oct/2000:99:99:99 ABCDE]` is not.
+    be a time: `[10/Oct/2000:99:99:99 ABCDE]` is not. The status follows the first quotation mark of the request that
+    has no backslash before it.
     """
 
     def read(self, line: bytes) -> Fields | Reason:
@@ -84,7 +91,10 @@ class Combined:
         at = line.rfind(b"[", first + 1, close)
         is_begun = at > first and line[at - 1 : at] == b" "
         found = _WEB_TIME.fullmatch(line, at + 1, close) if is_begun else None
-        return _fields(line[:first], web_day(found[1]) if found else None, close + 2)
+        if found is None:
+            return _fields(line[:first], None, close + 2)
+        minute = _minute(line[found.end(1) + 1 : found.end(1) + 6])
+        return _fields(line[:first], web_day(found[1]), close + 2, minute, _status_of(line, close + 3))
 
 
 @dataclass(frozen=True)
@@ -93,11 +103,13 @@ class JsonLines:
     A JSON object in each line. Keys may lead into nested objects: "request.client_ip". The rest is the whole line.
 
     The time is text that begins with a day such as 2011-10-10 or 10/Oct/2011, or a number of seconds since 1970,
-    whose day is taken in UTC. Hours, minutes and seconds after the day must be valid.
+    whose day is taken in UTC. Hours, minutes and seconds after the day must be valid. The status is a number or text;
+    it may be missing.
     """
 
     address: str = "ip"
     time: str = "time"
+    status: str = "status"
 
     def read(self, line: bytes) -> Fields | Reason:
         try:
@@ -108,7 +120,8 @@ class JsonLines:
         if address is None or time is None:
             return Reason.FORMAT
         text = address.encode(errors="replace") if isinstance(address, str) else b""
-        return _fields(text, _day_of(time), 0)
+        day, minute = _time_of(time)
+        return _fields(text, day, 0, minute, _status(_find(found, self.status)))
 
 
 @dataclass(frozen=True)
@@ -116,7 +129,7 @@ class Pattern:
     """
     A regular expression with groups named `ip` and `time`, which matches at the beginning of the line.
 
-    The time is text as in JsonLines. The rest is what follows the match.
+    A group named `status` is optional. The time is text as in JsonLines. The rest is what follows the match.
     """
 
     expression: str
@@ -138,7 +151,9 @@ class Pattern:
         match = self._compiled.match(line)
         if match is None:
             return Reason.FORMAT
-        return _fields(match["ip"] or b"", _written_day(match["time"] or b""), match.end())
+        day, minute = _written(match["time"] or b"")
+        status = _status(match["status"]) if "status" in self._compiled.groupindex else 0
+        return _fields(match["ip"] or b"", day, match.end(), minute, status)
 
 
 FORMATS: dict[str, Callable[[], Format]] = {"book": Book, "combined": Combined, "json": JsonLines}
@@ -151,11 +166,11 @@ def find_format(name: str) -> Format:
     return FORMATS[name]()
 
 
-def _fields(address: bytes, day: int | None, rest: int) -> Fields | Reason:
+def _fields(address: bytes, day: int | None, rest: int, minute: int = -1, status: int = 0) -> Fields | Reason:
     found = parse_address(address)
     if found is None:
         return Reason.ADDRESS
-    return Fields(*found, day, rest) if day else Reason.DATE
+    return Fields(*found, day, rest, minute, status) if day else Reason.DATE
 
 
 @lru_cache(_DAYS)
@@ -181,24 +196,55 @@ def _day(year: int, month: int, day: int) -> int | None:
         return None
 
 
-def _written_day(time: bytes) -> int | None:
-    """Return the day with which a time begins; None if a digit or an invalid time of the day follows it."""
+def _minute(clock: bytes) -> int:
+    """Return the minute of the day of a text such as `13:55`; -1 if it is no such text."""
+    found = _HOUR_AND_MINUTE.fullmatch(clock)
+    return int(found[1]) * 60 + int(found[2]) if found else -1
+
+
+def _status_of(line: bytes, start: int) -> int:
+    """Return the status after the request that begins at *start*; 0 if there is none."""
+    found = _AFTER_REQUEST.search(line, start)
+    return int(found[1] or 0) if found else 0
+
+
+def _status(found: Any) -> int:
+    text = (
+        found.encode(errors="replace")
+        if isinstance(found, str)
+        else b"%d" % found
+        if type(found) is int
+        else found
+    )
+    return int(text) if isinstance(text, bytes) and _STATUS.fullmatch(text) else 0
+
+
+def _written(time: bytes) -> tuple[int | None, int]:
+    """
+    Return the day with which a time begins, and the minute of the day, or -1.
+
+    There is no day if a digit or an invalid time of the day follows it.
+    """
     length = 10 if b"-" in time[:10] else 11
     clock = time[length:_LONGEST]
-    if clock[:1].isdigit() or (_CLOCK.match(clock) and not _GOOD_CLOCK.match(clock)):
-        return None
-    return iso_day(time[:10]) if length == 10 else web_day(time[:11])
+    is_clock = _CLOCK.match(clock)
+    if clock[:1].isdigit() or (is_clock and not _GOOD_CLOCK.match(clock)):
+        return None, -1
+    day = iso_day(time[:10]) if length == 10 else web_day(time[:11])
+    return day, _minute(clock[1:6]) if is_clock else -1
 
 
-def _day_of(time: Any) -> int | None:
+def _time_of(time: Any) -> tuple[int | None, int]:
+    """Return the day and the minute of the day, or -1, of a value in JSON."""
     if isinstance(time, str):
-        return _written_day(time[:_LONGEST].encode(errors="replace"))
+        return _written(time[:_LONGEST].encode(errors="replace"))
     if isinstance(time, bool) or not isinstance(time, int | float):
-        return None
+        return None, -1
     try:
-        return datetime.fromtimestamp(time, UTC).toordinal()
+        found = datetime.fromtimestamp(time, UTC)
     except (ValueError, OverflowError, OSError):  # no such year
-        return None
+        return None, -1
+    return found.toordinal(), found.hour * 60 + found.minute
 
 
 def _find(found: Any, path: str) -> Any:

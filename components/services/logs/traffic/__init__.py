@@ -1,16 +1,20 @@
 """Traffic: lines of logs by day and by where their addresses live, and reports of them."""
 
 from components.services.logs.traffic.report import NAMES, DayTotal, Others, Report, Row, sheet
+from components.services.logs.traffic.slices import HOURS, Live, Slices
 from components.services.logs.traffic.traffic import MOST_DAYS, MOST_ROWS, Traffic
 
 __all__ = [
+    "HOURS",
     "MOST_DAYS",
     "MOST_ROWS",
     "NAMES",
     "DayTotal",
+    "Live",
     "Others",
     "Report",
     "Row",
+    "Slices",
     "Traffic",
     "sheet",
 ]

@@ -1,5 +1,6 @@
 """
-PlaceCounter: lines by day and by the country, region and city of their address, as a callback of an aggregation.
+PlaceCounter: lines by day and by the country, region and city of their address, as a callback of an aggregation; also
+by hour and status, and those of the last minutes.
 
 Lines are counted in memory by the finest level that is asked for; the coarser levels are sums of it. Places are
 known by their ids, so counts of two versions of the geo table add up. A new version is taken into use between two
@@ -11,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any, get_args
 
 import numpy as np
@@ -20,7 +21,8 @@ from numpy.typing import NDArray
 from components.exceptions import InvalidLevel
 from components.services.geo import DEFAULT_TABLE, GeoTable, Kept, Level, Place
 from components.services.logs.lines import Cells, Columns, Kernel, PlaceTable, choose_kernel
-from components.services.logs.traffic.tables import DAYS, daily
+from components.services.logs.traffic.hour_cells import HourCells
+from components.services.logs.traffic.tables import DAYS, LIVE, daily, hourly
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +31,8 @@ _LEVELS: tuple[Level, ...] = get_args(Level)
 
 class PlaceCounter:
     """
-    It counts into tables "daily:country:2011-10-10", those of region and city down to *level*, and "days".
+    It counts into tables "daily:country:2011-10-10", those of region and city down to *level*, and "days"; into
+    "hourly:2011-10-10" by hour, country and status, and into "live".
 
     Raises InvalidLevel, UnknownKernel, and what GeoTable.load() raises if the table *geo* cannot be loaded.
     """
@@ -54,7 +57,9 @@ class PlaceCounter:
             self._take()
             self._use(newest)
             logger.info("Lines are located by version %s of the geo table now.", self.version)
-        self._kernel.count(self._cells, columns.days, self._kernel.places(columns, self._table))
+        places = self._kernel.places(columns, self._table)
+        self._kernel.count(self._cells, columns.days, places)
+        self._hours.count(columns, places)
 
     def flush(self) -> dict[str, Counter[str]]:
         """Return the counts since the last flush, and begin again."""
@@ -70,6 +75,8 @@ class PlaceCounter:
         #: For each coarser level, how its places are sums of those of the finest level.
         self._above = {level: _Above(geo.places, level, finest) for level in self._levels[:-1]}
         self._cells = Cells(self._table.size)
+        countries = _Above(geo.places, _LEVELS[0], finest)
+        self._hours = HourCells(self._kernel, countries.names.tolist(), countries.of_finer)
 
     def _take(self) -> None:
         """Move what was counted into tables, by names."""
@@ -80,9 +87,16 @@ class PlaceCounter:
                 self._add(daily(level, day), *above.sums(places, counts))
             self._tables.setdefault(DAYS, Counter())[day.isoformat()] += int(counts.sum())
         self._cells.clear()
+        yesterday = datetime.now(UTC).toordinal() - 1  # of any zone: an older line is from an archive
+        for found in self._hours.take():
+            self._sum(hourly(date.fromordinal(found.day)), found.by_hour)
+            if found.day >= yesterday:
+                self._sum(LIVE, found.live)
 
     def _add(self, table: str, names: NDArray[Any], counts: NDArray[np.int64]) -> None:
-        found = dict(zip(names.tolist(), counts.tolist(), strict=True))
+        self._sum(table, dict(zip(names.tolist(), counts.tolist(), strict=True)))
+
+    def _sum(self, table: str, found: dict[str, int]) -> None:
         if table in self._tables:
             self._tables[table].update(found)
         else:
@@ -111,12 +125,13 @@ class _Above:
 
     def __init__(self, places: Sequence[Place], level: Level, finer: _Numbers) -> None:
         own = _Numbers([place.id_at(level) for place in places])
-        self._names = own.names
-        self._of_finer = np.zeros(len(finer.names), np.int64)
-        self._of_finer[finer.of_each] = own.of_each
+        self.names = own.names
+        #: The number of the place for each number of a finer one.
+        self.of_finer = np.zeros(len(finer.names), np.int64)
+        self.of_finer[finer.of_each] = own.of_each
 
     def sums(self, places: NDArray[Any], counts: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        sums = np.zeros(len(self._names), np.int64)
-        np.add.at(sums, self._of_finer[places], counts)
+        sums = np.zeros(len(self.names), np.int64)
+        np.add.at(sums, self.of_finer[places], counts)
         used = np.flatnonzero(sums)
-        return self._names[used], sums[used]
+        return self.names[used], sums[used]

@@ -20,6 +20,8 @@ from components.services.logs.keys import JobKeys
 
 #: The table that counts the lines of each day; its members are days.
 DAYS = "days"
+#: The table to which a flush adds lines of the present. The script stores it by the minute, for an hour.
+LIVE = "live"
 _TOGETHER = 60  # tables whose first pages are read in one round trip
 _FIRST = 200  # members of a first page; smaller tables, such as most tables of countries, need no other
 _PAGE = 4_000  # members of the other pages, and counts of a round trip
@@ -30,6 +32,21 @@ _ESCAPED = str.maketrans({each: f"\\{each}" for each in "\\*?[]"})
 def daily(level: Level, day: date) -> str:
     """Return the table that counts the lines of a day by places: "daily:country:2011-10-10"."""
     return f"daily:{level}:{day.isoformat()}"
+
+
+def hourly(day: date) -> str:
+    """Return the table that counts the lines of a day by hour, country and status; its members are "13/US/404"."""
+    return f"hourly:{day.isoformat()}"
+
+
+def live(minute: int) -> str:
+    """Return the table of a minute since 1970, by country and status; its members are "US/404"."""
+    return f"{LIVE}:{minute}"
+
+
+def member_of(*parts: str) -> str:
+    """Return the member for these parts. Countries have no slash: their ids quote it."""
+    return "/".join(parts)
 
 
 def scan(job: str, tables: Sequence[str], beginning: str = "") -> Iterator[dict[bytes, int]]:
@@ -54,6 +71,13 @@ def scores(job: str, tables: Sequence[str], members: Sequence[str | bytes]) -> I
     for some in _parts(tables, max(1, _PAGE // len(members))):
         for found in _ask([("hmget", keys.counts(table), members) for table in some]):
             yield [int(count) if count and _is_count(count) else 0 for count in found]
+
+
+def read_clock() -> int:
+    """Return the seconds since 1970, by the clock of Redis."""
+    with redis_errors():
+        seconds, _micros = get_client().time()
+    return int(seconds)
 
 
 def present(job: str, tables: Sequence[str]) -> Iterator[bool]:

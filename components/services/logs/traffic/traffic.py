@@ -13,7 +13,7 @@ import heapq
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import get_args
 
 from components.exceptions import InvalidLevel, InvalidRange
@@ -21,10 +21,21 @@ from components.kit.values import check_int, check_name
 from components.services.geo import Level
 from components.services.logs import DEFAULT_JOB, totals_of
 from components.services.logs.traffic.report import DayTotal, Others, Report, Row, growth
-from components.services.logs.traffic.tables import DAYS, daily, drop, present, scan, scores
+from components.services.logs.traffic.slices import Live, Slices, check_hour, check_status
+from components.services.logs.traffic.tables import (
+    DAYS,
+    daily,
+    drop,
+    hourly,
+    live,
+    present,
+    read_clock,
+    scan,
+    scores,
+)
 
 #: The longest period of a report. Ten years of countries are a million members to read; so is a year of 3,000 cities.
-MOST_DAYS: dict[Level, int] = {"country": 3_660, "region": 1_830, "city": 366}
+MOST_DAYS: dict[str, int] = {"country": 3_660, "region": 1_830, "city": 366, "hour": 92}
 #: The most rows of a report.
 MOST_ROWS = 10_000
 _LEVELS: tuple[Level, ...] = get_args(Level)
@@ -70,6 +81,7 @@ class Traffic:
             raise InvalidRange(f"The day is {before!r}; it must be a date.")
         days = [each.day for each in self.days(last=before) if each.day < before]
         tables = [daily(level, day) for day in days for level in _LEVELS]
+        tables += [hourly(day) for day in days]
         drop(self.job, tables, DAYS, [day.isoformat() for day in days])
         return len(days)
 
@@ -77,6 +89,35 @@ class Traffic:
         """Return how many lines an aggregation has read ("lines"), "counted", and rejected, by the reason."""
         (found,) = scan(self.job, [totals_of(check_name("aggregation of logs", aggregation))])
         return {name.decode("utf-8", "backslashreplace"): count for name, count in found.items()}
+
+    def slices(
+        self, first: date, last: date, *, country: str = "", hour: str = "", status: str = ""
+    ) -> Slices:
+        """
+        Return the lines from *first* to *last*, both included, by hour, by country and by status.
+
+        The three are counted together, so they can be combined: *country* "US", *hour* "13" and *status* "404", or
+        "4xx" for all that begin with a 4, leave out all other lines. The hour is the one that is written in the line.
+        Raises InvalidRange.
+        """
+        days, _ = _check_period("hour", first, last)
+        found = scan(self.job, [hourly(day) for day in days])
+        counted = sum(total.lines for total in self.days(first, last))
+        return Slices.of(days, found, country, check_hour(hour), check_status(status), counted)
+
+    def live(self, minutes: int = 30, *, country: str = "", status: str = "") -> Live:
+        """
+        Return the lines that were counted in the last *minutes*, at most 60, by minute, by country and by status.
+
+        The minute is the one in which a line was counted, by the clock of Redis, so it needs no time zone. Lines of
+        days before yesterday are left out: they come from an archive. Raises InvalidRange.
+        """
+        check_int("number of minutes", minutes, 1, 60, error=InvalidRange)
+        now = read_clock() // 60
+        numbers = range(now - minutes + 1, now + 1)
+        instants = tuple(datetime.fromtimestamp(number * 60, UTC) for number in numbers)
+        found = scan(self.job, [live(number) for number in numbers])
+        return Live.of(instants, found, country, check_status(status))
 
     def report(
         self, level: Level = "country", *, first: date, last: date, within: str = "", top: int = 10
@@ -87,6 +128,8 @@ class Traffic:
         *within* "US" asks for regions or cities of the United States, "US/CA" for cities of California. Lines of
         which nothing finer is known are a row "US". Raises InvalidRange, InvalidLevel, InvalidName, InvalidLimit.
         """
+        if level not in _LEVELS:
+            raise InvalidLevel(f"The level is {level!r}; it must be one of {', '.join(_LEVELS)}.")
         asked = _Asked(level, within, *_check_period(level, first, last))
         _check_place(level, within)
         check_int("top", top, 1, MOST_ROWS)
@@ -200,10 +243,8 @@ def _day(name: bytes) -> date | None:
         return None
 
 
-def _check_period(level: Level, first: date, last: date) -> tuple[tuple[date, ...], tuple[date, ...]]:
+def _check_period(level: str, first: date, last: date) -> tuple[tuple[date, ...], tuple[date, ...]]:
     """Return the days of a period, and as many before; in the year 1 there may be fewer. Raises InvalidRange."""
-    if level not in _LEVELS:
-        raise InvalidLevel(f"The level is {level!r}; it must be one of {', '.join(_LEVELS)}.")
     for each in (first, last):
         if not isinstance(each, date) or isinstance(each, datetime):
             raise InvalidRange(f"A report begins and ends with a date, and {each!r} is not one.")

@@ -38,6 +38,8 @@ class Compiled:
             raw.high,
             raw.low,
             raw.reasons,
+            raw.minutes,
+            raw.statuses,
         )
         return raw.columns(block)
 

@@ -81,6 +81,8 @@ def _columns(
         rejected_starts=np.array([start for start, _end, _reason in rejected], np.int64),
         rejected_ends=np.array([end for _start, end, _reason in rejected], np.int64),
         reasons=np.array([reason for _start, _end, reason in rejected], np.uint8),
+        minutes=np.array([fields.minute for _start, _end, fields in read], np.int16),
+        statuses=np.array([fields.status for _start, _end, fields in read], np.int16),
     )
 
 

@@ -17,7 +17,7 @@ from components.services.logs.lines.addresses import LONGEST
 from components.services.logs.lines.columns import MAYBE_IPV6, READ, READ_IPV6, Offsets, Reason
 from components.services.logs.lines.kernels.compiling import compiled
 
-_NEWLINE, _RETURN, _BLANK, _DOT, _COLON, _DASH, _SLASH, _QUOTE = b'\n\r .:-/"'
+_NEWLINE, _RETURN, _BLANK, _DOT, _COLON, _DASH, _SLASH, _QUOTE, _BACKSLASH = b'\n\r .:-/"\\'
 _OPEN, _CLOSE, _COMMA, _PLUS, _ZULU = b"[],+Z"
 _ZERO, _A = b"0a"
 _SHORTEST, _LONGEST = len("[10/Oct/2000:13:55:36"), len("[10/Oct/2000:13:55:36.123456789 -07:00")
@@ -119,15 +119,34 @@ def _zone(a: NDArray[np.uint8], p: int, close: int) -> bool:
 
 
 @compiled
-def _web_time(a: NDArray[np.uint8], blank: int, close: int) -> int:
-    """Return the day of the time in brackets that ends at *close*, as 20111010; -1 if it is not a time."""
+def _minute(a: NDArray[np.uint8], p: int) -> int:
+    """Return the minute of the day of `13:55` at *p*; -1 if there is no such text."""
+    hour = _number(a, p, 2)
+    if hour < 0 or hour > 23 or a[p + 2] != _COLON:
+        return -1
+    minute = _number(a, p + 3, 2)
+    return -1 if minute < 0 or minute > 59 else hour * 60 + minute
+
+
+@compiled
+def _status(a: NDArray[np.uint8], p: int) -> int:
+    """Return the status at *p*, after a blank; 0 if there is none."""
+    if a[p] != _BLANK:
+        return 0
+    status = _number(a, p + 1, 3)
+    return status if 100 <= status <= 599 and _number(a, p + 4, 1) < 0 else 0
+
+
+@compiled
+def _web_time(a: NDArray[np.uint8], blank: int, close: int) -> tuple[int, int]:
+    """Return the day of the time in brackets that ends at *close*, as 20111010, and its minute; -1 if it is none."""
     p = close - _SHORTEST
     while p > blank and a[p] != _OPEN and close - p < _LONGEST:
         p -= 1
     if p <= blank or a[p] != _OPEN or a[p - 1] != _BLANK or a[p + 12] != _COLON or not _clock(a, p + 13, 23):
-        return -1
+        return -1, -1
     if a[p + 15] != _COLON or not _clock(a, p + 16, 59) or a[p + 18] != _COLON or not _clock(a, p + 19, 60):
-        return -1
+        return -1, -1
     end = p + _SHORTEST
     if a[end] == _DOT or a[end] == _COMMA:
         first = end + 1
@@ -135,10 +154,10 @@ def _web_time(a: NDArray[np.uint8], blank: int, close: int) -> int:
         while end - first < _FRACTION and _number(a, end, 1) >= 0:
             end += 1
         if end == first:
-            return -1
+            return -1, -1
     if end != close and not _zone(a, end, close):
-        return -1
-    return _web_date(a, p + 1)
+        return -1, -1
+    return _web_date(a, p + 1), _minute(a, p + 13)
 
 
 @compiled
@@ -233,6 +252,8 @@ def parse_book(
     high: NDArray[np.int64],
     low: NDArray[np.int64],
     reasons: NDArray[np.uint8],
+    minutes: NDArray[np.int16],
+    statuses: NDArray[np.int16],
 ) -> None:
     """Fill the columns from lines in the book's format."""
     start = line = 0
@@ -253,6 +274,8 @@ def parse_book(
             reason = _DATE
         starts[line], ends[line], rests[line] = start, end, after + (a[after] == _BLANK)
         days[line], reasons[line] = known_day, reason
+        minutes[line] = _minute(a, after + 1) if a[after] == _BLANK else -1
+        statuses[line] = 0
         high[line], low[line] = first, second
         line += 1
         start = newline + 1
@@ -268,22 +291,30 @@ def parse_combined(
     high: NDArray[np.int64],
     low: NDArray[np.int64],
     reasons: NDArray[np.uint8],
+    minutes: NDArray[np.int16],
+    statuses: NDArray[np.int16],
 ) -> None:
     """Fill the columns from lines in the format of web servers."""
     start = line = 0
     known, known_day = -1, 0
     while start < len(a):
         first, second, blank, reason = _token(a, start)
-        close, date = start, -1
+        after, close, date, minute, status = start, start, -1, -1, 0
         if blank >= 0:
             close = _find(a, blank + 1, _CLOSE)
             while a[close] == _CLOSE and not (a[close + 1] == _BLANK and a[close + 2] == _QUOTE):
                 close = _find(a, close + 1, _CLOSE)
+            after = close
             if a[close] != _CLOSE:
                 reason = _FORMAT
             else:
-                date = _web_time(a, blank, close)
-        newline = _find(a, close, _NEWLINE)
+                date, minute = _web_time(a, blank, close)
+                quote = _find(a, close + 3, _QUOTE)
+                while a[quote] == _QUOTE and a[quote - 1] == _BACKSLASH:
+                    quote = _find(a, quote + 1, _QUOTE)
+                status = _status(a, quote + 1) if a[quote] == _QUOTE else 0
+                after = quote
+        newline = _find(a, after, _NEWLINE)
         end = newline - 1 if newline > start and a[newline - 1] == _RETURN else newline
         if date != known:
             known, known_day = date, _ordinal(date)
@@ -293,6 +324,7 @@ def parse_combined(
             reason = _DATE
         starts[line], ends[line], rests[line] = start, end, close + 2
         days[line], reasons[line] = known_day, reason
+        minutes[line], statuses[line] = minute, status
         high[line], low[line] = first, second
         line += 1
         start = newline + 1

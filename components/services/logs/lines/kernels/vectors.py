@@ -50,12 +50,16 @@ class Vectors:
         ends = newlines - ((newlines > starts) & (_at(a, newlines - 1) == ord("\r")))
         blanks = _next(_all(a, " "), starts, newlines)
         fields = _book if isinstance(form, Book) else _combined
-        is_form, days, rests = fields(a, blanks, ends)
+        is_form, days, rests, clocks = fields(a, blanks, ends)
         low, reasons = _addresses(a, starts, np.where(is_form, blanks, starts))
         reasons[(reasons == READ) & (days == 0)] = Reason.DATE
         reasons[~is_form] = Reason.FORMAT
         reasons[starts == ends] = Reason.EMPTY
-        return Raw(starts, ends, rests, days, np.zeros_like(low), low, reasons).columns(block)
+        minutes = _minutes(a, clocks)
+        is_web = isinstance(form, Combined)
+        statuses = _statuses(a, rests, newlines) if is_web else np.zeros(len(starts), np.int16)
+        high = np.zeros_like(low)
+        return Raw(starts, ends, rests, days, high, low, reasons, minutes, statuses).columns(block)
 
     def places(self, columns: Columns, table: PlaceTable) -> Places:
         places: Places = table.slots[columns.addresses >> 8].astype(np.uint32)
@@ -101,17 +105,22 @@ def _number(a: Bytes, positions: Offsets, digits: int) -> NDArray[np.int64]:
     return np.where(is_bad, -1, value)
 
 
-def _book(a: Bytes, blanks: Offsets, ends: Offsets) -> tuple[Truths, Days, Offsets]:
-    """Return for each line whether it is of this format, its day or 0, and where the rest begins."""
+def _book(a: Bytes, blanks: Offsets, ends: Offsets) -> tuple[Truths, Days, Offsets, Offsets]:
+    """Return for each line whether it is of this format, its day or 0, and where the rest and the time begin."""
     year, month, day = (_number(a, blanks + at, digits) for at, digits in ((1, 4), (6, 2), (9, 2)))
     after = blanks + 11
     is_blank = _at(a, after) == ord(" ")
     is_date = (_at(a, blanks + 5) == ord("-")) & (_at(a, blanks + 8) == ord("-"))
     is_date &= (after <= ends) & ((after == ends) | is_blank)
-    return blanks >= 0, _ordinals(is_date, year, month, day), after + is_blank
+    return (
+        blanks >= 0,
+        _ordinals(is_date, year, month, day),
+        after + is_blank,
+        np.where(is_blank, after + 1, ends),
+    )
 
 
-def _combined(a: Bytes, blanks: Offsets, ends: Offsets) -> tuple[Truths, Days, Offsets]:
+def _combined(a: Bytes, blanks: Offsets, ends: Offsets) -> tuple[Truths, Days, Offsets, Offsets]:
     closes = _all(a, "]")
     closes = closes[(_at(a, closes + 1) == ord(" ")) & (_at(a, closes + 2) == ord('"'))]
     close = np.where(blanks >= 0, _next(closes, blanks + 1, ends), -1)
@@ -123,7 +132,24 @@ def _combined(a: Bytes, blanks: Offsets, ends: Offsets) -> tuple[Truths, Days, O
         stamp[others], is_time[others] = _others(a, blanks[others], close[others])
     day, year = _number(a, stamp + 1, 2), _number(a, stamp + 8, 4)
     is_time &= (_at(a, stamp + 3) == ord("/")) & (_at(a, stamp + 7) == ord("/"))
-    return close >= 0, _ordinals(is_time, year, _months(a, stamp + 4), day), close + 2
+    return close >= 0, _ordinals(is_time, year, _months(a, stamp + 4), day), close + 2, stamp + 13
+
+
+def _minutes(a: Bytes, clocks: Offsets) -> NDArray[np.int16]:
+    """Return the minute of the day of `13:55` at each position; -1 where there is no such text."""
+    hour, minute = _number(a, clocks, 2), _number(a, clocks + 3, 2)
+    is_clock = (hour >= 0) & (hour < 24) & (_at(a, clocks + 2) == ord(":")) & (minute >= 0) & (minute < 60)
+    return np.where(is_clock, hour * 60 + minute, -1).astype(np.int16)
+
+
+def _statuses(a: Bytes, requests: Offsets, newlines: Offsets) -> NDArray[np.int16]:
+    """Return the status after the request that begins at each position; 0 where there is none."""
+    quotes = _all(a, '"')
+    quotes = quotes[_at(a, quotes - 1) != ord("\\")]
+    quote = _next(quotes, requests + 1, newlines)
+    status = _number(a, quote + 2, 3)
+    is_status = (quote >= 0) & (_at(a, quote + 1) == ord(" ")) & (status >= 100) & (status < 600)
+    return np.where(is_status & ~_is_digit(a, quote + 5), status, 0).astype(np.int16)
 
 
 def _is_begun(a: Bytes, stamp: Offsets, blanks: Offsets) -> Truths:

@@ -1,0 +1,135 @@
+"""What the pages of hours and of the last minutes show, and how their filters are combined."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from html import unescape
+
+import pytest
+
+from components.services.logs import note_job
+from components.services.logs.traffic.tables import live, read_clock
+from tests.control_room.pages import addresses, rows_of, words
+from tests.logs.admin import traffic
+from tests.support import traffic as counted
+
+ROOT = "/admin/components/logjob/"
+DAY = traffic.LAST
+
+url = addresses(ROOT)
+
+pytestmark = pytest.mark.usefixtures("redis")
+
+
+@pytest.fixture
+def viewer(staff):
+    return staff("view_logjob")
+
+
+@pytest.fixture
+def hours():
+    """Two days; the second has lines that were counted by day only, and lines without a time."""
+    note_job("default")
+    members = {"00/US/200": 100, "13/US/404": 40, "13/DE/200": 30, "13/unknown/4xx": 5, "/FR/": 25}
+    before = DAY - timedelta(1)
+    counted.add({f"hourly:{DAY}": members, f"hourly:{before}": {"23/US/500": 7}})
+    counted.add({"days": {str(DAY): 210, str(before): 7}})
+
+
+def text(client, page="hours", **query):
+    return words(client.get(url(page, job="default", **query))).replace("\xa0", " ")
+
+
+def tables(client, number, page="hours", **query):
+    rows = rows_of(client, ROOT, f"{page}/", job="default", table=number, **query)
+    return [row.replace("\xa0", " ") for row in rows]
+
+
+def test_the_newest_day_is_opened_into_its_hours(viewer, hours):
+    shown = text(viewer)
+
+    assert "Lines 200 Without a time 25 Counted by day only 10" in shown
+    assert tables(viewer, 0)[:11][-1].startswith("13:00 75")
+    assert len(tables(viewer, 0)) == 24
+    assert tables(viewer, 1)[:3] == ["200 130 65.0 %", "404 40 20.0 %", "no status in the line 25 12.5 %"]
+    assert tables(viewer, 2) == ["US 140 70.0 %", "DE 30 15.0 %", "FR 25 12.5 %", "unknown 5 2.5 %"]
+
+
+def test_filters_are_combined_and_can_be_removed(viewer, hours):
+    query = {"hour": "13", "status": "4xx", "country": "US"}
+    html = unescape(viewer.get(url("hours", job="default", **query)).text)
+
+    assert "Lines 40 " in text(viewer, **query)
+    for each in query:
+        rest = "&".join(f"{name}={query[name]}" for name in ("country", "hour", "status") if name != each)
+        assert f'href="?job=default&{rest}"' in html
+    assert re.search(r"<option selected>13</option>", html)
+    assert re.search(r"<option selected>4xx</option>", html)
+    assert "No line fits." in text(viewer, hour="05")
+
+
+def test_a_period_of_days_is_added_up(viewer, hours):
+    assert "Lines 207 " in text(viewer, **{"from": "2011-10-09", "to": "2011-10-10"})
+    assert "Lines 7 " in text(viewer, **{"from": "2011-10-09"})
+
+
+def test_countries_and_statuses_filter_by_themselves(viewer, hours):
+    html = unescape(viewer.get(url("hours", job="default", hour="13")).text)
+
+    assert 'href="?job=default&country=US&hour=13"' in html
+    assert 'href="?job=default&hour=13&status=404"' in html
+    assert re.search(r'<a class="map-5" data-key="US"[^>]*href="\?job=default&country=US&hour=13"', html)
+    assert " style=" not in html
+
+
+def test_lines_of_the_last_minutes_are_shown_by_minute(viewer):
+    note_job("default")
+    now = read_clock() // 60
+    counted.add({live(now - 1): {"US/200": 6, "DE/404": 2}, live(now - 40): {"US/200": 99}})
+
+    assert "Lines 8 " in text(viewer, "live")
+    assert "Lines 2 " in text(viewer, "live", status="404")
+    assert len(tables(viewer, 0, "live")) == 30
+    assert tables(viewer, 2, "live") == ["US 6 75.0 %", "DE 2 25.0 %"]
+    assert "live.js" in viewer.get(url("live", job="default")).text
+
+
+def test_without_lines_the_pages_say_so(viewer):
+    note_job("default")
+
+    assert "No line has been counted yet." in text(viewer)
+    assert "No line fits." in text(viewer, "live")
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"hour": "25"}, "The hour is '25'; it must be two digits from 00 to 23."),
+        ({"status": "ok"}, "The status is 'ok'; it must be a number such as 404, or 4xx."),
+        ({"from": "x"}, "From is 'x'; it must be a day such as 2026-01-31."),
+        ({"from": "2011-01-01", "to": "2011-12-31"}, "by hour it may have 92"),
+    ],
+)
+def test_an_invalid_question_is_reported(viewer, hours, query, said):
+    response = viewer.get(url("hours", job="default", **query))
+
+    assert response.status_code == 400
+    assert said in words(response)
+
+
+def test_a_day_of_the_traffic_leads_to_its_hours(viewer):
+    traffic.count(3)
+
+    html = unescape(viewer.get(url("traffic", job="default", level="region", within="US", days="3")).text)
+
+    assert html.count(f'href="{ROOT}hours/?job=default&from=2011-10-09&to=2011-10-09&country=US"') == 2
+    assert f'href="{ROOT}live/?job=default"' in html
+
+
+def test_weeks_of_a_long_chart_have_no_hours(viewer):
+    traffic.count(200)
+
+    html = unescape(viewer.get(url("traffic", job="default", days="200")).text)
+
+    assert "from=2011-10-09&to=2011-10-09" not in html

@@ -1,0 +1,190 @@
+"""Lines by hour, country and status, in any combination, and those of the last minutes: against plain sums."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from http import HTTPStatus
+from itertools import product
+
+import pytest
+
+from components.exceptions import InvalidRange
+from components.kit.client import get_client
+from components.services.logs import PLACES, Aggregation
+from components.services.logs.keys import JobKeys
+from components.services.logs.lines import KERNELS, Combined, LineReader
+from components.services.logs.traffic import HOURS, Traffic
+from components.services.logs.traffic.hour_cells import STATUSES
+from components.services.logs.traffic.place_counter import PlaceCounter
+from components.services.logs.worker.log_worker import LogWorker
+from tests.support.counting_logs import LINES, hand_out, import_places_into, worker
+from tests.support.traffic import add
+
+DAY = date(2011, 10, 10)
+COUNTRIES = {"1.0.0.1": "US", "2.0.0.1": "US", "3.0.0.1": "DE", "9.9.9.9": "unknown"}
+#: Hours and what follows the request, with the status that it means.
+CLOCKS = ("00:00", "00:59", "13:30", "23:59")
+ENDS = {" 200 5": "200", " 404 -": "404", " 418 1": "418", " 499 1": "499", " 433 1": "4xx", " x": ""}
+
+pytestmark = pytest.mark.usefixtures("redis")
+
+
+def web(address: str, clock: str, end: str, day: date = DAY) -> str:
+    return f'{address} - - [{day:%d/%b/%Y}:{clock}:36 +0200] "GET / HTTP/1.1"{end}\n'
+
+
+def count(text: str, *, kernel: str = "numpy") -> None:
+    """Count lines as aggregatelogs does."""
+    hand_out(text.encode())
+    counter = partial(PlaceCounter, kernel=kernel)
+    LogWorker(Aggregation(PLACES), LineReader(Combined(), kernel=kernel), [counter], drains=True).run()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_lines_are_counted_by_hour_country_and_status(tmp_path, kernel):
+    import_places_into(tmp_path)
+    Aggregation(PLACES).join()
+    cases = [*product(COUNTRIES, CLOCKS, ENDS), ("1.0.0.1", "13:30", " 404 -")]
+
+    count("".join(web(*case) for case in cases), kernel=kernel)
+
+    expected = Counter(f"{clock[:2]}/{COUNTRIES[address]}/{ENDS[end]}" for address, clock, end in cases)
+    assert Aggregation(PLACES).table("hourly:2011-10-10") == expected
+    assert Traffic().days()[0].lines == expected.total() == len(cases)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"hour": "00"},
+        {"country": "US"},
+        {"status": "404"},
+        {"status": "4xx"},
+        {"hour": "13", "country": "US", "status": "404"},
+        {"hour": "05"},
+        {"country": "FR", "status": "2xx"},
+    ],
+)
+def test_hour_country_and_status_can_be_combined(asked):
+    days = [DAY - timedelta(1), DAY]
+    members = [*product(["", "00", "13"], ["US", "DE", "unknown"], ["", "200", "404", "418", "4xx"])]
+    tables = {
+        f"hourly:{day}": {"/".join(each): number * factor for number, each in enumerate(members, 1)}
+        for factor, day in enumerate(days, 1)
+    }
+    in_all = {str(day): sum(tables[f"hourly:{day}"].values()) for day in days}
+    add({**tables, "days": {**in_all, str(DAY): in_all[str(DAY)] + 7}})
+
+    found = Traffic().slices(days[0], days[1], **asked)
+
+    def fits(hour, country, status):
+        wanted = asked.get("status", "")
+        is_status = status.startswith("4") if wanted == "4xx" else wanted in ("", status)
+        is_status = is_status if wanted != "2xx" else status.startswith("2")
+        return asked.get("hour", "") in ("", hour) and asked.get("country", "") in ("", country) and is_status
+
+    sums = [Counter(), Counter(), Counter()]
+    for day in days:
+        for member, lines in tables[f"hourly:{day}"].items():
+            if fits(*(parts := member.split("/"))):
+                for counter, part in zip(sums, parts, strict=True):
+                    counter[part] += lines
+    assert [found.by_hour, found.by_country, found.by_status] == sums
+    assert {found.total, sum(found.by_day)} == {each.total() for each in sums}
+    assert found.without_hours == 7
+
+
+def test_a_time_that_is_missing_or_no_time_has_no_hour(tmp_path):
+    import_places_into(tmp_path)
+    Aggregation(PLACES).join()
+    hand_out(b"1.0.0.1 2011-10-10\n1.0.0.1 2011-10-10 soon\n1.0.0.1 2011-10-10 07:00:00 x\n")
+    worker().run()
+
+    assert Traffic().slices(DAY, DAY).by_hour == {"": 2, "07": 1}
+
+
+def test_days_of_an_earlier_release_are_told_apart():
+    add({"days": {str(DAY): 100}})
+
+    found = Traffic().slices(DAY, DAY)
+
+    assert (found.total, found.without_hours) == (0, 100)
+
+
+def test_members_of_another_form_are_left_out():
+    add({f"hourly:{DAY}": {"00/US/200": 1, "00/US": 5, "x": 5, "a/b/c/d": 5}, "days": {str(DAY): 1}})
+
+    assert Traffic().slices(DAY, DAY).total == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"hour": "24"}, "The hour is '24'"),
+        ({"hour": "7"}, "two digits from 00 to 23"),
+        ({"status": "4"}, "The status is '4'"),
+        ({"status": "600"}, "it must be a number such as 404, or 4xx"),
+        ({"first": DAY - timedelta(92)}, "has 93 days; by hour it may have 92"),
+        ({"first": DAY + timedelta(1)}, "ends before it begins"),
+    ],
+)
+def test_an_invalid_question_is_refused(asked, said):
+    with pytest.raises(InvalidRange, match=said):
+        Traffic().slices(**{"first": DAY, "last": DAY, **asked})
+
+
+def test_lines_of_the_present_are_counted_by_the_minute_of_the_flush_and_expire(tmp_path):
+    import_places_into(tmp_path)
+    Aggregation(PLACES).join()
+    now = datetime.now(UTC).date()
+    here = "".join(web("1.0.0.1", clock, " 404 5", now - timedelta(1)) for clock in CLOCKS)
+
+    count(here + web("3.0.0.1", "00:00", " 200 1", now) + web("1.0.0.1", "12:00", " 200 1", DAY))
+    found = Traffic().live()
+
+    assert len(found.minutes) == len(found.by_minute) == 30
+    assert sum(found.by_minute[-2:]) == found.total == 5
+    assert found.by_country == {"US": 4, "DE": 1}
+    assert found.by_status == {"404": 4, "200": 1}
+    assert Traffic().live(status="4xx", country="US").total == 4
+    assert Traffic().live(country="DE").by_status == {"200": 1}
+    (key,) = get_client().keys(JobKeys("default").counts("live:*"))
+    assert 3_500 < get_client().ttl(key) <= 3_600
+    assert "live" not in Traffic().totals()
+
+
+def test_a_repeated_flush_counts_the_present_once(tmp_path):
+    import_places_into(tmp_path)
+    aggregation = Aggregation(PLACES)
+    aggregation.join()
+    hand_out(LINES)
+    consumer = aggregation.consumer()
+    chunks = consumer.claim()
+
+    for _ in range(2):
+        consumer.flush(chunks, {"live": {"US/200": 6}})
+
+    assert Traffic().live(60).total == 6
+
+
+@pytest.mark.parametrize("minutes", [0, 61, 1.5])
+def test_the_present_is_at_most_an_hour(minutes):
+    with pytest.raises(InvalidRange, match="number of minutes"):
+        Traffic().live(minutes)
+
+
+def test_forgotten_days_take_their_hours_with_them():
+    add({"days": {str(DAY): 1, "2011-10-11": 1}})
+    add({f"hourly:{day}": {"00/US/200": 1} for day in (DAY, "2011-10-11")})
+
+    Traffic().forget(before=DAY + timedelta(1))
+
+    assert Traffic().slices(DAY, DAY + timedelta(1)).by_day == (0, 1)
+    assert HOURS[0] in Traffic().slices(DAY, DAY + timedelta(1)).by_hour
+
+
+def test_each_status_that_is_in_use_is_told_apart():
+    assert {str(each.value) for each in HTTPStatus} <= {*STATUSES}
