@@ -10,6 +10,7 @@ import ast
 import dataclasses
 import inspect
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,13 @@ from components import conf, exceptions
 
 DOCS = Path(__file__).parent
 SERVICES = DOCS.parent / "components" / "services"
+_PUBLIC = {
+    "backend.py",
+    "forms.py",
+    "models.py",
+    "view.py",
+}  # modules that are public, beside those of __init__.py
+_SHOWN = 4  # names of those that raise an error
 
 
 def settings_table(cls: type) -> str:
@@ -45,25 +53,57 @@ def settings_table(cls: type) -> str:
 
 
 def errors_table() -> str:
-    """Return all errors but their base, with the services whose code names them, and what they mean."""
-    named = {
-        service.name: "\n".join(path.read_text(encoding="utf-8") for path in service.rglob("*.py"))
-        for service in sorted(SERVICES.iterdir())
-        if service.is_dir() and service.name != "__pycache__"
-    }
+    """Return all errors but their base, with the public names whose docstrings say that they raise them."""
+    raised = raisers()
     rows = []
     for error in errors():
         bases = [base.__name__ for base in error.__bases__ if base is not exceptions.ComponentsError]
-        uses = [name for name, text in named.items() if re.search(rf"\b{error.__name__}\b", text)]
-        meaning = " ".join((error.__doc__ or "").split())
+        by = sorted(set(raised[error.__name__]))
         row = (
             f"`{error.__name__}`",
             ", ".join(f"`{base}`" for base in bases),
-            ", ".join(uses) if len(uses) < len(named) / 2 else "all",
-            meaning,
+            ", ".join(f"`{name}`" for name in by[:_SHOWN]) + " …" * (len(by) > _SHOWN),
+            " ".join((error.__doc__ or "").split()),
         )
         rows.append(row)
-    return _table(("error", "is also", "services", "what happened"), rows)
+    return _table(("error", "is also", "raised by", "what happened, and what to do"), rows)
+
+
+def raisers() -> defaultdict[str, list[str]]:
+    """Return by error the public classes, methods and functions of services whose docstrings name it."""
+    found = defaultdict[str, list[str]](list)
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SERVICES.rglob("*.py"))}
+    public = {
+        alias.name
+        for path, tree in trees.items()
+        for node in (tree.body if path.name == "__init__.py" else ())
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    for path, tree in trees.items():
+        for node in tree.body:
+            is_named = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            if is_named and (node.name in public or path.name in _PUBLIC):
+                for name, said in _docstrings(node):
+                    for error in re.findall(r"\b[A-Z][a-z]\w+", said):
+                        found[error].append(name)
+    return found
+
+
+def _docstrings(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Iterator[tuple[str, str]]:
+    """Yield a function, or a class and its methods, with their docstrings. Twins are declared as _name."""
+    yield node.name, ast.get_docstring(node) or ""
+    body = node.body if isinstance(node, ast.ClassDef) else []
+    twins = {f"_{name.id}" for each in body if isinstance(each, ast.Assign) for name in _targets(each)}
+    for each in body:
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and (
+            each.name in twins or each.name[0] != "_"
+        ):
+            yield f"{node.name}.{each.name.lstrip('_')}", ast.get_docstring(each) or ""
+
+
+def _targets(assignment: ast.Assign) -> list[ast.Name]:
+    return [name for name in ast.walk(assignment.targets[0]) if isinstance(name, ast.Name)]
 
 
 def errors() -> Iterator[type[exceptions.ComponentsError]]:

@@ -78,8 +78,11 @@ def stored_for(page: str, folder: Path) -> dict[str, Any]:
     if prepare := _PREPARED.get(page):
         prepare(folder)
     return {
+        "CACHES": {"components": {}},
+        "COMPONENTS": {},
         "INSTALLED_APPS": [],
         "MIDDLEWARE": [],
+        "TASKS": {},
         "buyer": buyer,
         "client": get_client(),
         "client_id": uuid.uuid4().hex,
@@ -141,4 +144,7 @@ _PREPARED = {
     "queues": queues,
     "geo": places,
     "logs": logs,
+    "examples/exceptions": places,
+    "examples/geo": places,
+    "examples/logs": logs,
 }
