@@ -26,7 +26,7 @@ class Command(BaseCommand):
         "Runs what a small site needs beside its web server: a worker and a poller for each RedisBackend in TASKS, "
         "and cacherows if models have cached rows. All write to one log, each line with the name of its process. At "
         "the first SIGTERM or Ctrl-C all finish what they do; the second ends them at once. A process that ends "
-        "unasked is started again, after a delay that grows to 30 s. Exit codes as runworker's."
+        "unasked is started again, after a delay that grows to 30 s. Exit codes: those of runworker."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
