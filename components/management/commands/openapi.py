@@ -12,7 +12,7 @@ from components.api import openapi
 class Command(BaseCommand):
     help = (
         "Prints the OpenAPI description of the HTTP API, as the endpoints declare it. "
-        "components/static/components/openapi.json holds what it prints."
+        "components/static/components/openapi.json holds what it prints. Exit codes: 0."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

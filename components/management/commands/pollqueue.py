@@ -17,7 +17,7 @@ class Command(BaseCommand):
     help = (
         "Moves delayed tasks to their queues when they are due, at most 100 ms late. Idle workers do this "
         "as well; run this command if all workers may be busy for a long time. SIGTERM or Ctrl-C stops it. "
-        "The exit codes are those of runworker."
+        "Exit codes: those of runworker."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -17,8 +17,8 @@ _PACE = 2.0  # seconds between two lines of progress
 class Command(BaseCommand):
     help = (
         "Loads address books from their models, after changes that send no signals: bulk_create(), update(), "
-        "raw SQL. Searches use the old book until the new one is complete. Exit status 1 if Redis does not answer, "
-        "or if another load of the same book began."
+        "raw SQL. Searches use the old book until the new one is complete. Exit codes: 0; 1 if Redis does not "
+        "answer, or if another load of the same book began; 2 if there is no such book."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -27,7 +27,7 @@ class Command(BaseCommand):
         "cacherows if models have cached rows, and the embedded server that COMPONENTS['EMBEDDED'] may name. All "
         "write to one log, each line with the name of its process. At the first SIGTERM or Ctrl-C all finish what "
         "they do; the second ends them at once. A process that ends unasked is started again, after a delay that "
-        "grows to 30 s. Exit codes as runworker's."
+        "grows to 30 s. Exit codes: those of runworker."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

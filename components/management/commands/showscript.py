@@ -13,7 +13,8 @@ from components.kit.scripts import Script
 class Command(BaseCommand):
     help = (
         "Prints a Lua script of this app as the server gets it, with the names of its keys and arguments, "
-        "and with its preludes. The line numbers are those of Redis' error messages."
+        "and with its preludes. The line numbers are those of Redis' error messages. Exit codes: 0; 2 if there is no "
+        "such script."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

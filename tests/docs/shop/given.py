@@ -79,9 +79,12 @@ def stored_for(page: str, folder: Path) -> dict[str, Any]:
         prepare(folder)
     return {
         "BASE_DIR": folder,
+        "CACHES": {"components": {}},
+        "COMPONENTS": {},
         "DEBUG": True,
         "INSTALLED_APPS": [],
         "MIDDLEWARE": [],
+        "TASKS": {},
         "buyer": buyer,
         "client": get_client(),
         "client_id": uuid.uuid4().hex,
@@ -143,4 +146,7 @@ _PREPARED = {
     "queues": queues,
     "geo": places,
     "logs": logs,
+    "examples/exceptions": places,
+    "examples/geo": places,
+    "examples/logs": logs,
 }

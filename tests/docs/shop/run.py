@@ -67,17 +67,19 @@ def main(page: Path, url: str, folder: Path) -> None:
     configure(url, folder)
     from django.apps import apps
 
-    from tests.docs.blocks import blocks
+    from tests.docs.blocks import ROOT, blocks
     from tests.docs.shop import models
 
     made = set(apps.get_app_config("market").get_models())
     from tests.docs.shop import given
 
     names = vars(models)  # so that workers can import the tasks that an example declares
-    names.update(given.of_page(page.stem))
-    names.update(given.stored_for(page.stem, folder))
+    name = page.relative_to(ROOT).with_suffix("").as_posix().removeprefix("docs/")
+    names.update(given.of_page(name))
+    names.update(given.stored_for(name, folder))
     create_tables(made)
     os.chdir(folder)  # where files are that examples name
+    os.environ |= {"METRICS_TOKEN": "secret", "TEST_REDIS_URL": url}
     with asyncio.Runner() as runner:
         for block in blocks(page):
             if block.reason is None:
@@ -90,9 +92,9 @@ def check_settings(block: Any, names: dict[str, Any]) -> None:
     """Check what an example says of settings, which no running site can be given."""
     from components.conf import Conf, QueueOptions, problems
 
-    given = {name.lower(): value for name, value in names.get("COMPONENTS", {}).items()}
+    given = {name.lower(): value for name, value in names["COMPONENTS"].items()}
     found = list(problems(Conf, given))
-    for alias in names.pop("TASKS", {}).values():
+    for alias in names["TASKS"].values():
         found += problems(QueueOptions, alias.get("OPTIONS", {}))
     if found:
         raise ValueError(f"{block.page}:{block.line}: {found}")
