@@ -57,8 +57,9 @@ class Slices:
                     here[place] += lines
                     answered[answer] += lines
             by_day.append(at_hour.total() - before)
-        sums = [_named(each) for each in (at_hour, here, answered)]
-        return cls(tuple(days), sum(by_day), tuple(by_day), *sums, max(0, counted))
+        hours, countries, statuses = _named(at_hour), _named(here), _named(answered)
+        total, uncounted = sum(by_day), max(0, counted)
+        return cls(tuple(days), total, tuple(by_day), hours, countries, statuses, uncounted)
 
 
 @dataclass(frozen=True, slots=True)
