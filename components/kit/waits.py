@@ -1,4 +1,4 @@
-"""Waits for locks and semaphores: the functions of COMPONENTS["ON_WAIT"] are told when one has ended."""
+"""Waits for locks and semaphores: call the functions of COMPONENTS["ON_WAIT"] when one has ended."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ def tell_waited(kind: Literal["lock", "semaphore"], name: str, seconds: float, *
         for function in functions("on_wait"):
             function(kind, name, seconds, is_granted)
     except Exception:
-        logger.exception("A function of COMPONENTS['ON_WAIT'] failed after a wait for the %s %r.", kind, name)
+        logger.exception('A function of COMPONENTS["ON_WAIT"] failed after a wait for the %s %r.', kind, name)

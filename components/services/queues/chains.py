@@ -67,7 +67,7 @@ def enqueue_through(tasks: Iterable[NewTask], store: CallNext) -> list[TaskInfo 
         new = list(tasks)
         if [(task.id, task.name) for task in new] != [(task.id, task.name) for task in given]:
             raise NotEnqueued(
-                "Nothing was stored: a middleware of COMPONENTS['ENQUEUE_MIDDLEWARE'] passed on other tasks than it "
+                'Nothing was stored: a middleware of COMPONENTS["ENQUEUE_MIDDLEWARE"] passed on other tasks than it '
                 "was given. It may replace their fields, except for id and name."
             )
         stored = store(new)
@@ -79,7 +79,7 @@ def enqueue_through(tasks: Iterable[NewTask], store: CallNext) -> list[TaskInfo 
         middleware(list(tasks), call_next)
         if stored is None:
             raise NotEnqueued(
-                "Nothing was stored: a middleware of COMPONENTS['ENQUEUE_MIDDLEWARE'] did not call call_next(tasks), "
+                'Nothing was stored: a middleware of COMPONENTS["ENQUEUE_MIDDLEWARE"] did not call call_next(tasks), '
                 "or suppressed its error. To refuse tasks, raise an error."
             )
         return stored

@@ -124,6 +124,11 @@ async def acount() -> int:
     return 5
 
 
+@task
+async def apass_on(value: int) -> None:
+    await tasks.note.aenqueue(value)
+
+
 @task(timeout=0.01)
 async def aendless() -> None:
     await asyncio.sleep(60)
@@ -239,6 +244,18 @@ def test_a_middleware_can_send_a_task_elsewhere(backend: RedisBackend) -> None:
     assert info
     assert (info.queue, info.priority) == ("elsewhere", 7)
     assert (result.task.queue_name, result.task.priority) == ("elsewhere", 7)
+
+
+def test_a_coroutine_in_a_worker_can_enqueue_through_the_chain(
+    backend: RedisBackend, make_worker: MakeWorker
+) -> None:
+    for value in range(20):
+        apass_on.enqueue(value)
+    with chain(enqueue=["outer"]):
+        make_worker(burst=True, concurrency=2).run()
+
+    assert sorted(tasks.notes) == [*range(20)]
+    assert seen.count("outer") == 20
 
 
 def test_a_middleware_that_stores_twice_stores_once(redis: Redis, backend: RedisBackend) -> None:
