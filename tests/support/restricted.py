@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.test.signals import setting_changed
 from redis import Redis
 from redis.exceptions import ConnectionError
 
@@ -50,14 +51,30 @@ def restricted_to(user: str) -> Callable[..., Any]:
         is_cluster = "cluster" in str(options.get("CLIENT_CLASS", "")).lower()
         with ExitStack() as stack:
             everything = stack.enter_context(Redis.from_url(url))
-            with suppress(ConnectionError):  # a server that is away on purpose
-                add_user(everything, user, cluster=is_cluster)
+            stack.enter_context(_user(everything, user, cluster=is_cluster))
             if is_cluster:
                 everything = stack.enter_context(_redis_at(url, **options))
             with _redis_at(as_user(url, user), **options):
                 yield everything
 
     return redis_at
+
+
+@contextmanager
+def _user(everything: Redis, user: str, *, cluster: bool) -> Iterator[None]:
+    """Give *user* its rights, and those to the keys of another prefix while a test sets one."""
+
+    def add(*, setting: str, **kwargs: Any) -> None:
+        if setting == "COMPONENTS":
+            with suppress(ConnectionError):  # a server that is away on purpose
+                add_user(everything, user, cluster=cluster)
+
+    add(setting="COMPONENTS")
+    setting_changed.connect(add, weak=False)
+    try:
+        yield
+    finally:
+        setting_changed.disconnect(add)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
