@@ -50,6 +50,9 @@ COMPONENTS: dict[str, Any] = {
     "BASE_TEMPLATE": "market/base.html",
     "COUNT_SERVICES": True,
     "LOG_KERNEL": env.str("LOG_KERNEL", default="auto"),
+    # Prometheus asks for /metrics with this token. Without one, nothing is summed up for it.
+    "METRICS_TOKEN": env.str("METRICS_TOKEN", default="") or None,
+    "METRICS": bool(env.str("METRICS_TOKEN", default="")),
 }
 
 if not REDIS_URL:

@@ -1,4 +1,7 @@
-"""The demo site: the market at the root, guilds, chats and the API beside it, the control room under /admin/."""
+"""
+The demo site: the market at the root, guilds, chats and the API beside it, the control room under /admin/, probes and
+metrics.
+"""
 
 from django.conf import settings
 from django.contrib import admin
@@ -14,6 +17,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("favicon.ico", icon),
     path("", include("components.urls")),
+    path("", include("components.observing.urls")),  # nginx keeps these inside: deploy/nginx
     path("", include("project.guilds.urls")),
     path("", include("project.players.urls")),
     path("", include("project.market.urls")),

@@ -19,6 +19,7 @@ os.environ.update(
     REDIS_CLUSTER="0",
     REDIS_SENTINELS="",
     CACHE_URL="",
+    METRICS_TOKEN="",
 )
 os.environ.pop("TOUR", None)
 os.environ.setdefault("DATABASE_URL", "sqlite://:memory:")

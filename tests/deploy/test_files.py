@@ -18,6 +18,7 @@ import kubernetes_validate
 import pytest
 import yaml
 from django.core.management import load_command_class
+from django.urls import resolve
 
 from components.embedded import find_server
 from components.kit.rights import USERS
@@ -157,7 +158,9 @@ def test_the_probes_of_the_site_ask_for_its_health() -> None:
 
     paths = [site[f"{kind}Probe"]["httpGet"]["path"] for kind in ("liveness", "readiness", "startup")]
 
-    assert paths == ["/healthz", "/readyz", "/healthz"]
+    assert paths == ["/healthz", "/readyz?without=redis", "/healthz"]
+    assert "/healthz" in str(services()["site"]["healthcheck"]["test"])
+    assert all(resolve(path.partition("?")[0]) for path in paths)
 
 
 def test_every_command_exists_and_takes_its_options(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,7 @@ def environment(site: Path, redis_server: EmbeddedServer) -> dict[str, str]:
         "SECRET_KEY": "only-for-tests" * 5,
         "ALLOWED_HOSTS": "localhost",
         "BEHIND_TLS_PROXY": "1",
+        "METRICS_TOKEN": "for-tests",
         "REDIS_URL": redis_server.url,
         "DATABASE_URL": f"sqlite:///{site}/site.sqlite3",
     }
@@ -113,6 +114,8 @@ def nginx(stack: ExitStack, site: Path, folder: Path, port: int) -> str:
     return f"https://localhost:{https}"
 
 
+#: What probes of deploy/ and Prometheus send.
+PROBE = {"Host": "localhost", "X-Forwarded-Proto": "https", "Authorization": "Bearer for-tests"}
 PATHS = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 
@@ -167,6 +170,10 @@ def test_the_demo_and_its_chats_behind_nginx(
     assert news["chats"][0]["messages"][-1]["text"] == "hello"
 
     assert jack.post(address + reverse("market:login"), data=b"x" * 2**21).status_code == 413
-    assert jack.get(f"{address}/metrics").status_code == 404
+    for path in ("/healthz", "/readyz", "/metrics"):
+        assert jack.get(address + path).status_code == 404
+        answer = requests.get(f"http://127.0.0.1:{port}{path}", headers=PROBE)
+        assert answer.status_code == 200, (path, answer.text)
+    assert 'components_redis_up{node="' in answer.text
     server.terminate()
     assert server.wait(BOUND) in (0, -15)
