@@ -48,6 +48,7 @@ from django.core.management import call_command
 from django.template.loader import get_template
 from django.test import Client
 from django.urls import reverse
+from django.utils import translation
 from components.kit.contracts import contract
 from components.services.queues import TaskQueue
 from shop.tasks import greet
@@ -59,11 +60,14 @@ subprocess.run([sys.executable, "-W", "error", "manage.py", "runworker", "--burs
 client = Client(SERVER_NAME="localhost")
 client.force_login(get_user_model().objects.create_superuser("admin"))
 page = client.get(reverse("admin:components_queue_changelist"))
+with translation.override("de"):
+    german = client.get(reverse("admin:components_queue_changelist"))
 print(json.dumps({
     "package": components.__file__,
     "licence": metadata("django-redis-components")["License-Expression"],
     "state": str(TaskQueue().get(result.id).state),
     "page": [page.status_code, page.text],
+    "german": german.text,
     "templates": [
         get_template(name).origin.name for name in ("components/unavailable.html", "admin/components/base.html")
     ],
@@ -150,6 +154,10 @@ def test_an_empty_project_opens_the_queues_page(found: dict[str, Any]) -> None:
 
     assert status == 200
     assert "Queues" in page
+
+
+def test_an_empty_project_has_the_catalogues(found: dict[str, Any]) -> None:
+    assert "<h1>Warteschlangen</h1>" in found["german"]
 
 
 def test_an_empty_project_runs_a_task(found: dict[str, Any]) -> None:

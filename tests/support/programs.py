@@ -1,6 +1,6 @@
 """
-What tests need besides Python packages: Chromium, PostgreSQL, nginx, systemd-analyze, and the test suites of Django
-and redis-py.
+What tests need besides Python packages: Chromium, PostgreSQL, nginx, systemd-analyze, GNU gettext, and the test
+suites of Django and redis-py.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ NO_CHROMIUM = f"no Chromium on PATH (looked for {', '.join(CHROMIUM)})"
 NO_POSTGRES = f"PostgreSQL's initdb and postgres are neither on PATH nor under {POSTGRES}"
 NO_NGINX = "no nginx on PATH nor in /usr/sbin"
 NO_SYSTEMD = "no systemd-analyze on PATH"
+NO_GETTEXT = "no xgettext on PATH"
 
 
 def find_nginx() -> str | None:
@@ -29,6 +30,11 @@ def find_nginx() -> str | None:
 def find_systemd() -> str | None:
     """Return the path of systemd-analyze, which needs no running systemd."""
     return shutil.which("systemd-analyze")
+
+
+def find_gettext() -> str | None:
+    """Return the path of GNU gettext's xgettext."""
+    return shutil.which("xgettext")
 
 
 def find_chromium() -> str | None:
@@ -54,6 +60,8 @@ def missing() -> Iterator[str]:
         yield NO_NGINX
     if find_systemd() is None:
         yield NO_SYSTEMD
+    if find_gettext() is None:
+        yield NO_GETTEXT
     for suite in suites():
         if not suite.folder.exists():
             yield f"the tests of {suite.requirement}, which python -m tests.upstream downloads"

@@ -1,0 +1,110 @@
+"""
+Every text of every page can be translated, and what machines read of a page is the same in all languages.
+
+A room is a model of the admin. Add yours to ROOMS when its texts are marked, with a pattern of the names in its pages
+that are no texts, and to ASKED what its pages show only if they are asked for it.
+"""
+
+from __future__ import annotations
+
+import re
+from socket import gethostname
+
+import pytest
+from django.test import Client
+
+from components.services.counters.buffer import DROPPED, OUTAGES
+from components.services.queues.admin.lookups import STATES
+from tests.control_room.every_page import ADMINS, CHANGES, CHANGING, DELETES, FORM, PAGES, READS
+from tests.counters.admin.counting import counted
+from tests.queues.admin import scene
+from tests.support.texts import brackets, misread, untranslated
+
+#: Names of any page.
+NAMES = rf"staff \(.*\)|\b[0-9a-f]{{32}}\b|\bdefault\b|\bmail\b|\b{re.escape(gethostname())}\b(-\w+)*"
+ROOMS = {
+    "queue": r"market\.tasks\.\w+|tests\.queues[.\w]+( every 1 hour)?|UTC|Valkey .*|Redis .*|builtins\.\w+",
+    "counter": r"\bhits\b|\brequests:(a|\*)|\brequests\b|\bcounters(-us)?:\w+|^counters(-us)?$",
+}
+MAIL = {"alias": "default", "queue": "mail"}
+OLD = "2026-01-01T00:00"
+#: What else the pages are asked: of a page, its query, and the expected status.
+ASKED = [
+    *(("queue tasks", {**MAIL, "state": state}, 200) for state in STATES),
+    *(("queue tasks", {**MAIL, "state": state, "q": "send"}, 200) for state in STATES),
+    ("queue tasks", {**MAIL, "q": "nothing"}, 200),
+    ("queue tasks", {**MAIL, "state": "odd"}, 404),
+    ("queue task", {"alias": "default", "id": "gone"}, 404),
+    ("queue task", {"alias": "other", "id": "gone"}, 404),
+    ("queue stop", {"alias": "default"}, 200),
+    ("queue quiet", {"alias": "default", "worker": "gone"}, 404),
+    ("queue resend", {**MAIL, "state": "ready"}, 404),
+    ("queue delete", {**MAIL, "state": "dead", "scope": "all"}, 200),
+    ("queue delete", {**MAIL, "state": "dead", "scope": "all", "q": "send"}, 200),
+    ("queue delete", {**MAIL, "state": "dead", "scope": "all", "q": "nothing"}, 200),
+    ("queue delete", {**MAIL, "state": "dead", "scope": "selected"}, 200),
+    ("queue delete", {**MAIL, "state": "dead", "id": "1"}, 200),
+    ("queue cancel", {**MAIL, "state": "ready", "id": ["1", "2"]}, 200),
+    ("counter changelist", {"q": "hi"}, 200),
+    ("counter changelist", {"q": "nothing"}, 200),
+    ("counter chart", {}, 200),
+    ("counter chart", {"counter": ["hits", "requests:a"], "family": ["requests"], "span": "600"}, 200),
+    ("counter chart", {"counter": "hits", "from": "yesterday"}, 400),
+    ("counter chart", {"counter": "hits", "from": OLD, "until": OLD}, 400),
+    ("counter chart", {"counter": "hits", "until": OLD}, 400),
+    ("counter chart", {"counter": "hits", "from": OLD, "precision": "1"}, 400),
+    ("counter chart", {"counter": "hits", "from": "2222-01-01T00:00"}, 400),
+    *(("counter chart", {"counter": "hits", "span": span}, 400) for span in ("0", "long")),
+    *(("counter chart", {"counter": "hits", "precision": each}, 400) for each in ("7", "x")),
+    ("counter chart", {"counter": "hits", "precision": "1", "span": "99999"}, 400),
+    ("counter family", {"family": "requests"}, 200),
+    ("counter family", {"family": "none"}, 200),
+    ("counter family", {"family": "requests", "top": "99"}, 400),
+]
+
+
+@pytest.fixture
+def everyone(staff) -> Client:
+    """Staff that may do everything in Redis."""
+    return staff(*(f"view_{model}" for model in ADMINS), *CHANGES, *DELETES, *READS, "view_arguments_queue")
+
+
+@pytest.fixture
+def things(redis, query):
+    """What every_page.py puts into Redis, and more."""
+    scene.worker("mail")
+    scene.ready("mail", 2)
+    counted(redis, "hits", 1, 2345)
+    counted(redis, "requests:a", 7)
+    counted(redis, DROPPED, 1)
+    counted(redis, OUTAGES, 1)
+    return query
+
+
+def check(page: str, html: str) -> None:
+    assert untranslated(html, f"{NAMES}|{ROOMS[page.split()[0]]}") == []
+    assert misread(html) == []
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.split()[0] in ROOMS and not page.endswith((" csv", " change"))]
+)
+def test_each_text_of_a_page_is_marked(everyone, things, page):
+    address = PAGES[page] + things(page)
+    with brackets():
+        answers = [everyone.get(address)]
+        if page in CHANGING:
+            answers.append(everyone.post(address, FORM, follow=True))
+
+    for answer in answers:
+        assert answer.status_code == 200
+        check(page, answer.text)
+
+
+@pytest.mark.parametrize(("page", "asked", "status"), ASKED)
+def test_each_text_of_an_answer_is_marked(everyone, things, page, asked, status):
+    with brackets():
+        answer = everyone.get(PAGES[page], asked)
+
+    assert answer.status_code == status
+    check(page, answer.text)
