@@ -21,6 +21,7 @@ _FUNCTIONS = {
     "_",
     "gettext",
     "gettext_lazy",
+    "gettext_noop",
     "ngettext",
     "pgettext",
     "npgettext",
