@@ -138,6 +138,14 @@ def test_each_text_of_a_page_is_marked(everyone, things, page):
         check(page, answer.text)
 
 
+def test_each_text_is_marked_while_redis_is_away(everyone):
+    with brackets():
+        answer = everyone.get(PAGES["queue changelist"])
+
+    assert answer.status_code == 503
+    assert untranslated(answer.text, rf"{NAMES}|Redis does not answer: .*") == []
+
+
 @pytest.mark.parametrize(("page", "asked", "status"), ASKED)
 def test_each_text_of_an_answer_is_marked(everyone, things, page, asked, status):
     with brackets():
