@@ -153,3 +153,13 @@ def test_each_text_of_an_answer_is_marked(everyone, things, page, asked, status)
 
     assert answer.status_code == status
     check(page, answer.text)
+
+
+def test_a_download_is_the_same_in_all_languages(everyone, things):
+    address = PAGES["counter csv"]
+    asked = {"counter": "hits", "span": "600", "precision": "60"}
+    with brackets():
+        lines = everyone.get(address, asked).text.splitlines()
+
+    assert lines[0] == "from,hits"
+    assert any(line.endswith(",2345") for line in lines)
