@@ -67,6 +67,16 @@ def test_each_type_of_problem_explains_itself(client: Client, kind: str) -> None
     assert answer.text.startswith(f"{KINDS[kind].status} {KINDS[kind].title}")
 
 
+def test_a_problem_is_in_the_language_of_the_client_but_not_its_type(client: Client) -> None:
+    answer = client.get("/api/people", headers={"Accept-Language": "de"})
+
+    told = problem(answer, 401, "not-authenticated")
+    assert told["title"] == "Zuerst anmelden"
+    assert told["detail"] == "Es gibt keine gültige Sitzung und kein gültiges Bearer-Token."
+    explained = client.get(told["type"], headers={"Accept-Language": "de"})
+    assert explained.text.startswith("401 Zuerst anmelden. ")
+
+
 def test_an_unknown_type_of_problem_is_not_found(client: Client) -> None:
     assert client.get("/api/problems/made-up").status_code == 404
 

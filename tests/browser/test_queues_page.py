@@ -106,6 +106,22 @@ def test_the_figures_are_renewed_every_five_seconds(overview):
     expect(ready_of(overview, "news")).to_have_text("1")
 
 
+def test_page_scripts_and_numbers_are_in_the_language_of_the_browser(window, admin, ids):
+    opened = window(admin, locale="de-DE")
+    stop_clock(opened.page)
+    page = opened.open(ROOT)
+    scene.ready("mail", count=1234)
+
+    refreshed(page, says="Aktualisiert um")
+
+    expect(page.locator("html")).to_have_attribute("lang", "de")
+    expect(page.get_by_role("heading", name="Warteschlangen")).to_be_visible()
+    expect(ready_of(page)).to_have_text("1.235")
+    page.get_by_label("Aktualisieren").select_option("0")
+    expect(page.get_by_role("status")).to_have_text("Die Aktualisierung ist ausgeschaltet.")
+    assert opened.complaints == []
+
+
 def test_refresh_can_be_switched_off_and_this_is_remembered(overview):
     seen = fetches(overview)
 

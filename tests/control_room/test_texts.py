@@ -14,6 +14,7 @@ import pytest
 from django.test import Client
 
 from components.services.counters.buffer import DROPPED, OUTAGES
+from components.services.locks.named import key_of
 from components.services.queues.admin.lookups import STATES
 from tests.control_room.every_page import ADMINS, CHANGES, CHANGING, DELETES, FORM, PAGES, READS
 from tests.counters.admin.counting import counted
@@ -25,6 +26,11 @@ NAMES = rf"staff \(.*\)|\b[0-9a-f]{{32}}\b|\bdefault\b|\bmail\b|\b{re.escape(get
 ROOMS = {
     "queue": r"market\.tasks\.\w+|tests\.queues[.\w]+( every 1 hour)?|UTC|Valkey .*|Redis .*|builtins\.\w+",
     "counter": r"\bhits\b|\brequests:(a|\*)|\brequests\b|\bcounters(-us)?:\w+|^counters(-us)?$",
+    "addressbook": r"\bmarket\.item\b|\blantern\b",
+    "cachedrow": r"\bitems(:1)?\b|\bdb\.\w+|\btokens\b|\bmarket\.\w+",
+    "lock": r"\bitem:42\b|\bjill\b|\bMainThread\b",
+    "mailbox": r"\bjack\b|\bjill\b|\bjoe\b|\bhello\b",
+    "semaphore": r"\bapi\b|\bjill\b|\bMainThread\b",
 }
 MAIL = {"alias": "default", "queue": "mail"}
 OLD = "2026-01-01T00:00"
@@ -60,6 +66,37 @@ ASKED = [
     ("counter family", {"family": "requests"}, 200),
     ("counter family", {"family": "none"}, 200),
     ("counter family", {"family": "requests", "top": "99"}, 400),
+    ("addressbook changelist", {"q": "mar"}, 200),
+    ("addressbook changelist", {"q": "nothing"}, 200),
+    *(
+        ("addressbook book", {"book": "market.item", "prefix": each}, 200)
+        for each in ("lan", "x", "", "x" * 201)
+    ),
+    *((f"addressbook {each}", {"book": "none"}, 404) for each in ("book", "rebuild", "remove")),
+    ("cachedrow changelist", {"q": "ite"}, 200),
+    ("cachedrow changelist", {"q": "nothing"}, 200),
+    ("cachedrow model", {"model": "none"}, 404),
+    ("cachedrow failing", {}, 200),
+    ("cachedrow failing", {"model": "a:b"}, 404),
+    ("cachedrow row", {"row": "items:9"}, 404),
+    *((f"cachedrow {each}", {"row": ""}, 404) for each in ("refresh", "delay", "remove")),
+    ("cachedrow delay", {"row": "items:9"}, 404),
+    *((f"cachedrow {each}", {"row": "items:9"}, 200) for each in ("refresh", "remove")),
+    *((f"cachedrow {each}", {"model": "items"}, 200) for each in ("refresh", "delay", "remove")),
+    *(
+        (f"cachedrow {each}", {"model": "items", "bucket": "9"}, 200)
+        for each in ("refresh", "delay", "remove")
+    ),
+    ("lock changelist", {"q": "nothing"}, 200),
+    *(("lock lock", {"key": key}, 404) for key in ("gone", "")),
+    ("lock release", {"key": key_of("item:42"), "holder": "gone"}, 200),
+    ("mailbox changelist", {"q": "nothing"}, 200),
+    ("mailbox mailbox", {"mailbox": "gone"}, 404),
+    ("mailbox messages", {"mailbox": "jack", "first": "9" * 16}, 200),
+    ("mailbox unblock", {"mailbox": "jack", "sender": "jill"}, 200),
+    ("semaphore changelist", {"q": "nothing"}, 200),
+    ("semaphore semaphore", {"semaphore": "gone"}, 404),
+    ("semaphore evict", {"semaphore": "api", "permit": "gone"}, 404),
 ]
 
 
@@ -101,6 +138,14 @@ def test_each_text_of_a_page_is_marked(everyone, things, page):
         check(page, answer.text)
 
 
+def test_each_text_is_marked_while_redis_is_away(everyone):
+    with brackets():
+        answer = everyone.get(PAGES["queue changelist"])
+
+    assert answer.status_code == 503
+    assert untranslated(answer.text, rf"{NAMES}|Redis does not answer: .*") == []
+
+
 @pytest.mark.parametrize(("page", "asked", "status"), ASKED)
 def test_each_text_of_an_answer_is_marked(everyone, things, page, asked, status):
     with brackets():
@@ -108,3 +153,13 @@ def test_each_text_of_an_answer_is_marked(everyone, things, page, asked, status)
 
     assert answer.status_code == status
     check(page, answer.text)
+
+
+def test_a_download_is_the_same_in_all_languages(everyone, things):
+    address = PAGES["counter csv"]
+    asked = {"counter": "hits", "span": "600", "precision": "60"}
+    with brackets():
+        lines = everyone.get(address, asked).text.splitlines()
+
+    assert lines[0] == "from,hits"
+    assert any(line.endswith(",2345") for line in lines)

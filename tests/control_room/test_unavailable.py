@@ -128,6 +128,17 @@ def test_every_other_client_gets_the_page(accept):
     assert response["Content-Type"].startswith("text/html")
 
 
+def test_both_are_in_the_language_of_the_visitor():
+    german, chinese = {"Accept-Language": "de"}, {"Accept-Language": "zh-CN"}
+    page = Client().get("/view/", headers=german)
+    problem = Client().get("/view/", headers={"Accept": "application/json", **chinese})
+
+    assert '<html lang="de" dir="ltr">' in page.text
+    assert "<h1>Vorübergehend nicht verfügbar</h1>" in page.text
+    assert problem.json()["detail"] == "已接收的内容不会丢失。请 10 秒后重试。"
+    assert problem.json()["type"] == "urn:components:redis-unavailable"
+
+
 def test_the_page_needs_no_database(settings):
     settings.SESSION_ENGINE = "django.contrib.sessions.backends.db"
 

@@ -21,6 +21,7 @@ _FUNCTIONS = {
     "_",
     "gettext",
     "gettext_lazy",
+    "gettext_noop",
     "ngettext",
     "pgettext",
     "npgettext",
@@ -29,7 +30,7 @@ _FUNCTIONS = {
 }
 _STRING = r"""[urb]*(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
 #: A call in a script, or in what templatize() makes of a template.
-_CALL = re.compile(rf"(?<![\w.])(n?p?gettext|_)\(\s*({_STRING})(?:\s*,\s*({_STRING}))?")
+_CALL = re.compile(rf"(?<![\w.])(n?p?gettext|gettext_noop|_)\(\s*({_STRING})(?:\s*,\s*({_STRING}))?")
 
 
 @dataclass

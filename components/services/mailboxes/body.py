@@ -10,6 +10,9 @@ import json
 from hashlib import sha1
 from typing import Any
 
+from django.utils.formats import number_format
+from django.utils.translation import gettext, gettext_noop
+
 from components.exceptions import InvalidMessage
 from components.kit.stored import MAX_DEPTH, Unreadable, is_too_deep, read_json, too_deep
 
@@ -23,7 +26,7 @@ def encode(text: str, data: Any, *, max_text: int, max_data: int) -> str:
     check_text(text, max_text=max_text)
     if data is None:
         if not text.strip():
-            raise InvalidMessage("The message is empty: it has neither a text nor data.")
+            raise InvalidMessage(gettext("The message is empty: it has neither a text nor data."))
         return _TEXT + text
     shown = _as_json(data)
     if len(shown.encode()) > max_data:
@@ -56,23 +59,36 @@ def check_text(text: object, *, max_text: int) -> None:
     if not isinstance(text, str):
         raise InvalidMessage(f"The text of a message is {type(text).__name__}; it must be str.")
     if len(text) > max_text:
-        raise InvalidMessage(f"The text has {len(text):,} characters; a message takes {max_text:,} at most.")
-    _check_characters("text", text)
+        said = gettext("The text has %(count)s characters; a message takes %(most)s at most.")
+        raise InvalidMessage(said % {"count": _grouped(len(text)), "most": _grouped(max_text)})
+    _check_characters(
+        text,
+        nul=gettext_noop("The text holds a NUL, at position %(position)s."),
+        half=gettext_noop("The text holds half of a character, at position %(position)s."),
+    )
 
 
 def check_client_id(client_id: object) -> str:
     """Return *client_id* if it is valid. Raises InvalidMessage."""
     if not isinstance(client_id, str) or not 1 <= len(client_id) <= MAX_CLIENT_ID:
         raise InvalidMessage(f"A client id is text of 1 to {MAX_CLIENT_ID} characters.")
-    _check_characters("client id", client_id)
+    _check_characters(
+        client_id,
+        nul="The client id holds a NUL, at position %(position)s.",
+        half="The client id holds half of a character, at position %(position)s.",
+    )
     return client_id
 
 
-def _check_characters(what: str, text: str) -> None:
-    """Refuse half surrogate pairs, which cannot be sent, and a NUL, which most databases cannot store or show."""
-    for wrong, name in (("\0", "a NUL"), *((chr(code), "half of a character") for code in _halves(text))):
+def _check_characters(text: str, *, nul: str, half: str) -> None:
+    """
+    Refuse a NUL, which most databases cannot store or show, and half surrogate pairs, which cannot be sent.
+
+    *nul* and *half* are the sentences that say so.
+    """
+    for wrong, said in (("\0", nul), *((chr(code), half) for code in _halves(text))):
         if wrong in text:
-            raise InvalidMessage(f"The {what} holds {name}, at position {text.index(wrong)}.")
+            raise InvalidMessage(gettext(said) % {"position": text.index(wrong)})
 
 
 def _halves(text: str) -> list[int]:
@@ -81,6 +97,10 @@ def _halves(text: str) -> list[int]:
     except UnicodeEncodeError as error:
         return [ord(text[error.start])]
     return []
+
+
+def _grouped(number: int) -> str:
+    return number_format(number, force_grouping=True)
 
 
 def _as_json(data: Any) -> str:

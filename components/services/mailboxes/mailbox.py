@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from django.utils.formats import number_format
 from django.utils.translation import gettext
 
 from components.exceptions import Blocked, MailboxFull, MessageNotFound, TooManyBlocked
@@ -102,9 +103,12 @@ class Mailbox:
             channel=self._channel,
         )
         if said == b"blocked":
-            raise Blocked(f"The mailbox {self.name!r} takes no mail from {sender!r}.")
+            refused = gettext("The mailbox %(mailbox)r takes no mail from %(sender)r.")
+            raise Blocked(refused % {"mailbox": self.name, "sender": sender})
         if said == b"full":
-            raise MailboxFull(f"The mailbox {self.name!r} is full: it has {facts[0]:,} messages.")
+            full = gettext("The mailbox %(mailbox)r is full: it has %(count)s messages.")
+            count = number_format(facts[0], force_grouping=True)
+            raise MailboxFull(full % {"mailbox": self.name, "count": count})
         by, message, sent_at, *dropped = facts[0].split()
         if by.decode() != call:
             return Pushed(int(message), from_ms(sent_at), is_duplicate=True)
@@ -198,8 +202,10 @@ class Mailbox:
         asking = "" if sender is None else check_name("person", sender)
         fate, pulled_at = await STATUS.run(client, self._keys, id=_check_id(id), asking=asking)
         if not fate:
-            by = "" if sender is None else f" from {sender!r}"
-            raise MessageNotFound(f"The mailbox {self.name!r} has no message {id}{by}.")
+            absent = gettext("The mailbox %(mailbox)r has no message %(id)s.")
+            if sender is not None:
+                absent = gettext("The mailbox %(mailbox)r has no message %(id)s from %(sender)r.")
+            raise MessageNotFound(absent % {"mailbox": self.name, "id": id, "sender": sender})
         return Delivery(id, Fate(fate.decode()), from_ms_or_none(pulled_at))
 
     status, astatus = twins(_status)
@@ -227,9 +233,11 @@ class Mailbox:
         """Refuse the mail of *sender* from now on. Their messages in the mailbox stay. Raises TooManyBlocked."""
         sender = check_name("person", sender)
         if not await BLOCK.run(client, self._keys, sender=sender, most=MAX_BLOCKED):
-            raise TooManyBlocked(
-                f"The mailbox {self.name!r} refuses the mail of {MAX_BLOCKED:,} senders already. Unblock some."
+            many = gettext(
+                "The mailbox %(mailbox)r refuses the mail of %(most)s senders already. Unblock some."
             )
+            most = number_format(MAX_BLOCKED, force_grouping=True)
+            raise TooManyBlocked(many % {"mailbox": self.name, "most": most})
 
     block, ablock = twins(_block)
 
