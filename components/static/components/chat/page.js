@@ -58,6 +58,16 @@ function renderTitle() {
     document.title = `${unread ? `(${unread}) ` : ""}${name}${suffix}`;
 }
 
+/** Keep the badge of the site, {% chat_badge %}, up to date. */
+function renderBadge() {
+    const { unread, mentions } = store;
+    const hidden = h("span", { class: "chat-hidden" }, mentions ? " unread, some mention you" : " unread");
+    for (const badge of document.querySelectorAll(".components-chat-badge")) {
+        badge.dataset.unread = unread;
+        badge.replaceChildren(...(unread ? [mentions ? h("span", { "aria-hidden": "true" }, "@") : "", unread > 99 ? "99+" : String(unread), hidden] : []));
+    }
+}
+
 /** Open a chat, or "" for none, without loading the page. */
 function go(id, message = 0) {
     const query = message ? `?message=${message}` : "";
@@ -139,6 +149,7 @@ store.addEventListener("change", ({ detail }) => {
         else go("");
     }
     renderTitle();
+    renderBadge();
     renderStatus();
 });
 
