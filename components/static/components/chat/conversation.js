@@ -260,7 +260,7 @@ export class Conversation {
     /** Note the visible messages as read. */
     look() {
         const chat = this.#chat;
-        if (this.#isClosed || !chat?.isLoaded || document.visibilityState !== "visible" || !document.hasFocus()) return;
+        if (this.#isClosed || this.#wanted || !chat?.isLoaded || document.visibilityState !== "visible" || !document.hasFocus()) return;
         const seq = this.#isAtEnd() ? chat.last_seq : this.#lastInSight();
         if (this.#app.store.read(this.id, seq)) this.tell();
     }
