@@ -11,17 +11,20 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3.14 pyth
 
 BIN := $(VENV)/bin/python
 PIP := $(BIN) -m pip install --quiet --disable-pip-version-check
+# A catalogue names the files of a text, but no lines, because those change with every edit.
+MESSAGES := --locale de --locale zh_Hans --no-obsolete --no-wrap --add-location file --verbosity 0
 # The settings of a fictitious production site, for Django's checks of such sites.
 PRODUCTION := DEBUG=0 ALLOWED_HOSTS=fakegame.example REDIS_URL=redis://redis.example:6379/0 \
 	DATABASE_URL=sqlite://:memory: SECRET_KEY=$$($(BIN) -c 'import secrets; print(secrets.token_hex(32))')
 
-.PHONY: help demo test test-all docs lint check install install-test
+.PHONY: help demo test test-all docs messages lint check install install-test
 
 help:
 	@echo 'make demo [PORT=8000]      run the demo site with its servers, on this machine only'
 	@echo 'make test [PYTEST_ARGS=]   run the quick tests on private Redis servers (five minutes)'
 	@echo 'make test-all              run all tests; needs Chromium, PostgreSQL and an earlier make test'
 	@echo 'make docs                  build the manual and the reference in docs/_build/; any warning is an error'
+	@echo 'make messages              bring the catalogues of components/locale/ up to date; needs GNU gettext'
 	@echo 'make lint                  check style, types, migrations and the production settings'
 	@echo 'make check                 check only migrations and the production settings'
 	@echo 'Other variables: PYTHON (the interpreter to use), VENV (the folder to install into).'
@@ -39,6 +42,11 @@ test-all:
 
 docs: $(VENV)/installed-docs
 	@$(BIN) -m sphinx --quiet --fail-on-warning --keep-going --builder html docs docs/_build
+
+messages: install
+	@cd components && $(abspath $(BIN)) -m django makemessages $(MESSAGES) --domain django
+	@cd components && $(abspath $(BIN)) -m django makemessages $(MESSAGES) --domain djangojs
+	@cd components && $(abspath $(BIN)) -m django compilemessages --verbosity 0
 
 lint: check
 	@$(BIN) -m ruff check

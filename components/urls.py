@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from django.urls import include, path
+from django.views.i18n import JavaScriptCatalog
 
 app_name = "components"
 
 urlpatterns = [
     path("api/", include("components.api.urls")),
     path("chat/", include("components.services.chat.page.urls")),
+    # The texts of scripts, for pages that are not in the admin. Load it as a classic script with "defer".
+    path("components/jsi18n/", JavaScriptCatalog.as_view(packages=["components"]), name="jsi18n"),
 ]

@@ -31,6 +31,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.text import capfirst
+from django.views.i18n import JavaScriptCatalog
 
 from components.control_room.names import searched
 from components.control_room.verbs import Done, Trail, Verb
@@ -46,6 +47,7 @@ PAGE_SIZE = 50
 #: For how long one log entry covers further readings of messages.
 READING = timedelta(hours=1)
 HAS_READ = "Read the messages."
+_TEXTS = JavaScriptCatalog.as_view(packages=["components"])
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,10 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         ]
         return [
             *asking,
+            # The texts of scripts.
+            path(
+                "jsi18n/", self.admin_site.admin_view(_TEXTS, cacheable=True), name=self._url_name("jsi18n")
+            ),
             self.page("<path:object_id>/history/", "history", self.history_view),
             self.page("<path:object_id>/change/", "change", self._subject_view),
         ]

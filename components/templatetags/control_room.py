@@ -59,16 +59,16 @@ def table(
     """
     Show a table with its caption and heads, in a region that can be scrolled with the keyboard.
 
-    A column is "State", or "Waiting #" if it contains numbers. An empty name is left out, and a list adds several
-    columns. Content without a row is shown across the table. live.js uses *key*. *label* names the region; by default
-    the caption does. If fewer are *shown* than there are in *total*, the caption says so.
+    *columns* are their names; "#" after a name says that the column contains numbers. An empty name is left out, and
+    a list adds several columns. Content without a row is shown across the table. live.js uses *key*. *label* names
+    the region; by default the caption does. If fewer are *shown* than there are in *total*, the caption says so.
     """
-    names = [name for each in columns for name in ([each] if isinstance(each, str) else each) if name]
+    names = [name for each in columns for name in ([each] if isinstance(each, str) else each)]
     scope = {
         "content": content,
         "caption": caption,
         "label": label or caption,
-        "columns": [(name.removesuffix(" #"), name.endswith(" #")) for name in names],
+        "columns": [(name, after == "#") for name, after in pairwise([*names, ""]) if name and name != "#"],
         "has_rows": "<tr" in content,
         "key": key,
         "shown": len(shown),
@@ -76,6 +76,12 @@ def table(
         "part": part,
     }
     return render_to_string("admin/components/table.html", scope)
+
+
+@register.filter
+def then(condition: object, text: str) -> str:
+    """Return *text* if the condition is true, else "": {% table … may.evict|then:_("Action") … %}."""
+    return text if condition else ""
 
 
 @register.inclusion_tag("admin/components/moment.html")

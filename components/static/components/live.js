@@ -7,6 +7,8 @@
  * stop.
  */
 
+import { gettext, interpolate } from "./i18n.js";
+
 const PATIENCE = 10_000; // ms until a request is given up
 const WHILE_AWAY = 10_000; // ms between attempts while Redis is away
 const SLOWEST = 60_000; // ms between attempts after failures
@@ -68,7 +70,7 @@ function show(html) {
     renew(part, fresh);
     if (focused && focused !== document.activeElement) (focused.isConnected ? focused : part).focus({ preventScroll: true });
     updated = new Date().toTimeString().slice(0, 8);
-    return say(`Updated ${updated}`);
+    return say(interpolate(gettext("Updated %(time)s"), { time: updated }));
 }
 
 /** Fetch once; return the minimum of milliseconds until the next time, or null to stop. */
@@ -76,11 +78,14 @@ async function refresh() {
     const options = { headers: { "X-Live": "1" }, cache: "no-store", signal: AbortSignal.timeout(PATIENCE) };
     const answer = await fetch(location.pathname + location.search, options);
     if (answer.status === 503) {
-        say(`Redis does not answer${updated && `; the figures are those of ${updated}`}. Trying again.`);
+        const text = updated
+            ? gettext("Redis does not answer; the figures are those of %(time)s. Trying again.")
+            : gettext("Redis does not answer. Trying again.");
+        say(interpolate(text, { time: updated }));
         return WHILE_AWAY;
     }
     if (answer.redirected || [403, 404].includes(answer.status)) {
-        say("Refresh has stopped: this page is no longer available. Reload it to see why.");
+        say(gettext("Refresh has stopped: this page is no longer available. Reload it to see why."));
         return null;
     }
     if (!answer.ok) throw new Error(answer.statusText);
@@ -92,7 +97,7 @@ async function refresh() {
 function failed() {
     failures += 1;
     const goesOn = failures < MAX_FAILURES;
-    say(goesOn ? "The server does not answer. Trying again." : "Refresh has stopped: the server does not answer.");
+    say(goesOn ? gettext("The server does not answer. Trying again.") : gettext("Refresh has stopped: the server does not answer."));
     return goesOn ? Math.min(1000 * 2 ** failures, SLOWEST) : null;
 }
 
@@ -122,7 +127,7 @@ function remember(value) {
 function choose() {
     remember(choice.value);
     failures = 0;
-    say(choice.value === "0" ? "Refresh is off." : "");
+    say(choice.value === "0" ? gettext("Refresh is off.") : "");
     schedule(0);
 }
 

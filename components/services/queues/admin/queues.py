@@ -35,11 +35,11 @@ from components.services.rows import LEASE, RowReader
 
 #: The columns of the list of tasks in a state.
 COLUMNS: Mapping[State, Sequence[str]] = {
-    "ready": ["Task", "Priority #", "Enqueued", "Attempts #"],
-    "delayed": ["Task", "Priority #", "Enqueued", "Due", "Attempts #"],
-    "running": ["Task", "Priority #", "Enqueued", "Started", "Progress", "Lease ends", "Attempts #"],
-    "dead": ["Task", "Priority #", "Enqueued", "Error", "Finished", "Attempts #"],
-    "successful": ["Task", "Priority #", "Enqueued", "Started", "Finished", "Attempts #"],
+    "ready": ["Task", "Priority", "#", "Enqueued", "Attempts", "#"],
+    "delayed": ["Task", "Priority", "#", "Enqueued", "Due", "Attempts", "#"],
+    "running": ["Task", "Priority", "#", "Enqueued", "Started", "Progress", "Lease ends", "Attempts", "#"],
+    "dead": ["Task", "Priority", "#", "Enqueued", "Error", "Finished", "Attempts", "#"],
+    "successful": ["Task", "Priority", "#", "Enqueued", "Started", "Finished", "Attempts", "#"],
 }
 
 
