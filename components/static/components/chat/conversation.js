@@ -8,7 +8,7 @@
  * pause.
  */
 
-import { h, icon, reconcile, timeOf } from "./dom.js";
+import { h, icon, plain, reconcile, timeOf } from "./dom.js";
 import { Composer } from "./composer.js";
 import { Roster } from "./roster.js";
 import { isEditable, rowsOf } from "./rows.js";
@@ -195,7 +195,7 @@ export class Conversation {
         const { store } = this.#app;
         const now = store.message(this.id, quote.seq) ?? quote;
         if (!now.sender || store.isDeleted(this.id, quote.seq)) return null;
-        return { name: store.nameOf(now.sender), text: now.text.slice(0, QUOTED) || "Picture" };
+        return { name: store.nameOf(now.sender), text: (now.rich ? plain(now.rich) : now.text).slice(0, QUOTED) || "Picture" };
     }
 
     #gap(chat) {

@@ -78,6 +78,11 @@ export function rich(text, mentioned) {
     return [...nodes, ...marked(text.slice(end), mentioned)];
 }
 
+/** The text of a tree, without its marks. */
+export function plain(tree) {
+    return tree.map((node) => (typeof node === "string" ? node : plain(node.slice(node[0] === "a" ? 2 : 1)))).join("");
+}
+
 const TAGS = new Set(["blockquote", "code", "del", "em", "li", "ol", "pre", "strong", "ul"]);
 const RAW = new Set(["code", "pre"]); // nobody is mentioned in code
 
