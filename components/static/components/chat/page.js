@@ -25,7 +25,7 @@ const outbox = new Outbox(api, store);
 const sync = new Sync(api, store);
 const address = (id) => `${root.dataset.chats}${encodeURIComponent(id)}/`;
 const list = new List(root, store, address, isForm ? null : (id) => go(id));
-const reactions = root.dataset.reactions.split(" ");
+const reactions = (root.dataset.reactions ?? "").split(" ").filter(Boolean); // a page of an earlier release has none
 const app = { reactions, store, outbox, api, address, chats: root.dataset.chats, confirm, complain, onback, onlink };
 let conversation = null;
 let complaint = "";
