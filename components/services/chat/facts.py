@@ -248,6 +248,16 @@ class Changes:
 
 
 @dataclass(frozen=True)
+class Unread:
+    """What a person has not read in all their chats."""
+
+    messages: int
+    #: Messages that mention the person, and chats in which something is unread.
+    mentions: int
+    chats: int
+
+
+@dataclass(frozen=True)
 class Erased:
     """The result of the erasure of a person."""
 

@@ -35,7 +35,7 @@ from components.services.chat.chat import (
     question,
 )
 from components.services.chat.erasure import erase_person
-from components.services.chat.facts import Changes, ChatNews, ChatPage, Chats, Erased, Position
+from components.services.chat.facts import Changes, ChatNews, ChatPage, Chats, Erased, Position, Unread
 from components.services.chat.formats import read_news
 from components.services.chat.hints import YOUNG, forget_hints
 from components.services.chat.ids import check_person, is_id
@@ -87,6 +87,15 @@ class Inbox:
         return Chats(_newest_first(found), unavailable=_unavailable(found))
 
     chats, achats = twins(_chats)
+
+    async def _unread(self, client: AnyRedis) -> Unread:
+        """Return how much the person has not read, for a badge. Chats whose state is unknown do not count."""
+        hints = await self._hints(client)
+        found = (await self._look(client, hints, [(id, "read", "") for id in hints], 0)).values()
+        chats = [chat for chat in found if isinstance(chat, ChatNews) and chat.unread]
+        return Unread(sum(each.unread for each in chats), sum(each.mentions for each in chats), len(chats))
+
+    unread, aunread = twins(_unread)
 
     async def _page(self, client: AnyRedis, *, limit: int = 50, after: str = "") -> ChatPage:
         """

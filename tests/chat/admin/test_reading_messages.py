@@ -8,6 +8,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.utils import timezone
 
+from components.services.chat import Chat
 from components.services.mailboxes import Mailbox
 from tests.chat.admin.conversations import SECRET, guild
 
@@ -59,6 +60,20 @@ def test_a_request_for_the_refreshed_part_alone_is_logged_too(reader, page):
     assert SECRET in reader.get(page, **LIVE).text
 
     assert LogEntry.objects.count() == 1
+
+
+@pytest.mark.usefixtures("written")
+def test_replies_edits_and_reactions_are_shown(reader):
+    chat = Chat("guild:7")
+    first = next(each for each in chat.history("joe").messages if each.sender == "joe")
+    chat.edit("joe", first.seq, "Changed")
+    chat.react("joe", first.seq, "👍")
+    chat.send("joe", "Again", reply_to=first.seq)
+
+    shown = reader.get(PAGES[0]).text
+
+    for text in ("Changed", "edited", "👍 1", f"replies to message {first.seq}"):
+        assert text in shown
 
 
 @pytest.mark.usefixtures("written")

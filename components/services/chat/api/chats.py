@@ -69,6 +69,20 @@ class Chats(TypedDict):
     people: People
 
 
+class Unread(TypedDict):
+    messages: int
+    mentions: Annotated[int, "How many of these messages mention the person."]
+    chats: Annotated[int, "In how many chats they are."]
+
+
+@operation("chats", {200: Reply("The counts.", Unread)})
+async def count_unread(request: HttpRequest, user: str, values: Values) -> Answer:
+    """Count the caller's unread messages, for a badge."""
+    found = await Inbox(user).aunread()
+    told: Unread = {"messages": found.messages, "mentions": found.mentions, "chats": found.chats}
+    return Answer(told)
+
+
 @operation("chats", {200: Reply("The chat with the latest message is first.", Chats)}, query=[LIMIT, AFTER])
 async def list_chats(request: HttpRequest, user: str, values: Values) -> Answer:
     """List the caller's chats."""

@@ -10,7 +10,7 @@ from components.api.shapes import Instant, People, instant
 from components.services.chat import ChatMessage, ChatNews, ChatSettings, EventKind, Role
 from components.services.chat import Member as ChatMember
 from components.services.chat import Quote as ChatQuote
-from components.services.chat.rich import TAGS, rich
+from components.services.chat.rich import TAGS, plain, rich
 
 LONGEST_LAST = 200  # characters of a last message, and of a quoted one
 
@@ -30,7 +30,7 @@ class Event(TypedDict):
 class Quote(TypedDict):
     seq: int
     sender: Annotated[str, "Empty if the message is gone, or if the person may not see it."]
-    text: Annotated[str, "At most 200 characters of it."]
+    text: Annotated[str, "At most 200 characters of it, without marks."]
 
 
 class Message(TypedDict):
@@ -125,7 +125,7 @@ def message(found: ChatMessage) -> Message:
 
 
 def _quote(found: ChatQuote) -> Quote:
-    return {"seq": found.seq, "sender": found.sender, "text": found.text[:LONGEST_LAST]}
+    return {"seq": found.seq, "sender": found.sender, "text": plain(rich(found.text))[:LONGEST_LAST]}
 
 
 def shortened(found: ChatMessage) -> ChatMessage:

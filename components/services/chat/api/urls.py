@@ -10,6 +10,7 @@ from components.services.chat.api.chats import (
     CHAT_ID,
     change_chat,
     close_chat,
+    count_unread,
     create_chat,
     get_chat,
     join_chat,
@@ -40,6 +41,7 @@ _SEQ = MessageNumber("seq")
 
 urlpatterns = [
     path("sync", endpoint(get=sync, post=sync_by_body), name="api-sync"),
+    path("unread", endpoint(get=count_unread), name="api-unread"),
     path("chats", endpoint(get=list_chats, post=create_chat), name="api-chats"),
     path(_CHAT, endpoint(CHAT_ID, get=get_chat, patch=change_chat), name="api-chat"),
     path(f"{_CHAT}/close", endpoint(CHAT_ID, post=close_chat), name="api-close"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from components.services.chat import ChatSettings
 from components.services.chat.page.names import NamesField
@@ -15,25 +17,28 @@ LONGEST_TITLE = 200  # characters
 def checked_title(title: str) -> str:
     """Return *title* if it is valid. Raises ValidationError."""
     if len(title) > LONGEST_TITLE or not title.isprintable():
-        raise forms.ValidationError(f"A title has at most {LONGEST_TITLE} characters, all of them printable.")
+        raise forms.ValidationError(
+            gettext("A title has at most %(count)s characters, all of them printable.")
+            % {"count": LONGEST_TITLE}
+        )
     return title
 
 
 class CreateForm(forms.Form):
     """The form for a new chat. *key* makes sure that a form sent twice creates one chat."""
 
-    members = NamesField(label="With whom", help_text="User names, with commas between them.")
+    members = NamesField(label=_("With whom"), help_text=_("User names, with commas between them."))
     title = forms.CharField(
-        label="Title",
+        label=_("Title"),
         required=False,
-        help_text="Without one it is named after its members.",
+        help_text=_("Without one it is named after its members."),
     )
     text = forms.CharField(
-        label="First message",
+        label=_("First message"),
         required=False,
         max_length=ChatSettings.max_text,
         widget=forms.Textarea({"rows": 3}),
-        help_text="You can leave it out.",
+        help_text=_("You can leave it out."),
     )
     key = forms.RegexField(r"\A[A-Za-z0-9_-]{8,64}\Z", widget=forms.HiddenInput)
 
@@ -52,7 +57,7 @@ class CreateForm(forms.Form):
 class InviteForm(forms.Form):
     """The form for adding people to a chat."""
 
-    names = NamesField(label="Add by user name")
+    names = NamesField(label=_("Add by user name"))
 
     def __init__(self, me: str, data: Any = None, **options: Any) -> None:
         super().__init__(data, auto_id="add-%s", label_suffix="", **options)

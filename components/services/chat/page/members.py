@@ -8,6 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -69,7 +70,7 @@ def _act(request: HttpRequest, chat: Chat) -> None:
     elif action in _TO_THE_CHAT:
         _TO_THE_CHAT[action](chat, by)
     else:
-        raise ValidationError("The form names no known action.")
+        raise ValidationError(gettext("The form names no known action."))
 
 
 def _invited(request: HttpRequest) -> list[str]:
@@ -89,7 +90,7 @@ def _listing(request: HttpRequest, chat_id: str, status: int = 200, error: str =
         request,
         "members",
         news,
-        title="Members",
+        title=gettext("Members"),
         status=status,
         ids=[member.user for member in people],
         members=people,

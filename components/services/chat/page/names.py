@@ -17,6 +17,8 @@ from django.forms.utils import flatatt
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from components.people import people, unwilling
 from components.services.autocomplete import AddressBook
@@ -48,7 +50,7 @@ class NamesField(forms.CharField):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=_LONGEST, **options)
-        self.error_messages["required"] = "Give at least one user name."
+        self.error_messages["required"] = _("Give at least one user name.")
         self._by = ""
         self._book: str | None = None
 
@@ -79,7 +81,9 @@ class NamesField(forms.CharField):
         refused = people().refused(self._by, ids) | unwilling(self._by, ids)
         if missing := [name for name, id in named if not id or id in refused]:
             names = ", ".join(missing)[:200]
-            raise ValidationError(f"There is nobody with this name to whom you may write: {names}.")
+            raise ValidationError(
+                gettext("There is nobody with this name to whom you may write: %(names)s.") % {"names": names}
+            )
         return list(dict.fromkeys(id for _name, id in named if id))
 
     def _of(self, part: str, known: dict[str, str]) -> Iterator[tuple[str, str | None]]:

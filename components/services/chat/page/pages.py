@@ -18,6 +18,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -44,7 +45,7 @@ _CHATS = 50  # in the list
 @require_safe
 def chats(request: HttpRequest) -> HttpResponse:
     """Show all chats of the visitor."""
-    return page(request, "list", None, title="Chats")
+    return page(request, "list", None, title=gettext("Chats"))
 
 
 @never_cache
@@ -143,9 +144,9 @@ def _number(text: str) -> int | None:
 
 def _silence(news: ChatNews) -> str:
     if news.is_closed:
-        return "This chat is closed. It can be read."
+        return gettext("This chat is closed. It can be read.")
     if news.muted_until is not None and news.muted_until > timezone.now():
-        return "You are muted in this chat for now."
+        return gettext("You are muted in this chat for now.")
     return ""
 
 
@@ -189,7 +190,7 @@ def react(request: HttpRequest, chat_id: str, seq: int) -> HttpResponse:
     except RedisUnavailable:
         raise
     except InvalidMessage:
-        return _conversation(request, news, 422, error="This message has too many reactions.")
+        return _conversation(request, news, 422, error=gettext("This message has too many reactions."))
     except ComponentsError as error:
         text, status = refusal(error)
         return _conversation(request, news, status, error=text)
@@ -210,7 +211,7 @@ def create(request: HttpRequest) -> HttpResponse:
         except ComponentsError as error:
             form.add_error(None, refusal(error)[0])
     status = 422 if form.errors else 200
-    return page(request, "create", None, status=status, title="New chat", form=form)
+    return page(request, "create", None, status=status, title=gettext("New chat"), form=form)
 
 
 def _created(by: str, members: Sequence[str], title: str, text: str, key: str) -> str:
@@ -235,7 +236,7 @@ def entered(request: HttpRequest, chat_id: str) -> ChatNews:
     try:
         return Chat(chat_id).news(me(request))
     except ChatNotFound:
-        raise Http404("There is no such chat.") from None
+        raise Http404(gettext("There is no such chat.")) from None
 
 
 def page(

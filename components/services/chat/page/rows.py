@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from components.people import names_of
 from components.services.chat import ChatMessage, ChatNews, Member, Quote, Role
 from components.services.chat.page import texts
 from components.services.chat.page.texts import NameOf
-from components.services.chat.rich import rich
+from components.services.chat.rich import plain, rich
 
 _QUOTED = 200  # characters of a quoted message
 _RANKS = list(Role)  # from the most to the least
+_ROLES = {Role.OWNER: _("owner"), Role.MODERATOR: _("moderator"), Role.MEMBER: _("member")}
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,9 @@ def message_rows(
 
 def quote_row(quote: Quote, name_of: NameOf) -> QuoteRow:
     name = name_of(quote.sender) if quote.sender else ""
-    return QuoteRow(quote.seq, name, quote.text[:_QUOTED] or (texts.PICTURE if name else ""))
+    return QuoteRow(
+        quote.seq, name, plain(rich(quote.text))[:_QUOTED] or (str(texts.PICTURE) if name else "")
+    )
 
 
 def _picture(message: ChatMessage) -> SafeString:
@@ -176,7 +181,7 @@ def member_rows(
             name=name,
             initials=texts.initials(name),
             tone=texts.tone(member.user),
-            role=str(member.role),
+            role=str(_ROLES[member.role]),
             muted_until=member.muted_until if is_muted else None,
             actions=() if member.user == me else tuple(_actions(my_role, member.role, is_muted)),
         )
@@ -185,12 +190,12 @@ def member_rows(
 def _actions(mine: Role, theirs: Role, is_muted: bool) -> Iterator[tuple[str, str]]:
     if mine == Role.OWNER:
         if theirs != Role.OWNER:
-            yield "owner", "Make owner"
+            yield "owner", gettext("Make owner")
         if theirs != Role.MODERATOR:
-            yield "moderator", "Make moderator"
+            yield "moderator", gettext("Make moderator")
         if theirs != Role.MEMBER:
-            yield "member", "Make member"
+            yield "member", gettext("Make member")
     if _RANKS.index(mine) < _RANKS.index(theirs):
-        yield ("unmute", "Unmute") if is_muted else ("mute", "Mute for an hour")
-        yield "kick", "Remove"
-        yield "block", "Remove and block"
+        yield ("unmute", gettext("Unmute")) if is_muted else ("mute", gettext("Mute for an hour"))
+        yield "kick", gettext("Remove")
+        yield "block", gettext("Remove and block")

@@ -8,58 +8,60 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
+from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
-from components.services.chat import ChatMessage, ChatNews, Event, EventKind
+from components.services.chat import ChatMessage, ChatNews, Event, EventKind, Role
 from components.services.chat.rich import TAGS, Node
 
 #: A function from a person's id to the name to show.
 NameOf = Callable[[str], str]
 
-PICTURE = "Picture"
+PICTURE = _("Picture")
 #: The reactions that the page offers. People can add others by the API.
 REACTIONS = ("👍", "❤️", "😂", "🎉", "😮", "😢", "🙏", "👀")
 _TONES = 8  # colours of avatars, in chat.css
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
 _LINK = '<a href="{}" rel="noopener noreferrer nofollow ugc" target="_blank">{}</a>'
 _TRAILING = ".,:;!?)]}"  # belongs to the sentence, not to the address
-_ROLES = {"owner": "an owner", "moderator": "a moderator", "member": "a member"}
-_DEEDS = {
-    EventKind.KICKED: ("removed", "was removed"),
-    EventKind.BLOCKED: ("blocked", "was blocked"),
-    EventKind.UNBLOCKED: ("unblocked", "was unblocked"),
-    EventKind.MUTED: ("muted", "was muted"),
-    EventKind.UNMUTED: ("unmuted", "was unmuted"),
+#: The sentences for events: with the person who did it, and without. ROLE has them for each role.
+_TOLD: Mapping[EventKind, tuple[Promise, Promise]] = {
+    EventKind.CREATED: (_("%(by)s started the chat"), _("The chat was started")),
+    EventKind.JOINED: (_("%(by)s added %(user)s"), _("%(user)s joined")),
+    EventKind.LEFT: (_("%(user)s left"), _("%(user)s left")),
+    EventKind.KICKED: (_("%(by)s removed %(user)s"), _("%(user)s was removed")),
+    EventKind.BLOCKED: (_("%(by)s blocked %(user)s"), _("%(user)s was blocked")),
+    EventKind.UNBLOCKED: (_("%(by)s unblocked %(user)s"), _("%(user)s was unblocked")),
+    EventKind.MUTED: (_("%(by)s muted %(user)s"), _("%(user)s was muted")),
+    EventKind.UNMUTED: (_("%(by)s unmuted %(user)s"), _("%(user)s was unmuted")),
+    EventKind.DELETED: (_("%(by)s deleted a message"), _("A message was deleted")),
+    EventKind.ERASED: (_("The messages of %(user)s were erased"), _("The messages of %(user)s were erased")),
+    EventKind.RENAMED: (
+        _("%(by)s named the chat “%(detail)s”"),
+        _("The chat is now called “%(detail)s”"),
+    ),
+    EventKind.CONFIGURED: (_("%(by)s changed the settings"), _("The settings were changed")),
+    EventKind.CLOSED: (_("%(by)s closed the chat"), _("The chat was closed")),
+    EventKind.REOPENED: (_("%(by)s reopened the chat"), _("The chat was reopened")),
 }
-_TURNS = {
-    EventKind.CREATED: ("started the chat", "The chat was started"),
-    EventKind.DELETED: ("deleted a message", "A message was deleted"),
-    EventKind.CONFIGURED: ("changed the settings", "The settings were changed"),
-    EventKind.CLOSED: ("closed the chat", "The chat was closed"),
-    EventKind.REOPENED: ("reopened the chat", "The chat was reopened"),
+_ROLES: Mapping[str, tuple[Promise, Promise]] = {
+    Role.OWNER: (_("%(by)s made %(user)s an owner"), _("%(user)s is now an owner")),
+    Role.MODERATOR: (_("%(by)s made %(user)s a moderator"), _("%(user)s is now a moderator")),
+    Role.MEMBER: (_("%(by)s made %(user)s a member"), _("%(user)s is now a member")),
 }
 
 
 def sentence(event: Event, name_of: NameOf) -> str:
     """Return a sentence for an event."""
     by, user = (name_of(id) if id else "" for id in (event.by, event.user))
-    if event.kind in _DEEDS:
-        active, passive = _DEEDS[event.kind]
-        return f"{by} {active} {user}" if by else f"{user} {passive}"
-    if event.kind in _TURNS:
-        active, passive = _TURNS[event.kind]
-        return f"{by} {active}" if by else passive
-    if event.kind == EventKind.JOINED:
-        return f"{by} added {user}" if by and by != user else f"{user} joined"
-    if event.kind == EventKind.ROLE:
-        role = _ROLES.get(event.detail, event.detail)
-        return f"{by} made {user} {role}" if by else f"{user} is now {role}"
-    if event.kind == EventKind.ERASED:
-        return f"The messages of {user} were erased"
-    if event.kind == EventKind.RENAMED:
-        return f"{by} named the chat “{event.detail}”" if by else f"The chat is now called “{event.detail}”"
-    return f"{user or by} left"
+    told = _ROLES.get(event.detail) if event.kind == EventKind.ROLE else _TOLD[event.kind]
+    if told is None:  # a role of a newer release
+        return gettext("The chat was changed")
+    is_by_another = by and not (event.kind == EventKind.JOINED and event.by == event.user)
+    return str(told[0 if is_by_another else 1]) % {"by": by, "user": user or by, "detail": event.detail}
 
 
 def title_of(chat: ChatNews, me: str, name_of: NameOf) -> str:
@@ -68,10 +70,14 @@ def title_of(chat: ChatNews, me: str, name_of: NameOf) -> str:
         return chat.title
     others = sorted(name_of(id) for id in chat.reads if id != me)
     if len(others) > 3:
-        return f"{', '.join(others[:3])} and {len(others) - 3} more"
+        more, names = len(others) - 3, ", ".join(others[:3])
+        text = ngettext("%(names)s and %(count)s more", "%(names)s and %(count)s more", more)
+        return text % {"names": names, "count": more}
     if others:
         return ", ".join(others)
-    return f"Chat of {chat.members}" if chat.members > 1 else "Only you"
+    if chat.members > 1:
+        return ngettext("Chat of %(count)s", "Chat of %(count)s", chat.members) % {"count": chat.members}
+    return gettext("Only you")
 
 
 def preview(message: ChatMessage | None, me: str, name_of: NameOf) -> str:
@@ -80,8 +86,10 @@ def preview(message: ChatMessage | None, me: str, name_of: NameOf) -> str:
         return ""
     if message.event:
         return sentence(message.event, name_of)
-    text = " ".join(message.text.split())[:200] or PICTURE
-    return f"{'You' if message.sender == me else name_of(message.sender)}: {text}"
+    text = " ".join(message.text.split())[:200] or str(PICTURE)
+    if message.sender == me:
+        return gettext("You: %(text)s") % {"text": text}
+    return f"{name_of(message.sender)}: {text}"
 
 
 def initials(name: str) -> str:

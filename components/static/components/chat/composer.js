@@ -3,7 +3,8 @@
  * stays with its chat while another is open.
  */
 
-import { h, icon } from "./dom.js";
+import { gettext, interpolate } from "../i18n.js";
+import { h, icon, plain } from "./dom.js";
 import { Mentions, mentionsIn } from "./mentions.js";
 
 const started = new Map(); // chat id -> its draft
@@ -28,12 +29,12 @@ export class Composer {
         this.#chat = chat;
         this.#roster = roster;
         this.#text = h("textarea", {
-            name: "text", rows: 1, placeholder: "Message", "aria-label": `Message to ${title}`, enterkeyhint: "send",
+            name: "text", rows: 1, placeholder: gettext("Message"), "aria-label": interpolate(gettext("Message to %(title)s"), { title }), enterkeyhint: "send",
             onkeydown: (event) => this.#pressed(event), oninput: () => this.#written(),
         });
         this.#text.value = started.get(chat) ?? "";
         this.#mentions = new Mentions(this.#text, (begun) => roster.find(begun), () => this.#written());
-        const send = h("button", { class: "chat-round primary", type: "submit", "aria-label": "Send" }, icon("send"));
+        const send = h("button", { class: "chat-round primary", type: "submit", "aria-label": gettext("Send") }, icon("send"));
         this.node = h("form", { class: "chat-composer" }, this.#mentions.node, this.#quote, h("div", { class: "chat-field" }, this.#text, send));
         this.node.addEventListener("submit", (event) => {
             event.preventDefault();
@@ -62,7 +63,7 @@ export class Composer {
         this.#replyTo = message && { seq: message.seq, sender: message.sender, text: message.text };
         this.#quote.hidden = !message;
         if (message) {
-            this.#above([h("b", {}, `Reply to ${name}`), " ", message.text || "Picture"], "Do not reply", () => this.replyTo(null));
+            this.#above([h("b", {}, interpolate(gettext("Reply to %(name)s"), { name })), " ", (message.rich ? plain(message.rich) : message.text) || gettext("Picture")], gettext("Do not reply"), () => this.replyTo(null));
         }
         this.focus();
     }
@@ -73,7 +74,7 @@ export class Composer {
         this.#edited = message;
         this.#quote.hidden = !message;
         this.#text.value = message?.text ?? started.get(this.#chat) ?? "";
-        if (message) this.#above([h("b", {}, "Edit your message")], "Do not edit", () => this.edit(null));
+        if (message) this.#above([h("b", {}, gettext("Edit your message"))], gettext("Do not edit"), () => this.edit(null));
         this.#written();
         this.focus();
     }

@@ -8,7 +8,8 @@
  * pause.
  */
 
-import { h, icon, reconcile, timeOf } from "./dom.js";
+import { gettext, interpolate, ngettext } from "../i18n.js";
+import { h, icon, plain, reconcile, timeOf } from "./dom.js";
 import { Composer } from "./composer.js";
 import { Roster } from "./roster.js";
 import { isEditable, rowsOf } from "./rows.js";
@@ -27,12 +28,13 @@ export class Conversation {
     #app;
     #scroller;
     #history = h("div", { class: "chat-history" });
-    #live = h("div", { class: "chat-live", role: "log", "aria-label": "New messages" });
+    #live = h("div", { class: "chat-live", role: "log", "aria-label": gettext("New messages") });
     #more;
     #latest;
     #foot = h("div", { class: "chat-foot" });
     #title = h("h2", { id: "chat-title" });
     #count = h("span", {});
+    #members = h("span", { class: "chat-hidden" });
     #liveAfter = Infinity;
     #newAfter = Infinity;
     #isLoading = false;
@@ -47,10 +49,10 @@ export class Conversation {
         this.id = id;
         this.#app = app;
         this.#wanted = wanted;
-        this.#more = h("p", { class: "chat-more", hidden: true }, h("button", { class: "chat-button", type: "button", onclick: () => this.#loadOlder() }, "Older messages"));
+        this.#more = h("p", { class: "chat-more", hidden: true }, h("button", { class: "chat-button", type: "button", onclick: () => this.#loadOlder() }, gettext("Older messages")));
         const rows = h("div", { class: "chat-rows" }, this.#more, this.#history, this.#live);
-        this.#scroller = h("div", { class: "chat-scroller", role: "region", "aria-label": "Messages", tabindex: 0, "aria-busy": "true" }, rows);
-        this.#latest = h("button", { class: "chat-button chat-latest", type: "button", hidden: true, onclick: () => this.toEnd() }, icon("down"), "Newest");
+        this.#scroller = h("div", { class: "chat-scroller", role: "region", "aria-label": gettext("Messages"), tabindex: 0, "aria-busy": "true" }, rows);
+        this.#latest = h("button", { class: "chat-button chat-latest", type: "button", hidden: true, onclick: () => this.toEnd() }, icon("down"), gettext("Newest"));
         this.#roster = new Roster(app.api, app.store, id);
         this.composer = new Composer(id, this.#name, this.#roster, {
             onsend: (text, mentions, replyTo) => this.#send(text, mentions, replyTo),
@@ -73,8 +75,8 @@ export class Conversation {
     }
 
     #bar() {
-        const back = h("a", { class: "chat-round chat-back", href: this.#app.chats, "aria-label": "All chats", onclick: (event) => this.#app.onback(event) }, icon("back"));
-        const members = h("a", { class: "chat-button", href: `${this.#app.address(this.id)}members/` }, icon("people"), this.#count, h("span", { class: "chat-hidden" }, " members"));
+        const back = h("a", { class: "chat-round chat-back", href: this.#app.chats, "aria-label": gettext("All chats"), onclick: (event) => this.#app.onback(event) }, icon("back"));
+        const members = h("a", { class: "chat-button", href: `${this.#app.address(this.id)}members/` }, icon("people"), this.#count, this.#members);
         return h("header", { class: "chat-bar" }, back, this.#title, members);
     }
 
@@ -125,7 +127,7 @@ export class Conversation {
         if (!seq || this.#liveAfter === Infinity) return;
         const row = document.getElementById(`message-${seq}`);
         for (const old of this.#scroller.querySelectorAll(".chat-message.wanted")) old.classList.remove("wanted");
-        if (!row) return this.#app.complain(new Error("This message is no longer there."));
+        if (!row) return this.#app.complain(new Error(gettext("This message is no longer there.")));
         row.classList.add("wanted");
         row.scrollIntoView({ block: "center" });
         row.focus({ preventScroll: true });
@@ -163,6 +165,7 @@ export class Conversation {
         const { store, outbox } = this.#app;
         this.#title.textContent = this.#title.title = this.#name;
         this.#count.textContent = chat.member_count;
+        this.#members.textContent = ` ${ngettext("member", "members", chat.member_count)}`;
         if (!this.#isSeen() && chat.unread && this.#newAfter === Infinity) this.#newAfter = chat.read_seq;
         const messages = store.messages(this.id);
         const sent = new Set(messages.map((message) => message.client_id));
@@ -195,19 +198,19 @@ export class Conversation {
         const { store } = this.#app;
         const now = store.message(this.id, quote.seq) ?? quote;
         if (!now.sender || store.isDeleted(this.id, quote.seq)) return null;
-        return { name: store.nameOf(now.sender), text: now.text.slice(0, QUOTED) || "Picture" };
+        return { name: store.nameOf(now.sender), text: (now.rich ? plain(now.rich) : now.text).slice(0, QUOTED) || gettext("Picture") };
     }
 
     #gap(chat) {
         if (!chat.missed || chat.hasOlder) return [];
-        const text = `${chat.missed} older messages are no longer kept`;
+        const text = interpolate(ngettext("%(count)s older message is no longer kept", "%(count)s older messages are no longer kept", chat.missed), { count: chat.missed });
         return [{ key: "gap", state: text, build: () => h("p", { class: "chat-event" }, text) }];
     }
 
     #renderFoot(chat) {
         const mutedFor = chat.muted_until ? Date.parse(chat.muted_until) - Date.now() : 0;
-        let silence = chat.is_closed ? "This chat is closed. It can be read." : "";
-        if (!silence && mutedFor > 0) silence = mutedFor < 864e5 ? `You are muted until ${timeOf(chat.muted_until)}.` : "You are muted.";
+        let silence = chat.is_closed ? gettext("This chat is closed. It can be read.") : "";
+        if (!silence && mutedFor > 0) silence = mutedFor < 864e5 ? interpolate(gettext("You are muted until %(time)s."), { time: timeOf(chat.muted_until) }) : gettext("You are muted.");
         if (silence) this.#foot.replaceChildren(h("div", { class: "chat-composer" }, h("p", { class: "chat-silence" }, silence)));
         else if (this.composer.node.parentNode !== this.#foot) this.#foot.replaceChildren(this.composer.node);
     }
@@ -260,7 +263,7 @@ export class Conversation {
     /** Note the visible messages as read. */
     look() {
         const chat = this.#chat;
-        if (this.#isClosed || !chat?.isLoaded || document.visibilityState !== "visible" || !document.hasFocus()) return;
+        if (this.#isClosed || this.#wanted || !chat?.isLoaded || document.visibilityState !== "visible" || !document.hasFocus()) return;
         const seq = this.#isAtEnd() ? chat.last_seq : this.#lastInSight();
         if (this.#app.store.read(this.id, seq)) this.tell();
     }
@@ -302,7 +305,7 @@ export class Conversation {
             this.#app.store.change(this.id, seq, { text, mentions, edited_at, rich: null });
             return true;
         } catch (error) {
-            this.#app.complain(error.name === "Unreachable" ? new Error("There is no connection. Try again later.") : error);
+            this.#app.complain(error.name === "Unreachable" ? new Error(gettext("There is no connection. Try again later.")) : error);
             return false;
         }
     }
@@ -315,7 +318,7 @@ export class Conversation {
         try {
             await api.react(this.id, seq, emoji, isOn);
         } catch (error) {
-            return this.#app.complain(error.name === "Unreachable" ? new Error("There is no connection. Try again later.") : error);
+            return this.#app.complain(error.name === "Unreachable" ? new Error(gettext("There is no connection. Try again later.")) : error);
         }
         const now = store.message(this.id, seq)?.reactions ?? {}; // the news may have been faster
         const others = (now[emoji] ?? []).filter((id) => id !== store.me);
@@ -325,7 +328,7 @@ export class Conversation {
     }
 
     async #delete(message) {
-        if (!(await this.#app.confirm("Delete this message for everyone?", "Delete"))) return;
+        if (!(await this.#app.confirm(gettext("Delete this message for everyone?"), gettext("Delete")))) return;
         try {
             await this.#app.api.deleteMessage(this.id, message.seq);
             this.#app.store.remove(this.id, message.seq);

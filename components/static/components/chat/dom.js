@@ -3,6 +3,8 @@
  * URL parser accepts become links.
  */
 
+import { gettext } from "../i18n.js";
+
 const ADDRESS = /https?:\/\/[^\s<>"'`]+/gi;
 const TRAILING = /[.,:;!?)\]}]+$/; // the end of the sentence, not of the address
 const TONES = 8;
@@ -76,6 +78,11 @@ export function rich(text, mentioned) {
         end = found.index + shown.length;
     }
     return [...nodes, ...marked(text.slice(end), mentioned)];
+}
+
+/** The text of a tree, without its marks. */
+export function plain(tree) {
+    return tree.map((node) => (typeof node === "string" ? node : plain(node.slice(node[0] === "a" ? 2 : 1)))).join("");
 }
 
 const TAGS = new Set(["blockquote", "code", "del", "em", "li", "ol", "pre", "strong", "ul"]);
@@ -156,8 +163,8 @@ export const dayKey = (instant) => new Date(instant).toDateString();
 export function dayOf(instant) {
     const today = new Date();
     const yesterday = new Date(today.getFullYear(), today.getMonth(), today.getDate() - 1);
-    if (dayKey(instant) === today.toDateString()) return "Today";
-    if (dayKey(instant) === yesterday.toDateString()) return "Yesterday";
+    if (dayKey(instant) === today.toDateString()) return gettext("Today");
+    if (dayKey(instant) === yesterday.toDateString()) return gettext("Yesterday");
     return DAY.format(new Date(instant));
 }
 

@@ -1,5 +1,6 @@
 /* The list of chats: one tab stop, arrow keys between the chats, badges; a search field if there are many. */
 
+import { gettext } from "../i18n.js";
 import { avatar, h, reconcile, shortly } from "./dom.js";
 import { preview, titleOf } from "./sentences.js";
 
@@ -13,14 +14,14 @@ export class List {
     #address;
     #open = "";
     #shown = SHOWN;
-    #more = h("p", { class: "chat-more", hidden: true }, h("button", { class: "chat-button", type: "button", onclick: () => this.#showMore() }, "More chats"));
+    #more = h("p", { class: "chat-more", hidden: true }, h("button", { class: "chat-button", type: "button", onclick: () => this.#showMore() }, gettext("More chats")));
 
     /** *address* maps a chat's id to its page; *onopen* is called with the id if the page need not be loaded. */
     constructor(root, store, address, onopen) {
         this.#store = store;
         this.#address = address;
         this.#items = root.querySelector(".chat-items");
-        this.#find = h("input", { type: "search", placeholder: "Find a chat", "aria-label": "Find a chat", oninput: () => this.render() });
+        this.#find = h("input", { type: "search", placeholder: gettext("Find a chat"), "aria-label": gettext("Find a chat"), oninput: () => this.render() });
         root.querySelector(".chat-unavailable")?.remove(); // the status shows this from now on
         this.#items.before(h("div", { class: "chat-find", hidden: true }, this.#find));
         root.querySelector(".chat-more-chats")?.remove();
@@ -45,7 +46,7 @@ export class List {
         this.#find.parentNode.hidden = all.length < MANY && !this.#find.value;
         const wanted = this.#find.value.trim().toLowerCase();
         const chats = all.filter((chat) => this.#title(chat).toLowerCase().includes(wanted));
-        const none = wanted ? "No chat has this name." : "No chats yet.";
+        const none = wanted ? gettext("No chat has this name.") : gettext("No chats yet.");
         const shown = chats.slice(0, this.#shown);
         this.#more.hidden = shown.length === chats.length;
         reconcile(this.#items, shown.length ? shown.map((chat) => this.#row(chat)) : [said(none)]);
@@ -118,8 +119,8 @@ export class List {
 function badges(chat) {
     const hidden = (text) => h("span", { class: "chat-hidden" }, text);
     return h("span", { class: "chat-badges" },
-        chat.mentions > 0 && h("span", { class: "chat-badge mention" }, h("span", { "aria-hidden": "true" }, "@"), hidden("You are mentioned.")),
-        chat.unread > 0 && h("span", { class: "chat-badge" }, chat.unread > 99 ? "99+" : String(chat.unread), hidden(" unread")));
+        chat.mentions > 0 && h("span", { class: "chat-badge mention" }, h("span", { "aria-hidden": "true" }, "@"), hidden(gettext("You are mentioned."))),
+        chat.unread > 0 && h("span", { class: "chat-badge" }, chat.unread > 99 ? "99+" : String(chat.unread), hidden(` ${gettext("unread")}`)));
 }
 
 function said(text) {

@@ -6,6 +6,7 @@
  * inserted is not searched again, and a blank ends a search until the next letter.
  */
 
+import { gettext, interpolate, ngettext } from "../i18n.js";
 import { Announcer } from "../autocomplete/announcer.js";
 import { Options } from "../autocomplete/options.js";
 import { avatar, h } from "./dom.js";
@@ -20,7 +21,7 @@ export class Mentions {
     #text;
     #find;
     #onput;
-    #options = new Options("chat-names", "Members", (entry) => this.#take(entry));
+    #options = new Options("chat-names", gettext("Members"), (entry) => this.#take(entry));
     #announcer = new Announcer();
     #taken = { at: -1, put: "" }; // the last inserted name, and its place
     #turn = 0;
@@ -82,8 +83,8 @@ export class Mentions {
         this.#options.show(people.map(({ id, name }) => ({ id, label: name })), asked.begun);
         [...this.#options.list.children].forEach((option, index) => option.prepend(avatar(people[index].name, people[index].id)));
         if (!this.#options.active) this.#options.activate(0);
-        const count = people.length === 1 ? "1 member" : `${people.length} members`;
-        this.#announcer.say(`${count}. Up and down arrows choose, Enter or Tab takes, Escape closes.`);
+        const count = interpolate(ngettext("%(count)s member.", "%(count)s members.", people.length), { count: people.length });
+        this.#announcer.say(`${count} ${gettext("Up and down arrows choose, Enter or Tab takes, Escape closes.")}`);
         this.#expose();
     }
 

@@ -3,6 +3,7 @@
  * when the first answer arrives, and chats open without loading the page.
  */
 
+import { gettext } from "../i18n.js";
 import { Api } from "./api.js";
 import { Conversation } from "./conversation.js";
 import { h, icon } from "./dom.js";
@@ -24,17 +25,17 @@ const outbox = new Outbox(api, store);
 const sync = new Sync(api, store);
 const address = (id) => `${root.dataset.chats}${encodeURIComponent(id)}/`;
 const list = new List(root, store, address, isForm ? null : (id) => go(id));
-const reactions = root.dataset.reactions.split(" ");
+const reactions = (root.dataset.reactions ?? "").split(" ").filter(Boolean); // a page of an earlier release has none
 const app = { reactions, store, outbox, api, address, chats: root.dataset.chats, confirm, complain, onback, onlink };
 let conversation = null;
 let complaint = "";
 
 const STATES = {
     connecting: () => [],
-    online: () => (store.unavailable.length ? ["Some of your chats cannot be shown at the moment. They are not lost."] : []),
-    offline: () => ["You are offline. Messages that you write will be sent when you are back."],
-    unavailable: () => ["The server cannot be used at the moment. Messages that you write will be sent when it is back."],
-    "signed-out": () => ["You are logged out. ", h("a", { href: location.href }, "Log in again"), " to go on. Messages that you have written are kept."],
+    online: () => (store.unavailable.length ? [gettext("Some of your chats cannot be shown at the moment. They are not lost.")] : []),
+    offline: () => [gettext("You are offline. Messages that you write will be sent when you are back.")],
+    unavailable: () => [gettext("The server cannot be used at the moment. Messages that you write will be sent when it is back.")],
+    "signed-out": () => [gettext("You are logged out."), " ", h("a", { href: location.href }, gettext("Log in again")), ". ", gettext("Messages that you have written are kept.")],
 };
 
 function renderStatus() {
@@ -54,8 +55,18 @@ function complain(error) {
 function renderTitle() {
     const { unread } = store;
     const chat = conversation && store.chats.get(conversation.id);
-    const name = isForm ? root.dataset.title : chat ? titleOf(chat, store.me, store.nameOf) : "Chats";
+    const name = isForm ? root.dataset.title : chat ? titleOf(chat, store.me, store.nameOf) : gettext("Chats");
     document.title = `${unread ? `(${unread}) ` : ""}${name}${suffix}`;
+}
+
+/** Keep the badge of the site, {% chat_badge %}, up to date. */
+function renderBadge() {
+    const { unread, mentions } = store;
+    const hidden = h("span", { class: "chat-hidden" }, ` ${mentions ? gettext("unread, some mention you") : gettext("unread")}`);
+    for (const badge of document.querySelectorAll(".components-chat-badge")) {
+        badge.dataset.unread = unread;
+        badge.replaceChildren(...(unread ? [mentions ? h("span", { "aria-hidden": "true" }, "@") : "", unread > 99 ? "99+" : String(unread), hidden] : []));
+    }
 }
 
 /** Open a chat, or "" for none, without loading the page. */
@@ -82,9 +93,9 @@ function open(id, message = 0) {
 function nothingOpen() {
     const isNew = !store.chats.size;
     main.replaceChildren(h("div", { class: "chat-empty" }, icon("bubbles"),
-        h("h2", { id: "chat-title" }, isNew ? "It is quiet here" : "Choose a chat"),
-        h("p", {}, isNew ? "Start a chat and invite others by their user names." : "Messages that arrive while you are away wait for you."),
-        isNew && h("a", { class: "chat-button primary", href: root.dataset.create }, "New chat")));
+        h("h2", { id: "chat-title" }, isNew ? gettext("It is quiet here") : gettext("Choose a chat")),
+        h("p", {}, isNew ? gettext("Start a chat and invite others by their user names.") : gettext("Messages that arrive while you are away wait for you.")),
+        isNew && h("a", { class: "chat-button primary", href: root.dataset.create }, gettext("New chat"))));
 }
 
 function idInAddress() {
@@ -114,7 +125,7 @@ function confirm(question, verb) {
     const dialog = h("dialog", { "aria-labelledby": "chat-question" },
         h("h2", { id: "chat-question" }, question),
         h("form", { method: "dialog", class: "chat-verbs" },
-            h("button", { class: "chat-button", value: "" }, "Cancel"),
+            h("button", { class: "chat-button", value: "" }, gettext("Cancel")),
             h("button", { class: "chat-button danger", value: "yes" }, verb)));
     root.append(dialog);
     dialog.showModal();
@@ -139,6 +150,7 @@ store.addEventListener("change", ({ detail }) => {
         else go("");
     }
     renderTitle();
+    renderBadge();
     renderStatus();
 });
 

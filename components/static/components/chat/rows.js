@@ -4,6 +4,7 @@
  * has it.
  */
 
+import { gettext, interpolate } from "../i18n.js";
 import { avatar, built, dayKey, dayOf, h, httpAddress, icon, link, rich, timeOf } from "./dom.js";
 import { seenBy, sentence } from "./sentences.js";
 
@@ -45,7 +46,7 @@ function day(message) {
 }
 
 function divider(message) {
-    const build = () => h("p", { class: "chat-divider" }, h("span", {}, "New messages"));
+    const build = () => h("p", { class: "chat-divider" }, h("span", {}, gettext("New messages")));
     return { key: `new ${message.seq}`, seq: message.seq, state: "", build };
 }
 
@@ -109,7 +110,7 @@ function when(message, { linkTo, onlink }) {
 
 /** The message that this one replies to: a link to it, or a note that it is gone. */
 function quoted({ reply_to: { seq } }, quote, { linkTo, onlink }) {
-    if (!quote) return h("p", { class: "chat-quote gone" }, "Reply to a message that is no longer there");
+    if (!quote) return h("p", { class: "chat-quote gone" }, gettext("Reply to a message that is no longer there"));
     return h("a", { class: "chat-quote", href: linkTo(seq), onclick: (event) => onlink(event, seq) }, h("b", {}, quote.name), " ", quote.text);
 }
 
@@ -120,11 +121,11 @@ function picture(data) {
 }
 
 function fate(item, { onretry, onedit }) {
-    if (!item.failed) return h("p", { class: "chat-fate" }, icon("clock"), "Sending…");
+    if (!item.failed) return h("p", { class: "chat-fate" }, icon("clock"), gettext("Sending…"));
     return h("div", { class: "chat-fate failed" },
-        h("p", { class: "chat-why" }, `Not sent. ${item.failed}`),
-        h("button", { class: "chat-button", type: "button", onclick: () => onretry(item) }, "Try again"),
-        h("button", { class: "chat-button", type: "button", onclick: () => onedit(item) }, "Edit"));
+        h("p", { class: "chat-why" }, `${gettext("Not sent.")} ${item.failed}`),
+        h("button", { class: "chat-button", type: "button", onclick: () => onretry(item) }, gettext("Try again")),
+        h("button", { class: "chat-button", type: "button", onclick: () => onedit(item) }, gettext("Edit")));
 }
 
 /** The reactions: buttons that add or remove one's own. */
@@ -140,7 +141,7 @@ function reactionsOf(message, { me, nameOf, onreact }) {
 }
 
 function edited({ edited_at: at }) {
-    return h("p", { class: "chat-edited" }, h("time", { datetime: at, title: new Date(at).toLocaleString() }, "edited"));
+    return h("p", { class: "chat-edited" }, h("time", { datetime: at, title: new Date(at).toLocaleString() }, gettext("edited")));
 }
 
 /** Whether its sender can change the text. Data, such as a picture, would be lost. */
@@ -159,16 +160,16 @@ function menu(message, name, isMine, mayDelete, { ondelete, onreply, onrewrite, 
         },
     }, icon(kind), text);
     return h("details", { class: "chat-menu", name: "chat-menu" },
-        h("summary", { class: "chat-round", "aria-label": `Actions for the message of ${label}` }, icon("dots")),
+        h("summary", { class: "chat-round", "aria-label": interpolate(gettext("Actions for the message of %(name)s"), { name: label }) }, icon("dots")),
         h("div", { class: "chat-menu-sheet" },
             h("div", { class: "chat-emojis" }, ...reactions.map((emoji) => h("button", {
-                class: "chat-round", type: "button", "aria-label": `React with ${emoji} to the message of ${label}`,
+                class: "chat-round", type: "button", "aria-label": interpolate(gettext("React with %(emoji)s to the message of %(name)s"), { emoji, name: label }),
                 onclick: (event) => {
                     event.target.closest("details").open = false;
                     onreact(message, emoji);
                 },
             }, emoji))),
-            verb("reply", "Reply", `Reply to the message of ${label}`, onreply),
-            isMine && isEditable(message) && verb("pencil", "Edit", `Edit the message of ${label}`, onrewrite),
-            mayDelete && verb("bin", "Delete", `Delete the message of ${label}`, ondelete)));
+            verb("reply", gettext("Reply"), interpolate(gettext("Reply to the message of %(name)s"), { name: label }), onreply),
+            isMine && isEditable(message) && verb("pencil", gettext("Edit"), interpolate(gettext("Edit the message of %(name)s"), { name: label }), onrewrite),
+            mayDelete && verb("bin", gettext("Delete"), interpolate(gettext("Delete the message of %(name)s"), { name: label }), ondelete)));
 }

@@ -1,49 +1,66 @@
 /* Sentences for events of a chat, and names of chats. The server has the same texts in services/chat/page/texts.py. */
 
-const ROLES = { owner: "an owner", moderator: "a moderator", member: "a member" };
+import { gettext, interpolate, ngettext } from "../i18n.js";
 
+/* The sentences for events: with the person who did it, and without. */
 const SENTENCES = {
-    created: (by) => (by ? `${by} started the chat` : "The chat was started"),
-    joined: (by, user) => (by && by !== user ? `${by} added ${user}` : `${user} joined`),
-    left: (by, user) => `${user || by} left`,
-    kicked: (by, user) => (by ? `${by} removed ${user}` : `${user} was removed`),
-    blocked: (by, user) => (by ? `${by} blocked ${user}` : `${user} was blocked`),
-    unblocked: (by, user) => (by ? `${by} unblocked ${user}` : `${user} was unblocked`),
-    role: (by, user, detail) => (by ? `${by} made ${user} ${ROLES[detail]}` : `${user} is now ${ROLES[detail]}`),
-    muted: (by, user) => (by ? `${by} muted ${user}` : `${user} was muted`),
-    unmuted: (by, user) => (by ? `${by} unmuted ${user}` : `${user} was unmuted`),
-    deleted: (by) => (by ? `${by} deleted a message` : "A message was deleted"),
-    erased: (by, user) => `The messages of ${user} were erased`,
-    renamed: (by, user, detail) => (by ? `${by} named the chat “${detail}”` : `The chat is now called “${detail}”`),
-    configured: (by) => (by ? `${by} changed the settings` : "The settings were changed"),
-    closed: (by) => (by ? `${by} closed the chat` : "The chat was closed"),
-    reopened: (by) => (by ? `${by} reopened the chat` : "The chat was reopened"),
+    created: [gettext("%(by)s started the chat"), gettext("The chat was started")],
+    joined: [gettext("%(by)s added %(user)s"), gettext("%(user)s joined")],
+    left: [gettext("%(user)s left"), gettext("%(user)s left")],
+    kicked: [gettext("%(by)s removed %(user)s"), gettext("%(user)s was removed")],
+    blocked: [gettext("%(by)s blocked %(user)s"), gettext("%(user)s was blocked")],
+    unblocked: [gettext("%(by)s unblocked %(user)s"), gettext("%(user)s was unblocked")],
+    muted: [gettext("%(by)s muted %(user)s"), gettext("%(user)s was muted")],
+    unmuted: [gettext("%(by)s unmuted %(user)s"), gettext("%(user)s was unmuted")],
+    deleted: [gettext("%(by)s deleted a message"), gettext("A message was deleted")],
+    erased: [gettext("The messages of %(user)s were erased"), gettext("The messages of %(user)s were erased")],
+    renamed: [gettext("%(by)s named the chat “%(detail)s”"), gettext("The chat is now called “%(detail)s”")],
+    configured: [gettext("%(by)s changed the settings"), gettext("The settings were changed")],
+    closed: [gettext("%(by)s closed the chat"), gettext("The chat was closed")],
+    reopened: [gettext("%(by)s reopened the chat"), gettext("The chat was reopened")],
+};
+
+const ROLES = {
+    owner: [gettext("%(by)s made %(user)s an owner"), gettext("%(user)s is now an owner")],
+    moderator: [gettext("%(by)s made %(user)s a moderator"), gettext("%(user)s is now a moderator")],
+    member: [gettext("%(by)s made %(user)s a member"), gettext("%(user)s is now a member")],
 };
 
 export function sentence(event, nameOf) {
     const [by, user] = [event.by, event.user].map((id) => (id ? nameOf(id) : ""));
-    return SENTENCES[event.kind]?.(by, user, event.detail) ?? "The chat was changed";
+    const told = event.kind === "role" ? ROLES[event.detail] : SENTENCES[event.kind];
+    if (!told) return gettext("The chat was changed");
+    const isByAnother = by && !(event.kind === "joined" && event.by === event.user);
+    return interpolate(told[isByAnother ? 0 : 1], { by, user: user || by, detail: event.detail });
 }
 
 /** A chat's title, or else the names of its other members. */
 export function titleOf(chat, me, nameOf) {
     if (chat.title) return chat.title;
     const others = Object.keys(chat.reads ?? {}).filter((id) => id !== me).map(nameOf).sort();
-    if (others.length > 3) return `${others.slice(0, 3).join(", ")} and ${others.length - 3} more`;
+    if (others.length > 3) {
+        const more = others.length - 3;
+        return interpolate(ngettext("%(names)s and %(count)s more", "%(names)s and %(count)s more", more), { names: others.slice(0, 3).join(", "), count: more });
+    }
     if (others.length) return others.join(", ");
-    return chat.member_count > 1 ? `Chat of ${chat.member_count}` : "Only you";
+    if (chat.member_count < 2) return gettext("Only you");
+    return interpolate(ngettext("Chat of %(count)s", "Chat of %(count)s", chat.member_count), { count: chat.member_count });
 }
 
 export function preview(chat, me, nameOf) {
     const last = chat.last_message;
     if (!last) return "";
     if (last.event) return sentence(last.event, nameOf);
-    const text = last.text.replaceAll(/\s+/g, " ") || "Picture";
-    return `${last.sender === me ? "You" : nameOf(last.sender)}: ${text}`;
+    const text = last.text.replaceAll(/\s+/g, " ") || gettext("Picture");
+    return last.sender === me ? interpolate(gettext("You: %(text)s"), { text }) : `${nameOf(last.sender)}: ${text}`;
 }
 
 export function seenBy(names, others) {
-    if (names.length === others) return others > 1 ? "Seen by everyone" : "Seen";
-    if (names.length > 3) return `Seen by ${names.slice(0, 3).join(", ")} and ${names.length - 3} more`;
-    return `Seen by ${names.join(", ")}`;
+    if (names.length === others) return others > 1 ? gettext("Seen by everyone") : gettext("Seen");
+    if (names.length > 3) {
+        const more = names.length - 3;
+        const text = ngettext("Seen by %(names)s and %(count)s more", "Seen by %(names)s and %(count)s more", more);
+        return interpolate(text, { names: names.slice(0, 3).join(", "), count: more });
+    }
+    return interpolate(gettext("Seen by %(names)s"), { names: names.join(", ") });
 }

@@ -168,6 +168,10 @@ export class Store extends EventTarget {
         return [...this.chats.values()].reduce((sum, chat) => sum + chat.unread, 0);
     }
 
+    get mentions() {
+        return [...this.chats.values()].reduce((sum, chat) => sum + chat.mentions, 0);
+    }
+
     #tell(ids) {
         this.dispatchEvent(new CustomEvent("change", { detail: new Set(ids) }));
     }

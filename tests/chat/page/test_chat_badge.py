@@ -1,0 +1,69 @@
+"""The badge that a site shows on every page."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from django.template import Context, Template
+from django.test import RequestFactory
+
+from components.services.chat import Chat, Inbox, Unread
+from components.testing import redis_at
+from tests.support.chats import FREE
+
+BADGE = Template("{% load chat %}{% chat_badge %}")
+
+
+@pytest.fixture
+def joe(db, redis):
+    return User.objects.create_user("joe")
+
+
+def badge(user):
+    request = RequestFactory().get("/")
+    request.user = user
+    return BADGE.render(Context({"request": request})).strip()
+
+
+def test_the_badge_counts_what_is_unread_in_all_chats(joe):
+    me = str(joe.pk)
+    for number in range(3):
+        chat = Chat.create("jack", members=[me], text=f"hello {number}", settings=FREE)
+    chat.send("jack", "you?")
+    chat.acknowledge(me, 2)
+
+    assert Inbox(me).unread() == Unread(messages=3, mentions=0, chats=3)
+    assert '<span class="components-chat-badge" data-unread="3">3<span class="chat-hidden"> unread' in badge(
+        joe
+    )
+    chat.send("jack", "@joe", mentions=[me])
+    assert Inbox(me).unread() == Unread(messages=4, mentions=1, chats=3)
+    assert '<span aria-hidden="true">@</span>4' in badge(joe)
+    assert ", some mention you</span>" in badge(joe)
+
+
+def test_a_large_number_is_shown_short(joe):
+    chat = Chat.create("jack", members=[str(joe.pk)], settings=FREE)
+    for _ in range(100):
+        chat.send("jack", "hello")
+
+    assert 'data-unread="100">99+<' in badge(joe)
+
+
+def test_who_has_read_everything_has_an_empty_badge(joe):
+    chat = Chat.create("jack", members=[str(joe.pk)], text="hello", settings=FREE)
+    chat.acknowledge(str(joe.pk), 2)
+    chat.close()  # an event is not unread
+
+    assert badge(joe) == '<span class="components-chat-badge" data-unread="0"></span>'
+    assert Inbox("nobody").unread() == Unread(0, 0, 0)
+
+
+def test_strangers_and_pages_without_a_request_have_none(redis):
+    assert badge(AnonymousUser()) == ""
+    assert BADGE.render(Context()).strip() == ""
+
+
+def test_a_page_is_shown_while_redis_is_away(joe):
+    with redis_at("unix:///nowhere/at-all"):
+        assert badge(joe) == '<span class="components-chat-badge" data-unread="0"></span>'
