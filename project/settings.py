@@ -148,7 +148,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # --- The site -------------------------------------------------------------------------------------
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "components.control_room.apps.ControlRoomAdminConfig",  # django.contrib.admin, with the control room first
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -7,14 +7,14 @@ costs one round trip to each node of Redis, however much is in it, and no listin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
 from django.utils.text import capfirst
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from components.conf import conf
 from components.control_room.pages import ControlRoomAdmin
@@ -23,6 +23,7 @@ from components.kit.cards import Badge, Line, Link
 from components.models import Anchor
 from components.overview.nodes import MOST_NODES, lines_of, nodes, read_nodes
 from components.overview.parts import SERVICES, Part, look
+from components.overview.patience import briefly
 from components.templatetags.control_room import duration, grouped
 
 
@@ -113,9 +114,23 @@ class OverviewAdmin(ControlRoomAdmin):
         return self.render(request, "admin/components/overview.html", gettext("Overview"), context)
 
     def badges(self, request: HttpRequest) -> dict[str, list[Badge]]:
-        """Return the badges of the services that the user may view, by the names of their anchors."""
-        parts, _gathered = look(self._pages(request))
-        return {part.model.__name__: part.badges for part in parts}
+        """
+        Return the badges for what the user may view, by the names of the anchors; none if Redis does not answer soon.
+        """
+        pages, may_view = self._pages(request), self.may(request, "view")
+
+        def ask() -> dict[str, list[Badge]] | None:
+            parts, gathered = look(pages, redis=read_nodes())
+            if "redis" in gathered.missing or (parts and not any(part.card for part in parts)):
+                return None
+            found = {part.model.__name__: part.badges for part in parts}
+            if may_view:
+                lines = [line for part in parts if part.card for line in part.card.lines]
+                lines += lines_of(nodes(gathered.found["redis"], gathered.took))
+                found[self.model.__name__] = [*_sums(lines)]
+            return found
+
+        return (briefly(ask) if pages or may_view else None) or {}
 
     def _pages(self, request: HttpRequest) -> dict[type[Anchor], ControlRoomAdmin]:
         """Return the pages of the services that the user may view on this site, by their anchors."""
@@ -125,6 +140,19 @@ class OverviewAdmin(ControlRoomAdmin):
             if isinstance(pages, ControlRoomAdmin) and pages.may(request, "view"):
                 found[model] = pages
         return found
+
+
+def _sums(lines: Sequence[Line]) -> Iterator[Badge]:
+    """Yield how many lines there are about problems, and how many warnings."""
+    serious = sum(line.is_serious for line in lines)
+    warnings = len(lines) - serious
+    if serious:
+        yield Badge(
+            ngettext("%(count)s problem", "%(count)s problems", serious) % {"count": grouped(serious)}
+        )
+    if warnings:
+        text = ngettext("%(count)s warning", "%(count)s warnings", warnings)
+        yield Badge(text % {"count": grouped(warnings)}, is_serious=False)
 
 
 def _tile(part: Part, pages: ControlRoomAdmin, request: HttpRequest) -> Tile:

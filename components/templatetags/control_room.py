@@ -41,6 +41,16 @@ def page_url(context: template.Context, name: str, **query: object) -> str:
     return str(context["page_url"](name, **query))
 
 
+@register.simple_tag
+def overview_first(app_list: Sequence[dict[str, Any]]) -> str:
+    """Put the overview before all other models of its app, in the admin's list of apps."""
+    for app in app_list:
+        app["models"].sort(
+            key=lambda model: app["app_label"] != "components" or model["object_name"] != "Overview"
+        )
+    return ""
+
+
 @register.inclusion_tag("admin/components/verb.html", takes_context=True)
 def verb(
     context: template.Context, name: str, *, about: str = "", label: str | Promise = "", **query: object

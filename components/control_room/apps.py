@@ -1,0 +1,11 @@
+"""The entry in INSTALLED_APPS that replaces django.contrib.admin, and makes ControlRoomSite the default site."""
+
+from __future__ import annotations
+
+from django.contrib.admin.apps import AdminConfig
+
+
+class ControlRoomAdminConfig(AdminConfig):
+    """Django's admin, with the control room first."""
+
+    default_site = "components.control_room.site.ControlRoomSite"
