@@ -31,6 +31,8 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.text import capfirst
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.i18n import JavaScriptCatalog
 
 from components.control_room.names import searched
@@ -46,7 +48,7 @@ View = Callable[..., HttpResponse]
 PAGE_SIZE = 50
 #: For how long one log entry covers further readings of messages.
 READING = timedelta(hours=1)
-HAS_READ = "Read the messages."
+HAS_READ = _("Read the messages.")
 _TEXTS = JavaScriptCatalog.as_view(packages=["components"])
 
 
@@ -259,7 +261,7 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         did = action.run() if action.run else Done()
         self.tell(request, self.subject(action.of), did)
         if not did.said and not did.but:
-            self.message_user(request, did.idle or action.idle, messages.INFO)
+            self.message_user(request, did.idle or str(action.idle), messages.INFO)
         return HttpResponseRedirect(did.onward or back)
 
     def tell(self, request: HttpRequest, subject: Anchor, did: Done) -> None:
@@ -282,10 +284,10 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             content_type=ContentType.objects.get_for_model(subject, for_concrete_model=False),
             object_id=str(subject.pk),
             action_time__gt=since,
-            change_message=HAS_READ,
+            change_message=str(HAS_READ),
         )
         if not known.exists():
-            self.log_change(request, subject, HAS_READ)
+            self.log_change(request, subject, str(HAS_READ))
 
     def has_view_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return any(self._has(request, each) for each in self.looks)
@@ -305,7 +307,7 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def _missing(self, request: HttpRequest, error: Http404) -> HttpResponse:
         context = {"reason": str(error)}
         return self.render(
-            request, "admin/components/missing.html", "Not found", context, live=False, status=404
+            request, "admin/components/missing.html", gettext("Not found"), context, live=False, status=404
         )
 
     def _unavailable(self, request: HttpRequest, error: RedisUnavailable) -> HttpResponse:

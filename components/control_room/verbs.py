@@ -14,9 +14,12 @@ from typing import Any, TypeVar
 
 from django import forms
 from django.http import HttpRequest
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 #: The names and addresses of the pages between a component's first page and this one, outermost first.
 Trail = Sequence[tuple[str, str]]
+NOTHING = _("There was nothing to do.")
 _F = TypeVar("_F", bound=forms.Form)
 
 
@@ -47,7 +50,7 @@ class Action:
     #: None if there is nothing to do.
     run: Callable[[], Done] | None
     #: Why there was nothing to do.
-    idle: str = "There was nothing to do."
+    idle: str | Promise = NOTHING
     trail: Trail = ()
     #: The form to fill in; run() reads it.
     form: forms.Form | None = None
@@ -64,7 +67,7 @@ class Verb:
     #: The name of the verb's page.
     name: str
     #: The text on links and on the button.
-    label: str
+    label: str | Promise
     #: A function that returns the action for the thing that a request's query names. It gets the admin, and raises
     #: Http404.
     ask: Callable[[Any, HttpRequest], Action]
