@@ -218,7 +218,7 @@ def test_a_page_counted_by_country_says_how_to_get_regions(viewer):
     counted.count({traffic.LAST: {"US/CA": 5}}, levels=["country"])
 
     assert places(viewer)[0].startswith("US 5 ")
-    told = "or lines are not counted by region; manage.py aggregatelogs --level region counts them."
+    told = "If lines are not counted at this level, manage.py aggregatelogs --level region counts them."
     assert told in page(viewer, level="region")
     assert "Nothing was counted here" in page(viewer, level="city", within="US")
 

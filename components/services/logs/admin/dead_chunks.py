@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from django.http import HttpRequest
+from django.utils.functional import Promise
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import ControlRoomAdmin
 from components.control_room.verbs import Action, Done, Verb
@@ -51,50 +54,51 @@ class Chosen:
         return 0 if self.is_all else len(self.given) - len(self.chunks)
 
     @property
-    def what(self) -> str:
-        return f"{chunks(len(self.chunks), 'dead ')} of {self.aggregation.name}"
-
-    @property
-    def lines(self) -> str:
-        count = sum(each.lines for each in self.chunks)
-        return f"{grouped(count)} line{'' if count == 1 else 's'}"
+    def lines(self) -> int:
+        return sum(each.lines for each in self.chunks)
 
     @property
     def nothing(self) -> str:
         if not self.is_all and not self.given:
-            return "No chunk is selected."
-        return (
-            f"{'None' if self.is_all else 'None of these'} of the chunks of {self.aggregation.name} is dead."
-        )
+            return gettext("No chunk is selected.")
+        about = {"name": self.aggregation.name}
+        if self.is_all:
+            return gettext("None of the chunks of %(name)s is dead.") % about
+        return gettext("None of these of the chunks of %(name)s is dead.") % about
 
 
 def _verb(
     name: str,
-    label: str,
+    label: Promise,
     *,
-    title: str,
-    done: str,
+    title: Callable[[int], str],
+    done: Callable[[int], str],
     effects: Callable[[Chosen], list[str]],
     run: Callable[[Aggregation, Collection[str]], int],
 ) -> Verb:
-    """Return a verb for dead chunks, which needs the permission of its name. *title* has a place for the chunks."""
+    """
+    Return a verb for dead chunks, which needs the permission of its name. *title* and *done* return a sentence for a
+    number of chunks, with places for this number and for the name of the aggregation.
+    """
 
     def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
         chosen = Chosen.of(request)
         job, aggregation = chosen.job, chosen.aggregation
 
+        def say(words: Callable[[int], str], count: int) -> str:
+            return words(count) % {"count": grouped(count), "name": aggregation.name}
+
         def act() -> Done:
             count = run(aggregation.service, chosen.ids)
             stayed = chosen.gone + len(chosen.ids) - count
-            but = [f"No longer dead: {chunks(stayed)} of the selection."] if stayed else []
-            return Done(f"{done} {chunks(count, 'dead ')} of {aggregation.name}." if count else "", but)
+            return Done(say(done, count) if count else "", [_no_longer_dead(stayed)] if stayed else [])
 
-        gone = [f"No longer dead: {chunks(chosen.gone)} of the selection."] if chosen.gone else []
+        gone = [_no_longer_dead(chosen.gone)] if chosen.gone else []
         dead = pages.url("dead", job=job.id, aggregation=aggregation.id)
         return Action(
             of=job.id,
-            trail=[*job.trail(pages), (f"Dead chunks of {aggregation.name}", dead)],
-            title=title.format(chosen.what),
+            trail=[*job.trail(pages), (dead_title(aggregation), dead)],
+            title=say(title, len(chosen.chunks)),
             effects=[*gone, *effects(chosen)],
             run=act if chosen.ids else None,
             idle=chosen.nothing,
@@ -105,29 +109,62 @@ def _verb(
 
 RESEND = _verb(
     "resend",
-    "Hand out again",
-    title="Hand out {} again",
-    done="Handed out again",
+    _("Hand out again"),
+    title=lambda count: ngettext(
+        "Hand out %(count)s dead chunk of %(name)s again",
+        "Hand out %(count)s dead chunks of %(name)s again",
+        count,
+    ),
+    done=lambda count: ngettext(
+        "Handed out again %(count)s dead chunk of %(name)s.",
+        "Handed out again %(count)s dead chunks of %(name)s.",
+        count,
+    ),
     effects=lambda chosen: [
-        f"The next worker that is free counts them, {chosen.lines}, and they start with all their tries.",
-        "Whatever made workers fail before may do so again; the chunks are then given up again.",
+        ngettext(
+            "The next worker that is free counts them, %(count)s line, and they start with all their tries.",
+            "The next worker that is free counts them, %(count)s lines, and they start with all their tries.",
+            chosen.lines,
+        )
+        % {"count": grouped(chosen.lines)},
+        gettext("Whatever made workers fail before may do so again; the chunks are then given up again."),
     ],
     run=Aggregation.resend,
 )
 DISCARD = _verb(
     "discard",
-    "Discard",
-    title="Discard {}",
-    done="Discarded",
+    _("Discard"),
+    title=lambda count: ngettext(
+        "Discard %(count)s dead chunk of %(name)s", "Discard %(count)s dead chunks of %(name)s", count
+    ),
+    done=lambda count: ngettext(
+        "Discarded %(count)s dead chunk of %(name)s.", "Discarded %(count)s dead chunks of %(name)s.", count
+    ),
     effects=lambda chosen: [
-        f"{chosen.lines} are never counted by {chosen.aggregation.name}.",
-        "Other aggregations still get what they have not counted. "
-        "Chunks that no aggregation needs any more are removed from Redis.",
-        "This cannot be undone.",
+        ngettext(
+            "%(count)s line is never counted by %(name)s.",
+            "%(count)s lines are never counted by %(name)s.",
+            chosen.lines,
+        )
+        % {"count": grouped(chosen.lines), "name": chosen.aggregation.name},
+        gettext(
+            "Other aggregations still get what they have not counted. Chunks that no aggregation needs any more are "
+            "removed from Redis."
+        ),
+        gettext("This cannot be undone."),
     ],
     run=Aggregation.discard,
 )
 
 
-def chunks(count: int, kind: str = "") -> str:
-    return f"{grouped(count)} {kind}chunk{'' if count == 1 else 's'}"
+def dead_title(aggregation: Counted) -> str:
+    return gettext("Dead chunks of %(name)s") % {"name": aggregation.name}
+
+
+def _no_longer_dead(count: int) -> str:
+    words = ngettext(
+        "No longer dead: %(count)s chunk of the selection.",
+        "No longer dead: %(count)s chunks of the selection.",
+        count,
+    )
+    return words % {"count": grouped(count)}

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 from django.utils.formats import number_format
 from django.utils.timezone import localtime
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from components.services.counters.charts import Bars
 from components.services.geo import Level
@@ -56,7 +56,7 @@ class Filters:
 
     def period(self, latest: date) -> tuple[date, date]:
         """Return the first and the last day: *latest*, if none is given. Raises InvalidRange."""
-        first, last = day_of("From", self.first), day_of("To", self.last)
+        first, last = day_of(gettext("From"), self.first), day_of(gettext("To"), self.last)
         return first or last or latest, last or first or latest
 
     @property
@@ -141,4 +141,5 @@ def _offered(by_status: Mapping[str, int], chosen: str) -> Sequence[str]:
 
 def _title(code: str, count: int) -> str:
     lines = number_format(count, force_grouping=True)
-    return gettext("%(place)s: %(lines)s lines") % {"place": label(code, _LEVEL), "lines": lines}
+    words = ngettext("%(place)s: %(lines)s line", "%(place)s: %(lines)s lines", count)
+    return words % {"place": label(code, _LEVEL), "lines": lines}

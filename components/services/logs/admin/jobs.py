@@ -8,13 +8,17 @@ from datetime import datetime
 from functools import cached_property
 
 from django.http import Http404, HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from components.control_room.names import shortened
 from components.control_room.pages import ControlRoomAdmin
 from components.control_room.verbs import Trail
 from components.exceptions import InvalidName
 from components.services.logs import (
+    DEFAULT_JOB,
     MOST_WAITING,
+    PLACES,
     Aggregation,
     AggregationStatus,
     JobStatus,
@@ -28,14 +32,18 @@ from components.templatetags.control_room import grouped, legible
 _SAMPLES = 20  # samples on a page
 #: The reasons for rejecting lines, in words. Any other reason is shown by its name.
 _REASONS = {
-    "empty": "the line is empty",
-    "format": "a field is missing",
-    "address": "no address",
-    "date": "no time, or a day that does not exist",
-    "late": "the day is too long ago",
-    "future": "the day is in the future",
+    "empty": _("the line is empty"),
+    "format": _("a field is missing"),
+    "address": _("no address"),
+    "date": _("no time, or a day that does not exist"),
+    "late": _("the day is too long ago"),
+    "future": _("the day is in the future"),
 }
 _NO_REASONS = ("lines", "counted")
+
+
+def _command(job: str) -> str:
+    return "manage.py aggregatelogs" + ("" if job == DEFAULT_JOB else f" --job {shortened(legible(job))}")
 
 
 @dataclass(frozen=True)
@@ -70,13 +78,20 @@ class Counted:
         return shortened(legible(self.id))
 
     @property
+    def command(self) -> str:
+        """Return the command that starts a worker."""
+        own = "" if self.id == PLACES else f" --callback … --aggregation {self.name}"
+        return f"{_command(self.job)}{own}"
+
+    @property
     def service(self) -> Aggregation:
         return Aggregation(self.id, job=self.job)
 
     @property
     def waiting(self) -> str:
-        more = "at least " if self.status.waiting >= MOST_WAITING else ""
-        return f"{more}{grouped(self.status.waiting)}"
+        count = grouped(self.status.waiting)
+        is_cut = self.status.waiting >= MOST_WAITING
+        return gettext("at least %(count)s") % {"count": count} if is_cut else count
 
     @property
     def workers(self) -> Sequence[Worker]:
@@ -101,7 +116,7 @@ class Counted:
         """Return the name of each reason, its words, and its number of lines; the most frequent reason first."""
         found = [(name, count) for name, count in self.status.totals.items() if name not in _NO_REASONS]
         ranked = sorted((each for each in found if each[1]), key=lambda each: -each[1])
-        return [(name, _REASONS.get(name, legible(name)), count) for name, count in ranked]
+        return [(name, str(_REASONS.get(name, legible(name))), count) for name, count in ranked]
 
     @property
     def rejected_in_all(self) -> int:
@@ -127,7 +142,10 @@ class Job:
         except InvalidName as error:
             raise Http404(str(error)) from None
         if not found.is_used and name not in list_jobs():
-            raise Http404(f"No logs were ever copied in a job {name!r}, and no aggregation takes part in it.")
+            raise Http404(
+                gettext("No logs were ever copied in a job %(name)r, and no aggregation takes part in it.")
+                % {"name": name}
+            )
         return cls(found)
 
     @property
@@ -139,6 +157,15 @@ class Job:
         return shortened(legible(self.id))
 
     @property
+    def title(self) -> str:
+        return gettext("Job %(name)s") % {"name": self.name}
+
+    @property
+    def command(self) -> str:
+        """Return the command that counts the lines of the job by their places."""
+        return _command(self.id)
+
+    @property
     def nearly_full(self) -> int:
         """Return nine tenths of the limit, in bytes: beyond that, producers will soon have to wait."""
         return (self.status.limit or 0) * 9 // 10
@@ -148,7 +175,7 @@ class Job:
         return [Counted(self.id, each) for each in self.status.aggregations]
 
     def trail(self, pages: ControlRoomAdmin) -> Trail:
-        return [(f"Job {self.name}", pages.find_url(self.id))]
+        return [(self.title, pages.find_url(self.id))]
 
     def aggregation(self, request: HttpRequest) -> Counted:
         """Return the aggregation of the job that the query names. Raises Http404."""
@@ -156,7 +183,10 @@ class Job:
         for each in self.aggregations:
             if each.id == name:
                 return each
-        raise Http404(f"No aggregation {name!r} takes part in the job {self.id!r}. It may have left.")
+        raise Http404(
+            gettext("No aggregation %(name)r takes part in the job %(job)r. It may have left.")
+            % {"name": name, "job": self.id}
+        )
 
     @property
     def alive(self) -> int:

@@ -12,14 +12,15 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import ControlRoomAdmin, Page, Paging, as_csv
 from components.control_room.verbs import Action, Done, Trail, Verb
 from components.exceptions import InvalidRange
-from components.services.logs import MOST_DEAD, dead_chunks, list_jobs, look_at
+from components.services.logs import MOST_DEAD, MOST_WAITING, dead_chunks, list_jobs, look_at
 from components.services.logs.admin import hours
-from components.services.logs.admin.dead_chunks import DISCARD, RESEND, chunks
+from components.services.logs.admin.dead_chunks import DISCARD, RESEND, dead_title
 from components.services.logs.admin.jobs import Counted, Job
 from components.services.logs.admin.traffic import (
     LEVELS,
@@ -33,6 +34,7 @@ from components.services.logs.admin.traffic import (
     parts,
     read,
     shown,
+    title_of,
 )
 from components.services.logs.traffic import MOST_ROWS, NAMES, Traffic, sheet
 from components.templatetags.control_room import grouped
@@ -60,7 +62,7 @@ class LogJobAdmin(ControlRoomAdmin):
         paging = Paging.of(request, total=len(names))
         jobs = [Job(look_at(name)) for name in names[paging.offset : paging.last]]
         return self.render(
-            request, "admin/components/logs/list.html", "Logs", {"jobs": jobs, "paging": paging}
+            request, "admin/components/logs/list.html", gettext("Logs"), {"jobs": jobs, "paging": paging}
         )
 
     def job(self, request: HttpRequest) -> HttpResponse:
@@ -73,7 +75,7 @@ class LogJobAdmin(ControlRoomAdmin):
             "aggregations": aggregations,
             "subject": self.subject(job.id),
         }
-        return self.render(request, "admin/components/logs/job.html", f"Job {job.name}", context)
+        return self.render(request, "admin/components/logs/job.html", job.title, context)
 
     def dead(self, request: HttpRequest) -> HttpResponse:
         job = Job.of(request)
@@ -95,7 +97,7 @@ class LogJobAdmin(ControlRoomAdmin):
         return self.render(
             request,
             "admin/components/logs/dead.html",
-            f"Dead chunks of {aggregation.name}",
+            dead_title(aggregation),
             context,
             trail=job.trail(self),
             live=not all_are_selected,  # chunks that arrive later must not be selected
@@ -108,23 +110,23 @@ class LogJobAdmin(ControlRoomAdmin):
         job = Job.of(request)
         name = request.GET.get("aggregation", "")
         found = next((each for each in job.aggregations if each.id == name), None)
-        label = found.name if found else self.label(name)
+        about = {"name": found.name if found else self.label(name), "job": job.name}
 
         def run() -> Done:
             if found:
                 found.service.leave()
-            return Done(f"Removed the aggregation {label} from the job {job.name}.")
+            return Done(gettext("Removed the aggregation %(name)s from the job %(job)s.") % about)
 
         return Action(
             of=job.id,
             trail=job.trail(self),
-            title=f"Remove the aggregation {label}",
+            title=gettext("Remove the aggregation %(name)s") % about,
             effects=_effects_of_leaving(found) if found else [],
             run=run if found else None,
-            idle=f"No aggregation {label} takes part in the job {job.name}.",
+            idle=gettext("No aggregation %(name)s takes part in the job %(job)s.") % about,
         )
 
-    verbs = (RESEND, DISCARD, Verb("leave", "Remove", leave, needs="remove", deletes=True))
+    verbs = (RESEND, DISCARD, Verb("leave", _("Remove"), leave, needs="remove", deletes=True))
 
     def traffic(self, request: HttpRequest) -> HttpResponse:
         job = Job.of(request)
@@ -185,7 +187,7 @@ class LogJobAdmin(ControlRoomAdmin):
         asked, days = Asked.of(request, job.id), Traffic(job.id).days()
         try:
             if not days:
-                raise InvalidRange("Nothing was counted yet.")
+                raise InvalidRange(gettext("Nothing was counted yet."))
             first, last = asked.period(days[-1].day)
             top = max(1, min(MOST_ROWS, MOST_CELLS // (abs((last - first).days) + 1)))
             report = read(asked, first, last, top)
@@ -198,12 +200,12 @@ class LogJobAdmin(ControlRoomAdmin):
     def _answer(self, request: HttpRequest, asked: Asked, context: dict[str, Any]) -> Page:
         """Return the page of traffic, with a form that picks the time and the error, if there is one, above it."""
         problem, report = context.get("problem"), context.get("report")
-        where = f" from {full_name(asked.within)}" if asked.within else ""
+        place = full_name(asked.within) if asked.within else ""
         is_lively = report is None or (len(report.days) <= LIVELY and report.level != LEVELS[-1])
         return self.render(
             request,
             "admin/components/logs/traffic.html",
-            f"Traffic{where}{f' by {report.level}' if report else ''}",
+            title_of(report.level if report else "", place),
             context,
             trail=self._trail_of(context["job"], asked),
             live=not problem and is_lively,
@@ -215,7 +217,7 @@ class LogJobAdmin(ControlRoomAdmin):
         trail = [*job.trail(self)]
         if not asked.within:
             return trail
-        trail.append(("Traffic", f"{page}?{asked.at(LEVELS[0], '')}"))
+        trail.append((gettext("Traffic"), f"{page}?{asked.at(LEVELS[0], '')}"))
         for number, place in enumerate(around(asked.within)[:-1][: len(LEVELS) - 1], 1):
             trail.append((full_name(place), f"{page}?{asked.at(LEVELS[number], place)}"))
         return trail
@@ -224,14 +226,36 @@ class LogJobAdmin(ControlRoomAdmin):
 def _effects_of_leaving(found: Counted) -> list[str]:
     status = found.status
     lost = status.waiting + status.claimed + status.dead
-    at_least = "At least " if found.waiting.startswith("at") else ""
+    about = {
+        "lost": grouped(lost),
+        "waiting": found.waiting,
+        "held": grouped(status.claimed),
+        "dead": grouped(status.dead),
+    }
+    if status.waiting >= MOST_WAITING:
+        what = gettext(
+            "At least %(lost)s chunks that it has not counted are lost to it: waiting %(waiting)s, held by workers "
+            "%(held)s, dead %(dead)s."
+        )
+    else:
+        what = ngettext(
+            "%(lost)s chunk that it has not counted is lost to it: waiting %(waiting)s, held by workers %(held)s, "
+            "dead %(dead)s.",
+            "%(lost)s chunks that it has not counted are lost to it: waiting %(waiting)s, held by workers %(held)s, "
+            "dead %(dead)s.",
+            lost,
+        )
     return [
-        f"{at_least}{chunks(lost)} that it has not counted {'is' if lost == 1 else 'are'} lost to it: waiting "
-        f"{found.waiting}, held by workers {grouped(status.claimed)}, dead {grouped(status.dead)}.",
-        "Its counts stay, and other aggregations continue as before.",
-        f"Its workers: {grouped(found.alive)}. Stop them first: a worker that finds it gone ends with an error, "
-        "and a worker that starts makes it join again.",
-        "If it joins again, it gets everything that is then in flight. "
-        "Chunks that it has counted before are counted twice.",
-        "This cannot be undone.",
+        what % about,
+        gettext("Its counts stay, and other aggregations continue as before."),
+        gettext(
+            "Its workers: %(count)s. Stop them first: a worker that finds it gone ends with an error, and a worker "
+            "that starts makes it join again."
+        )
+        % {"count": grouped(found.alive)},
+        gettext(
+            "If it joins again, it gets everything that is then in flight. Chunks that it has counted before are "
+            "counted twice."
+        ),
+        gettext("This cannot be undone."),
     ]

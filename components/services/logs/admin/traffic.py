@@ -15,7 +15,8 @@ from urllib.parse import unquote, urlencode
 
 from django.http import HttpRequest
 from django.utils.formats import number_format
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import Paging
 from components.exceptions import InvalidLevel, InvalidLimit, InvalidName, InvalidRange
@@ -35,6 +36,21 @@ OFFERED = (7, 30, 90)  # days
 MOST_CELLS = 300_000  # of a file
 LIVELY = 31  # days: a longer report, or one of cities, is not refreshed every few seconds
 _LONGEST_NUMBER = 5  # digits
+
+_HEADINGS = {"country": _("Country"), "region": _("Region"), "city": _("City")}
+_TABS = {"country": _("By country"), "region": _("By region"), "city": _("By city")}
+_UNKNOWN = {"country": _("no country known"), "region": _("no region known"), "city": _("no city known")}
+_TITLES = {
+    "": _("Traffic"),
+    "country": _("Traffic by country"),
+    "region": _("Traffic by region"),
+    "city": _("Traffic by city"),
+}
+_TITLES_FROM = {
+    "": _("Traffic from %(place)s"),
+    "region": _("Traffic from %(place)s by region"),
+    "city": _("Traffic from %(place)s by city"),
+}
 
 WRONG = (InvalidLevel, InvalidLimit, InvalidName, InvalidRange)
 
@@ -73,20 +89,22 @@ class Asked:
 
     def period(self, latest: date) -> tuple[date, date]:
         """Return the first and last day. If no last day is given, they end with *latest*. Raises InvalidRange."""
-        first, last = day_of("From", self.first), day_of("To", self.last)
+        first, last = day_of(gettext("From"), self.first), day_of(gettext("To"), self.last)
         if last is None:
             last = max(latest, first) if first and not self.days else latest
         try:
             return first or last - timedelta(days=self._length - 1), last
         except OverflowError:
-            raise InvalidRange(f"There are no {self._length:,} days before {last}.") from None
+            about = {"days": f"{self._length:,}", "day": last}
+            raise InvalidRange(gettext("There are no %(days)s days before %(day)s.") % about) from None
 
     @property
     def _length(self) -> int:
         if not self.days:
             return DAYS
         if not (self.days.isascii() and self.days.isdecimal() and len(self.days) <= _LONGEST_NUMBER):
-            raise InvalidRange(f"The days are {self.days!r}; they must be a whole number from 1 on.")
+            words = gettext("The days are %(days)r; they must be a whole number from 1 on.")
+            raise InvalidRange(words % {"days": self.days})
         return max(1, int(self.days))
 
 
@@ -138,14 +156,22 @@ def shown(request: HttpRequest, asked: Asked, first: date, last: date) -> dict[s
         "csv_query": asked.query,
         "country": report.within.partition("/")[0],
         "by_day": chart.step == 1,
-        "levels": [(each, asked.at(each, report.within)) for each in LEVELS[len(parts(report.within)) :]],
+        "heading": _HEADINGS[report.level],
+        "levels": [
+            (each, _TABS[each], asked.at(each, report.within)) for each in LEVELS[len(parts(report.within)) :]
+        ],
     }
+
+
+def title_of(level: str, place: str) -> str:
+    """Return the title of the page of a report; *level* and *place* may be empty."""
+    return str(_TITLES_FROM[level]) % {"place": place} if place else str(_TITLES[level])
 
 
 def growth(part: float | None, count: int) -> str:
     """Return growth as text: "+50.0 %" for 0.5."""
     if part is None:
-        return "new" if count else "\N{EN DASH}"
+        return gettext("new") if count else "\N{EN DASH}"
     return f"{'+' if part > 0 else ''}{_percent(part)}"
 
 
@@ -156,7 +182,8 @@ def _percent(part: float) -> str:
 def read(asked: Asked, first: date, last: date, top: int) -> Report:
     level = next((each for each in LEVELS if each == asked.level), None)
     if level is None:
-        raise InvalidLevel(f"The level is {asked.level!r}; it must be one of {', '.join(LEVELS)}.")
+        about = {"level": asked.level, "levels": ", ".join(LEVELS)}
+        raise InvalidLevel(gettext("The level is %(level)r; it must be one of %(levels)s.") % about)
     return Traffic(asked.job).report(level, first=first, last=last, within=asked.within, top=top)
 
 
@@ -177,7 +204,7 @@ def _bars(report: Report) -> Bars:
 
 def _map(report: Report, asked: Asked) -> WorldMap:
     def title(code: str, count: int) -> str:
-        shown = _("%(place)s: %(lines)s lines")
+        shown = ngettext("%(place)s: %(lines)s line", "%(place)s: %(lines)s lines", count)
         return shown % {
             "place": label(code, report.level),
             "lines": number_format(count, force_grouping=True),
@@ -194,7 +221,8 @@ def _before(report: Report) -> tuple[date, date] | None:
 
 
 def _others(count: int) -> str:
-    return f"{number_format(count, force_grouping=True)} other{'' if count == 1 else 's'}"
+    words = ngettext("%(count)s other", "%(count)s others", count)
+    return words % {"count": number_format(count, force_grouping=True)}
 
 
 def day_of(what: str, text: str) -> date | None:
@@ -202,7 +230,8 @@ def day_of(what: str, text: str) -> date | None:
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
-        raise InvalidRange(f"{what} is {text!r}; it must be a day such as 2026-01-31.") from None
+        words = gettext("%(what)s is %(text)r; it must be a day such as 2026-01-31.")
+        raise InvalidRange(words % {"what": what, "text": text}) from None
 
 
 def parts(place: str) -> list[str]:
@@ -219,7 +248,8 @@ def label(place: str, level: Level, within: str = "") -> str:
         name = name.removesuffix(f", {full_name(within)}")
     if len(parts(place)) > LEVELS.index(level):
         return name
-    return f"{name} (no {level} known)" if name else f"no {level} known"
+    unknown = str(_UNKNOWN[level])
+    return gettext("%(place)s (%(unknown)s)") % {"place": name, "unknown": unknown} if name else unknown
 
 
 def full_name(place: str) -> str:

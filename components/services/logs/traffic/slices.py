@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
+from django.utils.translation import gettext
+
 from components.exceptions import InvalidRange
 
 HOURS = tuple(f"{hour:02}" for hour in range(24))
@@ -57,9 +59,15 @@ class Slices:
                     here[place] += lines
                     answered[answer] += lines
             by_day.append(at_hour.total() - before)
-        hours, countries, statuses = _named(at_hour), _named(here), _named(answered)
-        total, uncounted = sum(by_day), max(0, counted)
-        return cls(tuple(days), total, tuple(by_day), hours, countries, statuses, uncounted)
+        return cls(
+            tuple(days),
+            sum(by_day),
+            tuple(by_day),
+            _named(at_hour),
+            _named(here),
+            _named(answered),
+            max(0, counted),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +100,16 @@ class Live:
 def check_hour(hour: str) -> str:
     """Return the hour, from "00" to "23", or "" for all. Raises InvalidRange."""
     if hour and hour not in HOURS:
-        raise InvalidRange(f"The hour is {hour!r}; it must be two digits from 00 to 23.")
+        words = gettext("The hour is %(hour)r; it must be two digits from 00 to 23.")
+        raise InvalidRange(words % {"hour": hour})
     return hour
 
 
 def check_status(status: str) -> str:
     """Return the status, such as "404" or "4xx", or "" for all. Raises InvalidRange."""
     if status and not _STATUS.fullmatch(status):
-        raise InvalidRange(f"The status is {status!r}; it must be a number such as 404, or 4xx.")
+        words = gettext("The status is %(status)r; it must be a number such as 404, or 4xx.")
+        raise InvalidRange(words % {"status": status})
     return status
 
 

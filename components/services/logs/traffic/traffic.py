@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import get_args
 
+from django.utils.translation import gettext
+
 from components.exceptions import InvalidLevel, InvalidRange
 from components.kit.values import check_int, check_name
 from components.services.geo import Level
@@ -249,12 +251,21 @@ def _check_period(level: str, first: date, last: date) -> tuple[tuple[date, ...]
         if not isinstance(each, date) or isinstance(each, datetime):
             raise InvalidRange(f"A report begins and ends with a date, and {each!r} is not one.")
     if first > last:
-        raise InvalidRange(f"The period from {first} to {last} ends before it begins.")
+        words = gettext("The period from %(first)s to %(last)s ends before it begins.")
+        raise InvalidRange(words % {"first": first, "last": last})
     start, end, most = first.toordinal(), last.toordinal() + 1, MOST_DAYS[level]
     if end - start > most:
-        raise InvalidRange(
-            f"The period from {first} to {last} has {end - start:,} days; by {level} it may have {most:,}."
+        words = gettext(
+            "The period from %(first)s to %(last)s has %(days)s days; by %(level)s it may have %(most)s."
         )
+        about = {
+            "first": first,
+            "last": last,
+            "days": f"{end - start:,}",
+            "level": level,
+            "most": f"{most:,}",
+        }
+        raise InvalidRange(words % about)
     days = [date.fromordinal(number) for number in range(max(1, 2 * start - end), end)]
     return tuple(days[start - end :]), tuple(days[: start - end])
 
@@ -264,7 +275,8 @@ def _check_place(level: Level, within: str) -> None:
         return
     check_name("place", within)
     if within.count("/") >= _LEVELS.index(level):
-        raise InvalidLevel(
-            f"{within!r} cannot be divided by {level}: regions lie in a country such as 'US', cities also in a "
+        words = gettext(
+            "%(place)r cannot be divided by %(level)s: regions lie in a country such as 'US', cities also in a "
             "region such as 'US/CA'."
         )
+        raise InvalidLevel(words % {"place": within, "level": level})
