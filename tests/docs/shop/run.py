@@ -24,6 +24,7 @@ def configure(url: str, folder: Path) -> None:
             "django.contrib.contenttypes",
             "django.contrib.messages",
             "django.contrib.sessions",
+            "django.contrib.staticfiles",
             *(["django_tasks"] if django.VERSION < (6, 0) else []),
             "components",
             "tests.docs.shop.apps.MarketConfig",
@@ -35,9 +36,29 @@ def configure(url: str, folder: Path) -> None:
         DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": str(folder / "db.sqlite3")}},
         TASKS={"default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}},
         ROOT_URLCONF="components.urls",
+        MIDDLEWARE=[
+            "django.contrib.sessions.middleware.SessionMiddleware",
+            "django.contrib.auth.middleware.AuthenticationMiddleware",
+            "django.contrib.messages.middleware.MessageMiddleware",
+        ],
+        TEMPLATES=[
+            {
+                "BACKEND": "django.template.backends.django.DjangoTemplates",
+                "OPTIONS": {
+                    "context_processors": [
+                        "django.template.context_processors.request",
+                        "django.contrib.auth.context_processors.auth",
+                        "django.contrib.messages.context_processors.messages",
+                    ]
+                },
+            }
+        ],
+        STATIC_URL="static/",
+        STATIC_ROOT=folder / "static",
     )
     django.setup()
-    call_command("migrate", run_syncdb=True, verbosity=0)
+    if not (folder / "db.sqlite3").exists():
+        call_command("migrate", run_syncdb=True, verbosity=0)
 
 
 def create_tables(made: set[type]) -> None:
