@@ -42,3 +42,5 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 TASKS["default"].setdefault("OPTIONS", {})["max_attempts"] = 1  # noqa: F405
 
 INSTALLED_APPS += ["tests", "tests.db", "project.tour"]  # noqa: F405
+# Without its addresses and its part of the pages, the tour cannot be seen. The live server of all tests has it, too.
+MIDDLEWARE.append("project.tour.middleware.tour")  # noqa: F405

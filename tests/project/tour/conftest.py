@@ -19,7 +19,6 @@ from tests.project.market.conftest import player
 def toured(settings: object, tmp_path: Path) -> None:
     settings.VAR = tmp_path  # type: ignore[attr-defined]
     settings.ROOT_URLCONF = "tests.project.tour.urls"  # type: ignore[attr-defined]
-    settings.MIDDLEWARE = [*settings.MIDDLEWARE, "project.tour.middleware.tour"]  # type: ignore[attr-defined]
     templates = copy.deepcopy(settings.TEMPLATES)  # type: ignore[attr-defined]
     templates[0]["OPTIONS"]["context_processors"].append("project.tour.context_processors.tour")
     settings.TEMPLATES = templates  # type: ignore[attr-defined]
