@@ -131,7 +131,7 @@ def test_an_invalid_limit_is_shown_at_its_field(window, admin, redis):
 
     expect(page.get_by_label("Limit")).to_have_accessible_description(
         "It overrides the limit that the code declares, in all processes and at once, until it is reset. "
-        "The limit is 3000000000; it must be a whole number from 1 to 2,147,483,647."
+        "Ensure this value is less than or equal to 2147483647."
     )
 
 

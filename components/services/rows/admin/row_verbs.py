@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django import forms
+from django.core.validators import MaxValueValidator
 from django.http import Http404, HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -41,7 +42,7 @@ class DelayForm(forms.Form):
     delay = forms.FloatField(
         label=_("Delay in seconds"),
         min_value=SHORTEST_DELAY,
-        max_value=LONGEST,
+        validators=[MaxValueValidator(LONGEST)],
         help_text=_("The time between two loads. It applies until the row is scheduled with another delay."),
         widget=forms.NumberInput(attrs={"autocomplete": "off", "step": "any"}),
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django import forms
+from django.core.validators import MaxValueValidator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
 from django.utils.translation import gettext, ngettext
@@ -69,7 +70,7 @@ class LimitForm(forms.Form):
     limit = forms.IntegerField(
         label=_("Limit"),
         min_value=1,
-        max_value=MOST,
+        validators=[MaxValueValidator(MOST)],
         help_text=_(
             "It overrides the limit that the code declares, in all processes and at once, until it is reset."
         ),
