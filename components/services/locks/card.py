@@ -27,8 +27,8 @@ PAST = Past(
 )
 CONTENDED = Script("locks/contended")
 
-#: The locks of a bucket that are looked at: one that somebody waits for is found, unless thousands are held.
-_MOST = 100
+#: The locks of a bucket that are looked at: one that somebody waits for is found, unless a thousand are held.
+_MOST = 32
 #: Seconds that one may wait for a lock before somebody should look at it.
 _PATIENCE = 10.0
 

@@ -27,7 +27,7 @@ PAST = Past(
 CONTENDED = Script("semaphores/contended")
 
 #: The semaphores of a bucket that are looked at, those that were used last.
-_MOST = 100
+_MOST = 32
 #: Seconds that one may wait for a permit before somebody should look at it.
 _PATIENCE = 10.0
 
