@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from components.kit.figures import Reading
 
-#: Lines of one kind that a card has; one more line says how many are left out.
+#: Things of one kind that have a line of their own; one more line counts the others.
 MOST_LINES = 3
 
 
@@ -73,9 +73,9 @@ class Card:
 CardReading: TypeAlias = Reading[Card]
 
 
-def first_lines(lines: Sequence[Line], more: Line) -> list[Line]:
-    """Return the first MOST_LINES of *lines*, and *more*, which says how many others there are, if there are any."""
-    return [*lines[:MOST_LINES], *([more] if beyond(lines) else [])]
+def and_more(lines: Sequence[Line], things: Sized, more: Line) -> list[Line]:
+    """Return the *lines* of the first of *things*, and *more*, which counts the others, if there are any."""
+    return [*lines, *([more] if beyond(things) else [])]
 
 
 def beyond(things: Sized) -> int:

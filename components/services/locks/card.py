@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 
-from components.kit.cards import Badge, Card, CardReading, Line, Link, Past, beyond, first_lines
+from components.kit.cards import MOST_LINES, Badge, Card, CardReading, Line, Link, Past, and_more, beyond
 from components.kit.figures import Ask
 from components.kit.keyspace import BUCKETS
 from components.kit.scripts import Script
@@ -27,8 +27,8 @@ PAST = Past(
 )
 CONTENDED = Script("locks/contended")
 
-#: The locks of a bucket that are looked at: one that somebody waits for is found, unless thousands are held.
-_MOST = 100
+#: The locks of a bucket that are looked at: one that somebody waits for is found, unless a thousand are held.
+_MOST = 32
 #: Seconds that one may wait for a lock before somebody should look at it.
 _PATIENCE = 10.0
 
@@ -75,7 +75,7 @@ def _contended(answer: Sequence[Any]) -> list[_Contended]:
 
 def _lines(stuck: Sequence[_Contended]) -> list[Line]:
     lines = []
-    for each in stuck:
+    for each in stuck[:MOST_LINES]:
         text = ngettext(
             "%(count)s caller waits for the lock %(lock)s, for %(age)s.",
             "%(count)s callers wait for the lock %(lock)s, the first for %(age)s.",
@@ -100,4 +100,4 @@ def _lines(stuck: Sequence[_Contended]) -> list[Line]:
         "%(count)s more locks keep callers waiting.",
         beyond(stuck),
     )
-    return first_lines(lines, Line(more % {"count": grouped(beyond(stuck))}, is_serious=False))
+    return and_more(lines, stuck, Line(more % {"count": grouped(beyond(stuck))}, is_serious=False))

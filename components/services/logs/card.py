@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext, ngettext
 
-from components.kit.cards import Badge, Card, CardReading, Line, Link, beyond, first_lines
+from components.kit.cards import MOST_LINES, Badge, Card, CardReading, Line, Link, and_more, beyond
 from components.kit.figures import Ask
 from components.kit.scripts import Script
 from components.kit.stored import text_of
@@ -89,20 +89,20 @@ def _late(jobs: Sequence[_Job]) -> list[Line]:
             Link("job", gettext("Workers and chunks"), job=job.name),
             command=f"manage.py aggregatelogs --job {legible(job.name)}",
         )
-        for job in found
+        for job in found[:MOST_LINES]
     ]
     more = ngettext(
         "The logs of %(count)s more job are counted late.",
         "The logs of %(count)s more jobs are counted late.",
         beyond(found),
     )
-    return first_lines(lines, Line(more % {"count": grouped(beyond(found))}))
+    return and_more(lines, found, Line(more % {"count": grouped(beyond(found))}))
 
 
 def _dead(jobs: Sequence[_Job]) -> list[Line]:
     found = sorted(jobs, key=lambda job: -job.dead)
     lines = []
-    for job in found:
+    for job in found[:MOST_LINES]:
         text = ngettext(
             "%(count)s chunk of logs of the job %(job)s was given up.",
             "%(count)s chunks of logs of the job %(job)s were given up.",
@@ -116,7 +116,7 @@ def _dead(jobs: Sequence[_Job]) -> list[Line]:
         "Chunks of logs of %(count)s more jobs were given up.",
         beyond(found),
     )
-    return first_lines(lines, Line(more % {"count": grouped(beyond(found))}, is_serious=False))
+    return and_more(lines, found, Line(more % {"count": grouped(beyond(found))}, is_serious=False))
 
 
 def _badges(jobs: Sequence[_Job]) -> Iterator[Badge]:

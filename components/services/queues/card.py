@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 
-from components.kit.cards import Badge, Card, CardReading, Line, Link, Past, beyond, first_lines
+from components.kit.cards import MOST_LINES, Badge, Card, CardReading, Line, Link, Past, and_more, beyond
 from components.kit.figures import Ask
 from components.services.queues.backend import redis_aliases
 from components.services.queues.facts import (
@@ -142,14 +142,14 @@ def _unserved(alias: str, queues: Sequence[QueueStats]) -> list[Line]:
             _tasks(gettext("Waiting tasks"), alias, queue.name, "ready"),
             command=f"manage.py runworker --backend {alias} -q {legible(queue.name)}",
         )
-        for queue in found
+        for queue in found[:MOST_LINES]
     ]
     more = ngettext(
         "Nobody serves %(count)s more queue in which tasks wait.",
         "Nobody serves %(count)s more queues in which tasks wait.",
         beyond(found),
     )
-    return first_lines(lines, Line(more % {"count": grouped(beyond(found))}))
+    return and_more(lines, found, Line(more % {"count": grouped(beyond(found))}))
 
 
 def _saturated(alias: str, queues: Sequence[QueueStats], workers: Sequence[WorkerInfo]) -> list[Line]:
@@ -184,14 +184,14 @@ def _late(alias: str, queues: Sequence[QueueStats]) -> list[Line]:
             _tasks(gettext("Delayed tasks"), alias, queue.name, "delayed"),
             command=f"manage.py pollqueue --backend {alias}",
         )
-        for queue in found
+        for queue in found[:MOST_LINES]
     ]
     more = ngettext(
         "Delayed tasks of %(count)s more queue are late.",
         "Delayed tasks of %(count)s more queues are late.",
         beyond(found),
     )
-    return first_lines(lines, Line(more % {"count": grouped(beyond(found))}))
+    return and_more(lines, found, Line(more % {"count": grouped(beyond(found))}))
 
 
 def _late_ticks(alias: str, number: int) -> list[Line]:
@@ -222,12 +222,12 @@ def _dead(alias: str, queues: Sequence[QueueStats]) -> list[Line]:
             ),
             is_serious=False,
         )
-        for queue in found
+        for queue in found[:MOST_LINES]
     ]
     more = ngettext(
         "%(count)s more queue has dead tasks.", "%(count)s more queues have dead tasks.", beyond(found)
     )
-    return first_lines(lines, Line(more % {"count": grouped(beyond(found))}, is_serious=False))
+    return and_more(lines, found, Line(more % {"count": grouped(beyond(found))}, is_serious=False))
 
 
 def _about(queue: QueueStats, count: int) -> dict[str, str]:

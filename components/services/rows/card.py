@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 
-from components.kit.cards import Badge, Card, CardReading, Line, Link, Past, beyond, first_lines
+from components.kit.cards import MOST_LINES, Badge, Card, CardReading, Line, Link, Past, and_more, beyond
 from components.services.rows.figures import read_state
 from components.services.rows.members import LEASE
 from components.templatetags.control_room import duration, grouped, legible
@@ -49,20 +49,20 @@ def _late(late: dict[str, float]) -> list[Line]:
             Link("model", gettext("Rows that are due"), model=name),
             command="manage.py cacherows",
         )
-        for name, seconds in found
+        for name, seconds in found[:MOST_LINES]
     ]
     more = ngettext(
         "Cached rows of %(count)s more model are late.",
         "Cached rows of %(count)s more models are late.",
         beyond(found),
     )
-    return first_lines(lines, Line(more % {"count": grouped(beyond(found))}))
+    return and_more(lines, found, Line(more % {"count": grouped(beyond(found))}))
 
 
 def _failing(failing: dict[str, int]) -> list[Line]:
     found = sorted(failing.items(), key=lambda pair: -pair[1])
     lines = []
-    for name, number in found:
+    for name, number in found[:MOST_LINES]:
         text = ngettext(
             "%(count)s row of %(name)s could not be loaded when that was last tried.",
             "%(count)s rows of %(name)s could not be loaded when that was last tried.",
@@ -81,7 +81,7 @@ def _failing(failing: dict[str, int]) -> list[Line]:
         "Rows of %(count)s more models could not be loaded.",
         beyond(found),
     )
-    return first_lines(lines, Line(more % {"count": grouped(beyond(found))}, is_serious=False))
+    return and_more(lines, found, Line(more % {"count": grouped(beyond(found))}, is_serious=False))
 
 
 def _badges(late: dict[str, float], failing: int) -> Iterator[Badge]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 
-from components.kit.cards import Badge, Card, CardReading, Line, Link, Past, beyond, first_lines
+from components.kit.cards import MOST_LINES, Badge, Card, CardReading, Line, Link, Past, and_more, beyond
 from components.kit.figures import Ask
 from components.kit.keyspace import BUCKETS
 from components.kit.scripts import Script
@@ -27,7 +27,7 @@ PAST = Past(
 CONTENDED = Script("semaphores/contended")
 
 #: The semaphores of a bucket that are looked at, those that were used last.
-_MOST = 100
+_MOST = 32
 #: Seconds that one may wait for a permit before somebody should look at it.
 _PATIENCE = 10.0
 
@@ -75,7 +75,7 @@ def _contended(answer: Sequence[Any]) -> list[_Contended]:
 
 def _lines(stuck: Sequence[_Contended]) -> list[Line]:
     lines = []
-    for each in stuck:
+    for each in stuck[:MOST_LINES]:
         text = ngettext(
             "%(count)s caller waits for a permit of the semaphore %(semaphore)s, for %(age)s.",
             "%(count)s callers wait for a permit of the semaphore %(semaphore)s, the first for %(age)s.",
@@ -94,4 +94,4 @@ def _lines(stuck: Sequence[_Contended]) -> list[Line]:
         "%(count)s more semaphores keep callers waiting.",
         beyond(stuck),
     )
-    return first_lines(lines, Line(more % {"count": grouped(beyond(stuck))}, is_serious=False))
+    return and_more(lines, stuck, Line(more % {"count": grouped(beyond(stuck))}, is_serious=False))
