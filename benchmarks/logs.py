@@ -8,6 +8,7 @@ itself, without Redis; it counts more than days and places, but locates no addre
 
 from __future__ import annotations
 
+import resource
 import shutil
 import subprocess
 import sys
@@ -49,6 +50,7 @@ ALL = 7_300_000_000  # lines of the book's two years
 LEVELS = {"country": 4_200_000, "city": 2_500_000}
 CHUNK = 4 << 20  # bytes of lines
 KEY = "book:file"
+GOACCESS = "GoAccess, no places"
 # The bytes that the book reads at a time, and the lines after which its callback writes.
 BLOCK, FLUSH = 128 * 1024, 100_000
 
@@ -70,7 +72,7 @@ def run(bench: Bench, crew: Crew, options: Namespace) -> None:
                     logs.ours(level, processes)
                 say(f"round {number} of {options.rounds}: the book's loop by {level}")
                 logs.book(level)
-        logs.goaccess()
+            logs.goaccess()
         logs.report()
 
 
@@ -133,12 +135,10 @@ class Logs:
             return
         command = [program, str(self.short), "--no-global-config", "--log-format=%h %d %t %U"]
         command += ["--date-format=%Y-%m-%d", "--time-format=%H:%M:%S", "--no-progress", "-o"]
-        for number in range(self.options.rounds):
-            begun = time.monotonic()
-            output = str(self.short.with_name(f"{number}.json"))
-            subprocess.run([*command, output], check=True, capture_output=True)
-            wall = time.monotonic() - begun
-            self._note("GoAccess, no places", [(self.options.book, wall, wall)])
+        begun, used = time.monotonic(), _children()
+        subprocess.run([*command, str(self.short.with_name("report.json"))], check=True, capture_output=True)
+        took = time.monotonic() - begun, _children() - used
+        self._note(GOACCESS, [(self.options.book, *took)])
 
     def _note(self, what: str, done: list[tuple[int, float, float]]) -> None:
         """Record the simultaneous work of processes as one turn, with the sums of their lines and processor times."""
@@ -181,6 +181,8 @@ class Logs:
             yield at_least(f"by {level}, end to end", least, middle(one, "rate"), ",.0f", " lines/s")
             times = ratio(one, self.turns[f"the book's loop, by {level}"])
             yield at_least(f"by {level}, times the book's loop", 20, times, ".1f")
+            if peer := self.turns.get(GOACCESS):
+                yield at_least(f"by {level}, times GoAccess without places", 20, ratio(one, peer), ".1f")
             growth = median(b["cpu"] / a["cpu"] - 1 for a, b in zip(one, two, strict=True))
             yield at_most(f"by {level}, CPU a line with two processes", 0.1, growth, "+.0%")
         yield none("tables that differ from the counts of the lines", self.wrong)
@@ -253,6 +255,12 @@ def _write(redis: Redis, sums: dict[str, Counter[str]], level: str) -> None:
             pipe.zincrby(f"book:daily:{level}:{day}", number, place)
     pipe.execute()
     sums.clear()
+
+
+def _children() -> float:
+    """Return the seconds of processor time of programs that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _now() -> tuple[float, float]:

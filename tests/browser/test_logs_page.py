@@ -22,11 +22,13 @@ PAGES = {
     "dead": f"{ROOT}dead/?job=default&aggregation=places",
     "leave": f"{ROOT}leave/?job=default&aggregation=places",
     "traffic": f"{ROOT}traffic/?job=default",
+    "hours": f"{ROOT}hours/?job=default&hour=13&status=4xx",
+    "minutes": f"{ROOT}live/?job=default",
     "cities of a year": f"{ROOT}traffic/?job=default&level=city&days=366",
     "refused": f"{ROOT}traffic/?job=default&days=x",
 }
 #: Those that have all that the others have.
-KINDS = {PAGES[name] for name in ("job", "dead", "traffic")}
+KINDS = {PAGES[name] for name in ("job", "dead", "traffic", "hours", "minutes")}
 SMALL = 360
 #: Of the colours of bars against what is behind them, words as for other charts.
 BARS = """() => {
@@ -49,6 +51,7 @@ def admin(redis, transactional_db):
     client.force_login(User.objects.create_superuser("admin"))
     traffic.busy(redis)
     traffic.count(40)
+    traffic.count_hours()
     return client
 
 

@@ -108,7 +108,7 @@ LOOKING = {
     "chat": {"changelist", "chat", "messages", "history", "change"},
     "counter": {"changelist", "family", "chart", "csv", "history", "change"},
     "lock": {"changelist", "lock", "history", "change"},
-    "logjob": {"changelist", "job", "dead", "traffic", "csv", "history", "change"},
+    "logjob": {"changelist", "job", "dead", "traffic", "csv", "hours", "live", "history", "change"},
     "mailbox": {"changelist", "mailbox", "messages", "history", "change"},
     "overview": {"changelist", "history", "change"},
     "semaphore": {"changelist", "semaphore", "history", "change"},
@@ -215,6 +215,7 @@ def logs(redis):
     aggregation = joined("places", tries=1)
     traffic.give_up(redis, aggregation, 1)
     traffic.count(1)
+    traffic.count_hours()
     [(chunk, _at)] = aggregation.dead()
     return chunk
 

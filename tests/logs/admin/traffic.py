@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from redis import Redis
 
 from components.services.logs import Aggregation, Consumer, Sample, WorkerRecord, note_job
+from components.services.logs.traffic.tables import hourly, live, read_clock
 from tests.support import traffic
 from tests.support.logs import append, joined, let_leases_pass, stream
 
@@ -28,6 +29,7 @@ PLACES = {
     "=1+1/%2F/<b>": 7,
     "unknown": 5,
 }
+ANSWERS = [("US", "200"), ("US", "404"), ("DE", "4xx"), ("SG", "403"), ("unknown", "")]
 
 
 def count(days: int = 30, *, job: str = "default", last: date = LAST) -> None:
@@ -39,6 +41,15 @@ def count(days: int = 30, *, job: str = "default", last: date = LAST) -> None:
         for number, day in enumerate(found)
     }
     traffic.count(of_days, job=job)
+
+
+def count_hours(*, job: str = "default", last: date = LAST) -> None:
+    """Traffic of the last day by hour, country and status, and of this minute."""
+    members = {
+        f"{hour:02}/{country}/{status}": 10 + hour for hour in range(24) for country, status in ANSWERS
+    }
+    now = {f"{country}/{status}": 10 for country, status in ANSWERS}
+    traffic.add({hourly(last): members, live(read_clock() // 60): now}, job=job)
 
 
 def record(**changed: object) -> WorkerRecord:
