@@ -41,7 +41,7 @@ ROOMS: dict[str, set[str]] = {
     "conf": set(),
     "urls": {"api", "services"},
     "checks": {"cache", "locations", "services"},
-    "doctor": {"locations", "servers", "services"},
+    "doctor": {"embedded", "locations", "servers", "services"},
     "apps": {"checks", "people", "services"},
     "admin": {"models", "overview", "services"},
     "management": {"api", "doctor", "embedded", "services"},

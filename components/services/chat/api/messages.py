@@ -24,7 +24,7 @@ from components.api.shapes import Instant, People, instant
 from components.people import anames_of, anote_contacts
 from components.services.chat import Chat
 from components.services.chat.api import shapes
-from components.services.chat.formats import MAX_EMOJI
+from components.services.chat.formats import AN_EMOJI
 
 BEFORE = Integer("before", about="List only messages before this seq. Cannot be combined with after.")
 AFTER = Integer("after", about="List only messages after this seq.")
@@ -33,7 +33,7 @@ LIMIT = Integer("limit", 50, least=1, most=200)
 MENTIONS = Ids("mentions")
 REPLY_TO = Integer("reply_to", least=1, is_nullable=True, about="The seq of a message that it replies to.")
 SEQ = Integer("seq", is_required=True)
-EMOJI = Text("emoji", is_required=True, longest=MAX_EMOJI, about="One emoji.")
+EMOJI = Text("emoji", is_required=True, also={"pattern": f"^{AN_EMOJI.pattern}$"}, about="One emoji.")
 IS_ON = Boolean("is_on", True, about="False removes the reaction.")
 
 
