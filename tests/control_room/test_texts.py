@@ -28,8 +28,11 @@ ROOMS = {
     "counter": r"\bhits\b|\brequests:(a|\*)|\brequests\b|\bcounters(-us)?:\w+|^counters(-us)?$",
     "addressbook": r"\bmarket\.item\b|\blantern\b",
     "cachedrow": r"\bitems(:1)?\b|\bdb\.\w+|\btokens\b|\bmarket\.\w+",
+    "chat": r"\bLantern Keepers\b|\bjoe\b|\bjack\b|\bjill\b|\bjenny\b|^(welcome|look|one more)$|\bthe treasure .* mill$",
     "lock": r"\bitem:42\b|\bjill\b|\bMainThread\b",
+    "logjob": r"\bplaces\b|\baccess\.log\b|\b[A-Z]{2}\b|\b[1-5]xx\b",
     "mailbox": r"\bjack\b|\bjill\b|\bjoe\b|\bhello\b",
+    "overview": r"\bRedis\b:?|Valkey .*|\bredis\.sock\b|/\S+\.sock:?|\bhits\b",
     "semaphore": r"\bapi\b|\bjill\b|\bMainThread\b",
 }
 MAIL = {"alias": "default", "queue": "mail"}
