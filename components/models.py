@@ -119,8 +119,8 @@ class Overview(Anchor):
 
     class Meta(Anchor.Meta):
         default_permissions = ("view",)
-        verbose_name = "overview"
-        verbose_name_plural = "overview"
+        verbose_name = _("overview")
+        verbose_name_plural = _("overview")
 
 
 class Queue(Anchor):

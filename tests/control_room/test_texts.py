@@ -28,8 +28,11 @@ ROOMS = {
     "counter": r"\bhits\b|\brequests:(a|\*)|\brequests\b|\bcounters(-us)?:\w+|^counters(-us)?$",
     "addressbook": r"\bmarket\.item\b|\blantern\b",
     "cachedrow": r"\bitems(:1)?\b|\bdb\.\w+|\btokens\b|\bmarket\.\w+",
+    "chat": r"\bLantern Keepers\b|\bj(oe|ack|ill|enny)\b|\b(welcome|look|one more)\b|\bthe treasure .* mill\b",
     "lock": r"\bitem:42\b|\bjill\b|\bMainThread\b",
+    "logjob": r"\bplaces\b|\baccess\.log\b|\b[A-Z]{2}\b|\b[1-5]xx\b",
     "mailbox": r"\bjack\b|\bjill\b|\bjoe\b|\bhello\b",
+    "overview": r"\bRedis\b:?|Valkey .*|\bredis\.sock\b|/\S+\.sock:?|\bhits\b",
     "semaphore": r"\bapi\b|\bjill\b|\bMainThread\b",
 }
 MAIL = {"alias": "default", "queue": "mail"}
@@ -87,9 +90,16 @@ ASKED = [
         (f"cachedrow {each}", {"model": "items", "bucket": "9"}, 200)
         for each in ("refresh", "delay", "remove")
     ),
+    ("chat changelist", {"q": "nothing"}, 200),
+    ("chat chat", {"chat": "gone"}, 404),
+    ("chat mute", {"chat": "guild:7", "user": "gone"}, 404),
+    *((f"chat {each}", {"chat": "closed"}, 200) for each in ("close", "kick", "unmute", "delete_message")),
     ("lock changelist", {"q": "nothing"}, 200),
     *(("lock lock", {"key": key}, 404) for key in ("gone", "")),
     ("lock release", {"key": key_of("item:42"), "holder": "gone"}, 200),
+    *((f"logjob {each}", {"job": "gone"}, 404) for each in ("job", "dead", "leave")),
+    *(("logjob traffic", {"job": "default", "level": level}, 200) for level in ("region", "city")),
+    ("logjob hours", {"job": "default", "hour": "25"}, 400),
     ("mailbox changelist", {"q": "nothing"}, 200),
     ("mailbox mailbox", {"mailbox": "gone"}, 404),
     ("mailbox messages", {"mailbox": "jack", "first": "9" * 16}, 200),

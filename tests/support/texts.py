@@ -26,7 +26,8 @@ _BUTTONS = {"button", "reset", "submit"}
 #: What these hold is not text, or is a name, an instant, a number (of a drawing) or code.
 _OPAQUE = {"code", "pre", "script", "style", "text", "time"}
 _VOID = {"br", "hr", "img", "input", "link", "meta", "path", "line", "use", "col", "wbr", "source"}
-_GERMAN = re.compile(r"\d,\d|(?<![\d.])\d{1,3}\.\d{3}(?![\d.])")
+# Not 1.234%, which has three digits behind the point.
+_GERMAN = re.compile(r"\d,\d|(?<![\d.])\d{1,3}\.\d{3}(?![\d.%])")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 

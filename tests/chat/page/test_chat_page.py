@@ -514,3 +514,16 @@ def test_a_long_list_has_pages(people):
     assert len({*titles[0], *titles[1]}) == 60
     assertNotContains(second, "More chats")
     assertContains(joe.get("/chat/?chats=nonsense"), "More chats")
+
+
+def test_the_page_and_its_scripts_speak_german(people, chat):
+    client = visitor("jack")
+    asked = {"headers": {"Accept-Language": "de"}}
+
+    page = client.get(f"/chat/{chat.id}/?reply=2", **asked)
+    catalogue = client.get("/components/jsi18n/", **asked)
+
+    assertContains(page, '<html lang="de"')
+    assertContains(page, "<b>Antwort an joe</b>")
+    assertContains(page, 'src="/components/jsi18n/"')
+    assertContains(catalogue, '"Not sent.": "Nicht gesendet."')

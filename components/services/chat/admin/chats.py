@@ -15,6 +15,7 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
+from django.utils.translation import gettext
 
 from components.control_room.pages import ControlRoomAdmin, Paging, View
 from components.exceptions import ChatNotFound
@@ -95,7 +96,7 @@ class ChatAdmin(ControlRoomAdmin):
             "blocked_in_all": len(blocked),
             "settings": list(_settings(info.settings)),
         }
-        return self.render(request, "admin/components/chats/chat.html", f"Chat {row.title}", context)
+        return self.render(request, "admin/components/chats/chat.html", row.trail, context)
 
     def messages(self, request: HttpRequest) -> HttpResponse:
         row, before = find_row(request), _number(request.GET.get("before", ""))
@@ -111,9 +112,9 @@ class ChatAdmin(ControlRoomAdmin):
         return self.render(
             request,
             "admin/components/chats/messages.html",
-            f"Messages of {row.title}",
+            gettext("Messages of %(title)s") % {"title": row.title},
             context,
-            trail=[(f"Chat {row.title}", self.find_url(row.info.id))],
+            trail=[(row.trail, self.find_url(row.info.id))],
             live=before is None,
         )
 
@@ -123,14 +124,20 @@ def _number(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
+def _unset(name: str) -> str:
+    if name == "history":
+        return gettext("all")
+    return gettext("no limit") if name == "max_age" else gettext("never")
+
+
 def _settings(settings: ChatSettings) -> Iterator[tuple[str, str]]:
     """Yield the name of each setting with its value, as people write it."""
     for field in fields(settings):
         name, value = field.name, getattr(settings, field.name)
         if value is None:
-            written = "all" if name == "history" else "no limit" if name == "max_age" else "never"
+            written = _unset(name)
         elif isinstance(value, bool):
-            written = "yes" if value else "no"
+            written = gettext("yes") if value else gettext("no")
         elif name in SECONDS:
             written = duration(value)
         else:

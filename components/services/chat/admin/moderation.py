@@ -13,6 +13,9 @@ from collections.abc import Callable, Sequence
 from django import forms
 from django.http import Http404, HttpRequest
 from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import ControlRoomAdmin
 from components.control_room.verbs import Action, Done, Verb, filled
@@ -23,42 +26,42 @@ from components.templatetags.control_room import duration, grouped
 
 FOR_GOOD = "good"
 MUTES = [
-    ("600", "10 minutes"),
-    ("3600", "an hour"),
-    ("86400", "a day"),
-    ("604800", "a week"),
-    (FOR_GOOD, "until unmuted"),
+    ("600", _("10 minutes")),
+    ("3600", _("an hour")),
+    ("86400", _("a day")),
+    ("604800", _("a week")),
+    (FOR_GOOD, _("until unmuted")),
 ]
-NO_WAY_BACK = "This cannot be undone."
+NO_WAY_BACK = _("This cannot be undone.")
 
 
 class MuteForm(forms.Form):
     """How long a member is muted."""
 
-    seconds = forms.ChoiceField(label="Duration", choices=MUTES, initial=MUTES[0][0])
+    seconds = forms.ChoiceField(label=_("Duration"), choices=MUTES, initial=MUTES[0][0])
 
 
 class TrimForm(forms.Form):
     """The seq at which the history will begin."""
 
     before = forms.IntegerField(
-        label="First message to keep",
+        label=_("First message to keep"),
         min_value=1,
-        help_text="Messages have numbers; the Messages page shows them.",
+        help_text=_("Messages have numbers; the Messages page shows them."),
         widget=forms.NumberInput(attrs={"autocomplete": "off"}),
     )
 
 
 def _verb(
     name: str,
-    label: str,
+    label: str | Promise,
     *,
-    title: str,
-    effects: Sequence[str],
-    idle: str,
+    title: str | Promise,
+    effects: Sequence[str | Promise],
+    idle: str | Promise,
     found: Callable[[Target], str | None],
     run: Callable[[Target], object],
-    said: str,
+    said: str | Promise,
     needs: str = "change",
     deletes: bool = False,
 ) -> Verb:
@@ -82,7 +85,7 @@ def _verb(
         reads = target.seq and pages.may(request, "view_messages")
         return Action(
             of=chat_id,
-            trail=[(f"Chat {target.row.title}", pages.find_url(chat_id))],
+            trail=[(target.row.trail, pages.find_url(chat_id))],
             title=target.written(title),
             effects=[what or "", *map(target.written, effects)],
             run=act if what else None,
@@ -98,7 +101,9 @@ def _mute(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
     target, form = Target.of(request), filled(MuteForm, request)
     member, row = target.member, target.row
     if member is None:
-        raise Http404(f"{target.user!r} is not in the chat {row.name}.")
+        raise Http404(
+            gettext("%(user)r is not in the chat %(chat)s.") % {"user": target.user, "chat": row.name}
+        )
 
     def run() -> Done:
         chosen = form.cleaned_data["seconds"]
@@ -107,14 +112,17 @@ def _mute(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
             target.chat.mute(target.user, seconds=seconds)
         except NotAMember:  # they left just now
             return Done()
-        how_long = f"for {duration(seconds)}" if seconds else "until unmuted"
-        return Done(f"{target.written('Muted {who} in the chat {chat}')} {how_long}. {role_of(member)}")
+        about = {"who": target.person, "chat": row.name, "span": duration(seconds)}
+        said = gettext("Muted %(who)s in the chat %(chat)s until unmuted.")
+        if seconds:
+            said = gettext("Muted %(who)s in the chat %(chat)s for %(span)s.")
+        return Done(f"{said % about} {role_of(member)}")
 
     return Action(
         of=row.info.id,
-        trail=[(f"Chat {row.title}", pages.find_url(row.info.id))],
-        title=target.written("Mute {who}"),
-        effects=[role_of(member), "A muted member can read, and cannot send messages."],
+        trail=[(row.trail, pages.find_url(row.info.id))],
+        title=target.written(gettext("Mute %(who)s")),
+        effects=[role_of(member), gettext("A muted member can read, and cannot send messages.")],
         run=run,
         form=form,
     )
@@ -127,18 +135,25 @@ def _trim(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
     def run() -> Done:
         before = form.cleaned_data["before"]
         gone = target.chat.trim(before=before)
-        said = f"Trimmed the chat {row.name}: removed {grouped(gone)} from before number {grouped(before)}."
-        return Done(said if gone else "")
+        said = gettext("Trimmed the chat %(chat)s: removed %(count)s from before number %(before)s.")
+        about = {"chat": row.name, "count": grouped(gone), "before": grouped(before)}
+        return Done(said % about if gone else "")
 
     return Action(
         of=row.info.id,
-        trail=[(f"Chat {row.title}", pages.find_url(row.info.id))],
-        title=f"Trim the chat {row.title}",
+        trail=[(row.trail, pages.find_url(row.info.id))],
+        title=gettext("Trim the chat %(title)s") % {"title": row.title},
         effects=[
-            f"It has {row.size}; the numbers {grouped(row.info.first_seq)} to {grouped(row.info.last_seq)}.",
-            "Everything before the number that you give is removed, read or not. Members who have not read it see "
-            "how much they have missed.",
-            NO_WAY_BACK,
+            gettext(
+                "It has %(messages)s messages and events, %(members)s members; the numbers %(first_seq)s to "
+                "%(last_seq)s."
+            )
+            % row.figures,
+            gettext(
+                "Everything before the number that you give is removed, read or not. Members who have not read it "
+                "see how much they have missed."
+            ),
+            str(NO_WAY_BACK),
         ],
         run=run,
         form=form,
@@ -146,15 +161,15 @@ def _trim(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
 
 
 def _of_an_open_chat(target: Target) -> str | None:
-    return None if target.row.info.is_closed else f"It has {target.row.size}."
+    return None if target.row.info.is_closed else target.row.size
 
 
 def _of_a_closed_chat(target: Target) -> str | None:
-    return f"It has {target.row.size}." if target.row.info.is_closed else None
+    return target.row.size if target.row.info.is_closed else None
 
 
 def _of_a_chat(target: Target) -> str | None:
-    return f"It has {target.row.size}."
+    return target.row.size
 
 
 def _of_a_member(target: Target) -> str | None:
@@ -170,11 +185,11 @@ def _of_a_muted_member(target: Target) -> str | None:
 def _of_a_person(target: Target) -> str | None:
     if not target.user or target.is_blocked:
         return None
-    return _of_a_member(target) or "Not a member now."
+    return _of_a_member(target) or gettext("Not a member now.")
 
 
 def _of_a_blocked_person(target: Target) -> str | None:
-    return "Blocked until now." if target.user and target.is_blocked else None
+    return gettext("Blocked until now.") if target.user and target.is_blocked else None
 
 
 def _of_a_message(target: Target) -> str | None:
@@ -182,111 +197,117 @@ def _of_a_message(target: Target) -> str | None:
     if message is None:
         return None
     sent = f"{timezone.localtime(message.sent_at):%Y-%m-%d %H:%M:%S %Z}"
-    return f"It was sent by {persons([message.sender])[message.sender]}, {sent}."
+    by = persons([message.sender])[message.sender]
+    return gettext("It was sent by %(person)s, %(sent)s.") % {"person": by, "sent": sent}
 
 
 CLOSE = _verb(
     "close",
-    "Close",
-    title="Close the chat {chat}",
-    effects=["Its members can still read it. Nobody can send to it until it is opened again."],
-    idle="Nothing to close: the chat {chat} is closed.",
+    _("Close"),
+    title=_("Close the chat %(chat)s"),
+    effects=[_("Its members can still read it. Nobody can send to it until it is opened again.")],
+    idle=_("Nothing to close: the chat %(chat)s is closed."),
     found=_of_an_open_chat,
     run=lambda target: target.chat.close(),
-    said="Closed the chat {chat}.",
+    said=_("Closed the chat %(chat)s."),
 )
 REOPEN = _verb(
     "reopen",
-    "Open again",
-    title="Open the chat {chat} again",
-    effects=["Its members can send to it again."],
-    idle="Nothing to open: the chat {chat} is open.",
+    _("Open again"),
+    title=_("Open the chat %(chat)s again"),
+    effects=[_("Its members can send to it again.")],
+    idle=_("Nothing to open: the chat %(chat)s is open."),
     found=_of_a_closed_chat,
     run=lambda target: target.chat.reopen(),
-    said="Opened the chat {chat} again.",
+    said=_("Opened the chat %(chat)s again."),
 )
 KICK = _verb(
     "kick",
-    "Kick",
+    _("Kick"),
     deletes=True,
-    title="Kick {who} out of the chat {chat}",
+    title=_("Kick %(who)s out of the chat %(chat)s"),
     effects=[
-        "The messages of {who} stay.",
-        "Members who may add others can add {who} again, and an open chat can be joined again. To prevent it, block.",
-        "If the last owner leaves, the longest-standing moderator, or else member, becomes owner; if nobody is "
-        "left, the chat is deleted.",
+        _("The messages of %(who)s stay."),
+        _(
+            "Members who may add others can add %(who)s again, and an open chat can be joined again. To prevent "
+            "it, block."
+        ),
+        _(
+            "If the last owner leaves, the longest-standing moderator, or else member, becomes owner; if nobody is "
+            "left, the chat is deleted."
+        ),
     ],
-    idle="Nobody to kick: {who} is not in the chat {chat}.",
+    idle=_("Nobody to kick: %(who)s is not in the chat %(chat)s."),
     found=_of_a_member,
     run=lambda target: target.chat.kick(target.user),
-    said="Kicked {who} out of the chat {chat}.",
+    said=_("Kicked %(who)s out of the chat %(chat)s."),
 )
 BLOCK = _verb(
     "block",
-    "Block",
+    _("Block"),
     deletes=True,
-    title="Block {who} in the chat {chat}",
+    title=_("Block %(who)s in the chat %(chat)s"),
     effects=[
-        "{who} is removed from it, and can neither join nor be added until unblocked.",
-        "The messages of {who} stay.",
+        _("%(who)s is removed from it, and can neither join nor be added until unblocked."),
+        _("The messages of %(who)s stay."),
     ],
-    idle="Nobody to block: {who} is blocked in the chat {chat}.",
+    idle=_("Nobody to block: %(who)s is blocked in the chat %(chat)s."),
     found=_of_a_person,
     run=lambda target: target.chat.block(target.user),
-    said="Blocked {who} in the chat {chat}.",
+    said=_("Blocked %(who)s in the chat %(chat)s."),
 )
 UNBLOCK = _verb(
     "unblock",
-    "Unblock",
-    title="Unblock {who} in the chat {chat}",
-    effects=["{who} can be added, and can join again. Unblocking alone does not make them a member."],
-    idle="Nobody to unblock: {who} is not blocked in the chat {chat}.",
+    _("Unblock"),
+    title=_("Unblock %(who)s in the chat %(chat)s"),
+    effects=[_("%(who)s can be added, and can join again. Unblocking alone does not make them a member.")],
+    idle=_("Nobody to unblock: %(who)s is not blocked in the chat %(chat)s."),
     found=_of_a_blocked_person,
     run=lambda target: target.chat.unblock(target.user),
-    said="Unblocked {who} in the chat {chat}.",
+    said=_("Unblocked %(who)s in the chat %(chat)s."),
 )
 UNMUTE = _verb(
     "unmute",
-    "Unmute",
-    title="Unmute {who} in the chat {chat}",
-    effects=["{who} can send messages again."],
-    idle="Nobody to unmute: {who} is not muted in the chat {chat}.",
+    _("Unmute"),
+    title=_("Unmute %(who)s in the chat %(chat)s"),
+    effects=[_("%(who)s can send messages again.")],
+    idle=_("Nobody to unmute: %(who)s is not muted in the chat %(chat)s."),
     found=_of_a_muted_member,
     run=lambda target: target.chat.unmute(target.user),
-    said="Unmuted {who} in the chat {chat}.",
+    said=_("Unmuted %(who)s in the chat %(chat)s."),
 )
 DELETE_MESSAGE = _verb(
     "delete_message",
-    "Delete",
+    _("Delete"),
     needs="delete",
     deletes=True,
-    title="Delete message {seq} of the chat {chat}",
+    title=_("Delete message %(seq)s of the chat %(chat)s"),
     effects=[
-        "Its text and its data are removed, and all members see that it was deleted.",
-        "Members may have read it already.",
+        _("Its text and its data are removed, and all members see that it was deleted."),
+        _("Members may have read it already."),
         NO_WAY_BACK,
     ],
-    idle="Nothing to delete: there is no message {seq} in the chat {chat} any more.",
+    idle=_("Nothing to delete: there is no message %(seq)s in the chat %(chat)s any more."),
     found=_of_a_message,
     run=lambda target: target.chat.delete_message(target.seq),
-    said="Deleted message {seq} of the chat {chat}.",
+    said=_("Deleted message %(seq)s of the chat %(chat)s."),
 )
 DELETE = _verb(
     "delete",
-    "Delete",
+    _("Delete"),
     needs="delete",
     deletes=True,
-    title="Delete the chat {chat}",
+    title=_("Delete the chat %(chat)s"),
     effects=[
-        "All messages in it are removed, for all its members.",
-        "A new chat with the same id continues the message numbers of this one.",
+        _("All messages in it are removed, for all its members."),
+        _("A new chat with the same id continues the message numbers of this one."),
         NO_WAY_BACK,
     ],
-    idle="Nothing to delete.",
+    idle=_("Nothing to delete."),
     found=_of_a_chat,
     run=lambda target: target.chat.delete(),
-    said="Deleted the chat {chat}.",
+    said=_("Deleted the chat %(chat)s."),
 )
-MUTE = Verb("mute", "Mute", _mute)
-TRIM = Verb("trim", "Trim", _trim, needs="delete", deletes=True)
+MUTE = Verb("mute", _("Mute"), _mute)
+TRIM = Verb("trim", _("Trim"), _trim, needs="delete", deletes=True)
 VERBS = (CLOSE, REOPEN, KICK, BLOCK, UNBLOCK, MUTE, UNMUTE, TRIM, DELETE_MESSAGE, DELETE)

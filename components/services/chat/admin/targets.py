@@ -8,12 +8,23 @@ from functools import cached_property
 
 from django.http import Http404, HttpRequest
 from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from components.control_room.names import shortened
 from components.exceptions import InvalidName
 from components.people.person import Person, persons
-from components.services.chat import Chat, ChatInfo, ChatMessage, ChatReader, Inbox, Member
+from components.services.chat import Chat, ChatInfo, ChatMessage, ChatReader, Inbox, Member, Role
 from components.templatetags.control_room import grouped, legible
+
+#: The sentence about each role, and its name in the list of members.
+_IN_ROLE = {
+    Role.OWNER: _("Role: owner, since %(joined)s."),
+    Role.MODERATOR: _("Role: moderator, since %(joined)s."),
+    Role.MEMBER: _("Role: member, since %(joined)s."),
+}
+ROLES = {Role.OWNER: _("Owner"), Role.MODERATOR: _("Moderator"), Role.MEMBER: _("Member")}
 
 
 @dataclass(frozen=True)
@@ -34,8 +45,19 @@ class Row:
 
     @property
     def size(self) -> str:
-        """Return the size of the chat, as a part of a sentence."""
-        return f"{grouped(self.info.messages)} messages and events, {grouped(self.info.members)} members"
+        """Return the size of the chat, in a sentence."""
+        return gettext("It has %(messages)s messages and events, %(members)s members.") % self.figures
+
+    @property
+    def figures(self) -> dict[str, str]:
+        """Return what sentences about the size have placeholders for."""
+        names = ("messages", "members", "first_seq", "last_seq")
+        return {name: grouped(getattr(self.info, name)) for name in names}
+
+    @property
+    def trail(self) -> str:
+        """Return the title of the page of the chat."""
+        return gettext("Chat %(title)s") % {"title": self.title}
 
 
 @dataclass(frozen=True)
@@ -44,6 +66,10 @@ class Seat:
 
     person: Person
     member: Member
+
+    @property
+    def role(self) -> str:
+        return str(ROLES.get(self.member.role, self.member.role))
 
     @property
     def is_muted_for_good(self) -> bool:
@@ -96,8 +122,8 @@ class Target:
         page = ChatReader().messages(self.row.info.id, before=self.seq + 1, limit=1)
         return next((item for item in page.messages if item.seq == self.seq and item.event is None), None)
 
-    def written(self, sentence: str) -> str:
-        return sentence.format(chat=self.row.name, who=self.person, seq=grouped(self.seq))
+    def written(self, sentence: str | Promise) -> str:
+        return str(sentence) % {"chat": self.row.name, "who": self.person, "seq": grouped(self.seq)}
 
 
 def find_row(request: HttpRequest) -> Row:
@@ -105,11 +131,11 @@ def find_row(request: HttpRequest) -> Row:
     chat_id = request.GET.get("chat", "")
     info = ChatReader().find(chat_id)
     if info is None:
-        raise Http404(f"There is no chat {chat_id!r}.")
+        raise Http404(gettext("There is no chat %(chat)r.") % {"chat": chat_id})
     return Row(info)
 
 
 def role_of(member: Member) -> str:
     """Return the role of a member, in a sentence."""
     joined = f"{timezone.localtime(member.joined_at):%Y-%m-%d %H:%M:%S %Z}"
-    return f"Role: {member.role}, since {joined}."
+    return str(_IN_ROLE[Role(member.role)]) % {"joined": joined}

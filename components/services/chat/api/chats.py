@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypedDict
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from components.api.endpoints import Answer, Reply, operation
 from components.api.fields import (
@@ -41,7 +42,7 @@ class Title(Text):
     def check(self, value: Any) -> str:
         title = super().check(value)
         if title and not title.isprintable():
-            raise ValueError("It holds a character that cannot be printed.")
+            raise ValueError(gettext("It holds a character that cannot be printed."))
         return title
 
 
@@ -49,7 +50,7 @@ class Pause(Number):
     def check(self, value: Any) -> float:
         pause = super().check(value)
         if 0 < pause < 0.001:
-            raise ValueError("It is less than a millisecond.")
+            raise ValueError(gettext("It is less than a millisecond."))
         return pause
 
 
@@ -92,7 +93,7 @@ async def list_chats(request: HttpRequest, user: str, values: Values) -> Answer:
             raise ValueError
         found = await Inbox(user).apage(limit=values[LIMIT], after=after or "")
     except ValueError:
-        raise invalid("after", "It must be the value of next in the previous answer.") from None
+        raise invalid("after", gettext("It must be the value of next in the previous answer.")) from None
     told: Chats = {
         "chats": [shapes.chat(each) for each in found.chats],
         "next": found.next or None,

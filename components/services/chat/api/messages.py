@@ -6,6 +6,7 @@ from typing import Annotated, TypedDict
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from components.api.endpoints import Answer, Reply, operation
 from components.api.fields import (
@@ -78,7 +79,7 @@ async def list_messages(request: HttpRequest, user: str, values: Values, chat_id
     """
     given = {each.name: values.get(each) for each in (BEFORE, AFTER, AROUND) if values.get(each) is not None}
     if len(given) > 1:
-        raise invalid([*given][-1], "Give only one of before, after and around.")
+        raise invalid([*given][-1], gettext("Give only one of before, after and around."))
     page = await Chat(chat_id).ahistory(user, **given, limit=values[LIMIT])
     told: Messages = {
         "messages": [shapes.message(each) for each in page.messages],

@@ -14,6 +14,7 @@ from typing import Annotated, Any, TypedDict
 
 from django.core import signing
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from components.api.endpoints import Answer, Reply, operation
 from components.api.fields import Text, Values
@@ -130,7 +131,8 @@ def _content(user: str, cursor: str) -> dict[str, Any]:
         content: dict[str, Any] = signing.loads(cursor, salt=_salt(user))
     except signing.BadSignature:
         raise Problem(
-            "invalid-cursor", "This cursor was not made by sync for you. Begin again without a cursor."
+            "invalid-cursor",
+            gettext("This cursor was not made by sync for you. Begin again without a cursor."),
         ) from None
     return content
 

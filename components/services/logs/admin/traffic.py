@@ -242,7 +242,7 @@ def parts(place: str) -> list[str]:
 def label(place: str, level: Level, within: str = "") -> str:
     """Return the name of a place for a list of its level, without the name of *within*, in which it lies."""
     if place == NOWHERE:
-        return place
+        return gettext("unknown")
     name = "" if place == within else full_name(place)
     if within:
         name = name.removesuffix(f", {full_name(within)}")
