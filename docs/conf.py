@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT))
 
 settings.configure(
     SECRET_KEY="unused",
+    ROOT_URLCONF="components.urls",
     INSTALLED_APPS=[
         "django.contrib.admin",
         "django.contrib.auth",
@@ -84,7 +85,8 @@ def _add_example(app: Sphinx, what: str, name: str, it: Any, options: Any, lines
         return
     pattern = re.compile(rf"\b{re.escape(name.rpartition('.')[2])}\b")
     methods = re.compile(rf"\.({'|'.join(_methods(it)) or '(?!)'})\b")
-    if found := [block for block in EXAMPLES if pattern.search(block)]:
+    found = [block for block in EXAMPLES if pattern.search(block)]
+    if found := [block for block in found if name in block] or found:  # as settings name it
         best = min(found, key=lambda block: (-len({*methods.findall(block)}), len(block)))
         lines += ["", ".. rubric:: Example", "", ".. code-block:: python", ""]
         lines += [f"   {line}" for line in best.splitlines()]
