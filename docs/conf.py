@@ -12,6 +12,7 @@ from typing import Any
 
 import django
 from django.conf import settings
+from django.urls import include, path
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -21,7 +22,6 @@ sys.path.insert(0, str(ROOT))
 
 settings.configure(
     SECRET_KEY="unused",
-    ROOT_URLCONF="components.urls",
     INSTALLED_APPS=[
         "django.contrib.admin",
         "django.contrib.auth",
@@ -31,6 +31,7 @@ settings.configure(
     DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
 )
 django.setup()
+settings.ROOT_URLCONF = (path("", include("components.urls")),)  # media of widgets name addresses
 
 project = "django-redis-components"
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
