@@ -18,7 +18,7 @@ class RedisUnavailable(ComponentsError):
 class RedisRefused(RedisUnavailable):
     """
     Redis is running but refused the command: it is full, read-only, loading its data, or does not know the user. Also
-    raised if this process has no free connection left.
+    raised if this process has no free connection left. The message says which; manage.py doctor says what to do.
     """
 
 
@@ -91,7 +91,10 @@ class StepRefused(ComponentsError):
 
 
 class EndNotStored(ComponentsError):
-    """Redis refused to store the result or the error of a task; only that the task has ended is known."""
+    """
+    Redis refused to store the result or the error of a task; only that the task has ended is known. The error says
+    why. See whether the task has done its work before you send it again.
+    """
 
 
 class InvalidQueueName(ComponentsError, ValueError):
@@ -158,7 +161,10 @@ class LockNotAcquired(ComponentsError, LockError):
 
 
 class LockLost(ComponentsError, LockNotOwnedError):
-    """The caller no longer holds the lock: its time ran out, or it was released by force."""
+    """
+    The caller no longer holds the lock: its time ran out, or it was released by force. Stop, because another holder
+    may have the lock by now; take a longer lease if that happens often.
+    """
 
 
 class NotReplicated(ComponentsError):
@@ -184,7 +190,10 @@ class SemaphoreFull(ComponentsError):
 
 
 class PermitLost(ComponentsError):
-    """The permit is no longer valid: its lease ran out, or it was evicted."""
+    """
+    The permit is no longer valid: its lease ran out, or it was evicted. Stop, because others may have its place by
+    now; take a longer lease if that happens often.
+    """
 
 
 class PermitReleased(ComponentsError):
@@ -203,7 +212,10 @@ class InvalidMessage(ComponentsError, ValueError):
 
 
 class ChatNotFound(ComponentsError):
-    """There is no such chat, or the person is not in it; the error does not say which."""
+    """
+    There is no such chat, or the person is not in it; the error does not say which. Look at the chats of the person's
+    Inbox.
+    """
 
 
 class ChatExists(ComponentsError):
@@ -211,7 +223,7 @@ class ChatExists(ComponentsError):
 
 
 class ChatClosed(ComponentsError):
-    """The chat was closed: it can be read, but nothing can be sent to it."""
+    """The chat was closed: it can be read, but nothing can be sent to it. An owner can reopen() it."""
 
 
 class NotAllowed(ComponentsError):
@@ -258,8 +270,8 @@ class NotAMember(ComponentsError):
 
 class MessageNotFound(ComponentsError):
     """
-    There is no such message, or the person may not see it. It may have been removed by the limits of the chat or
-    mailbox.
+    There is no such message, or the person may not see it. The limits of the chat or mailbox may have removed it, so
+    go on without it.
     """
 
 
@@ -286,11 +298,17 @@ class InvalidEntry(ComponentsError, ValueError):
 
 
 class BookNotFound(ComponentsError):
-    """There is no address book with this name: nothing was ever added to it, or it was removed."""
+    """
+    There is no address book with this name: nothing was ever added to it, or it was removed. Add an entry, or run
+    manage.py rebuildindex.
+    """
 
 
 class LoadSuperseded(ComponentsError):
-    """Another load of the same address book began, or this one paused for an hour. Nothing of it is kept."""
+    """
+    Another load of the same address book began, or this one paused for an hour. Nothing of it is kept. If no other
+    load is running, begin again.
+    """
 
 
 class InvalidCount(ComponentsError, ValueError):
@@ -331,7 +349,10 @@ class RowTooLarge(ComponentsError, ValueError):
 
 
 class RowNotLoaded(ComponentsError):
-    """A row was not loaded in time: another process is still loading it, or the row kept changing."""
+    """
+    A row was not loaded in time: another process is still loading it, or the row kept changing. Try again later, or
+    read it from the database.
+    """
 
 
 class RowsUnavailable(ComponentsError):
@@ -365,19 +386,31 @@ class FileDiffers(ComponentsError):
 
 
 class FileDamaged(ComponentsError):
-    """A file ends too early or cannot be decompressed. Everything before that was read."""
+    """
+    A file ends too early or cannot be decompressed. Everything before that was read. Get the file again from where it
+    came.
+    """
 
 
 class AggregationNotFound(ComponentsError):
-    """The job has no aggregation with this name: it has not joined, or it has left."""
+    """
+    The job has no aggregation with this name: it has not joined, or it has left. Call join(), or start manage.py
+    aggregatelogs.
+    """
 
 
 class ChunkNotFound(ComponentsError):
-    """The lines of a chunk are not in Redis: others counted it after its lease, or Redis evicted it."""
+    """
+    The lines of a chunk are not in Redis: others counted it after its lease, or Redis evicted it. Leave it out; set
+    maxmemory-policy to noeviction if Redis evicts keys.
+    """
 
 
 class ChunksLost(ComponentsError):
-    """Others have claimed some of the chunks, so nothing was added; *lost* has their ids."""
+    """
+    Others have claimed some of the chunks, so nothing was added; *lost* has their ids. Count the other chunks again:
+    they are still held.
+    """
 
     def __init__(self, message: str, lost: frozenset[str]) -> None:
         super().__init__(message)
@@ -396,11 +429,14 @@ class InvalidAddress(ComponentsError, ValueError):
 
 
 class InvalidGeoSource(ComponentsError, ValueError):
-    """A file of a geolocation database cannot be imported; the table is unchanged."""
+    """
+    A file of a geolocation database cannot be imported; the table is unchanged. The message names the file and what
+    is wrong. Download it again.
+    """
 
 
 class GeoTableNotFound(ComponentsError):
-    """There is no table of addresses with this name: none was ever imported."""
+    """There is no table of addresses with this name: none was ever imported. Run manage.py importgeoip."""
 
 
 class GeoTableDamaged(ComponentsError):

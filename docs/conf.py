@@ -12,6 +12,7 @@ from typing import Any
 
 import django
 from django.conf import settings
+from django.urls import include, path
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -30,6 +31,7 @@ settings.configure(
     DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
 )
 django.setup()
+settings.ROOT_URLCONF = (path("", include("components.urls")),)  # media of widgets name addresses
 
 project = "django-redis-components"
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
@@ -84,7 +86,8 @@ def _add_example(app: Sphinx, what: str, name: str, it: Any, options: Any, lines
         return
     pattern = re.compile(rf"\b{re.escape(name.rpartition('.')[2])}\b")
     methods = re.compile(rf"\.({'|'.join(_methods(it)) or '(?!)'})\b")
-    if found := [block for block in EXAMPLES if pattern.search(block)]:
+    found = [block for block in EXAMPLES if pattern.search(block)]
+    if found := [block for block in found if name in block] or found:  # as settings name it
         best = min(found, key=lambda block: (-len({*methods.findall(block)}), len(block)))
         lines += ["", ".. rubric:: Example", "", ".. code-block:: python", ""]
         lines += [f"   {line}" for line in best.splitlines()]

@@ -33,42 +33,6 @@ class Slices:
     #: Lines of these days that an earlier release has counted, by day only. They are in none of the sums.
     without_hours: int
 
-    @classmethod
-    def of(
-        cls,
-        days: Sequence[date],
-        tables: Iterable[Mapping[bytes, int]],
-        country: str,
-        hour: str,
-        status: str,
-        counted: int,
-    ) -> Slices:
-        """Return the sums of hourly tables. *counted* are all lines of these days."""
-        by_day, at_hour, here, answered = [], Counter[bytes](), Counter[bytes](), Counter[bytes]()
-        wanted_hour, wanted_country, wanted = (
-            hour.encode(),
-            country.encode(),
-            status.removesuffix("xx").encode(),
-        )
-        for members in tables:
-            before = at_hour.total()
-            for (at, place, answer), lines in _parts(members, 3):
-                counted -= lines
-                if wanted_hour in (b"", at) and wanted_country in (b"", place) and answer.startswith(wanted):
-                    at_hour[at] += lines
-                    here[place] += lines
-                    answered[answer] += lines
-            by_day.append(at_hour.total() - before)
-        return cls(
-            tuple(days),
-            sum(by_day),
-            tuple(by_day),
-            _named(at_hour),
-            _named(here),
-            _named(answered),
-            max(0, counted),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Live:
@@ -81,20 +45,52 @@ class Live:
     by_country: Mapping[str, int]
     by_status: Mapping[str, int]
 
-    @classmethod
-    def of(
-        cls, minutes: Sequence[datetime], tables: Iterable[Mapping[bytes, int]], country: str, status: str
-    ) -> Live:
-        by_minute, here, answered = [], Counter[bytes](), Counter[bytes]()
-        wanted_country, wanted = country.encode(), status.removesuffix("xx").encode()
-        for members in tables:
-            before = here.total()
-            for (place, answer), lines in _parts(members, 2):
-                if wanted_country in (b"", place) and answer.startswith(wanted):
-                    here[place] += lines
-                    answered[answer] += lines
-            by_minute.append(here.total() - before)
-        return cls(tuple(minutes), sum(by_minute), tuple(by_minute), _named(here), _named(answered))
+
+def slices_of(
+    days: Sequence[date],
+    tables: Iterable[Mapping[bytes, int]],
+    country: str,
+    hour: str,
+    status: str,
+    counted: int,
+) -> Slices:
+    """Return the sums of hourly tables. *counted* are all lines of these days."""
+    by_day, at_hour, here, answered = [], Counter[bytes](), Counter[bytes](), Counter[bytes]()
+    wanted_hour, wanted_country, wanted = hour.encode(), country.encode(), status.removesuffix("xx").encode()
+    for members in tables:
+        before = at_hour.total()
+        for (at, place, answer), lines in _parts(members, 3):
+            counted -= lines
+            if wanted_hour in (b"", at) and wanted_country in (b"", place) and answer.startswith(wanted):
+                at_hour[at] += lines
+                here[place] += lines
+                answered[answer] += lines
+        by_day.append(at_hour.total() - before)
+    return Slices(
+        tuple(days),
+        sum(by_day),
+        tuple(by_day),
+        _named(at_hour),
+        _named(here),
+        _named(answered),
+        max(0, counted),
+    )
+
+
+def live_of(
+    minutes: Sequence[datetime], tables: Iterable[Mapping[bytes, int]], country: str, status: str
+) -> Live:
+    """Return the sums of tables of minutes."""
+    by_minute, here, answered = [], Counter[bytes](), Counter[bytes]()
+    wanted_country, wanted = country.encode(), status.removesuffix("xx").encode()
+    for members in tables:
+        before = here.total()
+        for (place, answer), lines in _parts(members, 2):
+            if wanted_country in (b"", place) and answer.startswith(wanted):
+                here[place] += lines
+                answered[answer] += lines
+        by_minute.append(here.total() - before)
+    return Live(tuple(minutes), sum(by_minute), tuple(by_minute), _named(here), _named(answered))
 
 
 def check_hour(hour: str) -> str:

@@ -23,7 +23,14 @@ from components.kit.values import check_int, check_name
 from components.services.geo import Level
 from components.services.logs import DEFAULT_JOB, totals_of
 from components.services.logs.traffic.report import DayTotal, Others, Report, Row, growth
-from components.services.logs.traffic.slices import Live, Slices, check_hour, check_status
+from components.services.logs.traffic.slices import (
+    Live,
+    Slices,
+    check_hour,
+    check_status,
+    live_of,
+    slices_of,
+)
 from components.services.logs.traffic.tables import (
     DAYS,
     daily,
@@ -105,7 +112,7 @@ class Traffic:
         days, _ = _check_period("hour", first, last)
         found = scan(self.job, [hourly(day) for day in days])
         counted = sum(total.lines for total in self.days(first, last))
-        return Slices.of(days, found, country, check_hour(hour), check_status(status), counted)
+        return slices_of(days, found, country, check_hour(hour), check_status(status), counted)
 
     def live(self, minutes: int = 30, *, country: str = "", status: str = "") -> Live:
         """
@@ -119,7 +126,7 @@ class Traffic:
         numbers = range(now - minutes + 1, now + 1)
         instants = tuple(datetime.fromtimestamp(number * 60, UTC) for number in numbers)
         found = scan(self.job, [live(number) for number in numbers])
-        return Live.of(instants, found, country, check_status(status))
+        return live_of(instants, found, country, check_status(status))
 
     def report(
         self, level: Level = "country", *, first: date, last: date, within: str = "", top: int = 10
