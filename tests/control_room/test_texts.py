@@ -98,7 +98,6 @@ ASKED = [
     *(("lock lock", {"key": key}, 404) for key in ("gone", "")),
     ("lock release", {"key": key_of("item:42"), "holder": "gone"}, 200),
     *((f"logjob {each}", {"job": "gone"}, 404) for each in ("job", "dead", "leave")),
-    *(("logjob traffic", {"job": "default", "level": level}, 200) for level in ("region", "city")),
     ("logjob hours", {"job": "default", "hour": "25"}, 400),
     ("mailbox changelist", {"q": "nothing"}, 200),
     ("mailbox mailbox", {"mailbox": "gone"}, 404),
