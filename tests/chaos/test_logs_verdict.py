@@ -71,6 +71,8 @@ class Loop:
         place = self._table.find(line.split()[0].decode()) or UNKNOWN
         for level in LEVELS:
             self.tables[f"daily:{level}:{day}"][place.id_at(level)] += 1
+        hour = line.split()[2][:2].decode()
+        self.tables[f"hourly:{day}"][f"{hour}/{place.id_at('country')}/"] += 1
 
 
 def _keep(name: str, samples: list[Sample]) -> None:

@@ -352,10 +352,10 @@ class Semaphore(SemaphoreControls):
                     return None
                 if said != b"wait":
                     raise self._refused(wish, said, number)
-                if (left := until - clock()) <= 0:
-                    raise self._full(wish)
                 tally("semaphores:waited", 0 if has_waited else 1)
                 has_waited = True
+                if (left := until - clock()) <= 0:
+                    raise self._full(wish)
                 await self._sleep(client, f"{self._keys.wake}:{wish.id}", min(left, BEAT, number / 1000))
         finally:
             if has_waited:

@@ -51,6 +51,7 @@ class Sums:
     def __init__(self) -> None:
         self.lines = self.bytes = 0
         self._addresses: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._hours: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
         self._tails: Counter[str] = Counter()
         self._junk: Counter[bytes] = Counter()
 
@@ -58,6 +59,7 @@ class Sums:
         self.lines += len(addresses) + len(junk)
         self.bytes += size
         self._addresses[day].update(addresses)
+        self._hours[day].update(zip(addresses, (tail.split()[1][:2] for tail in tails), strict=True))
         self._tails.update(tails)
         self._junk.update(junk)
 
@@ -70,6 +72,8 @@ class Sums:
                     found[f"daily:{level}:{day}"][id_] += number
                 found["checks"]["addresses"] += low_half(address) * number
             found["days"][day] = addresses.total()
+            for (address, hour), number in self._hours[day].items():
+                found[f"hourly:{day}"][f"{hour}/{world.ids_of(address)[0]}/"] += number
         for tail, number in self._tails.items():
             day, _time, kind = tail.split()
             found[f"events:{day}"][kind] += number
