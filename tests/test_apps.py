@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -73,3 +74,20 @@ def test_a_missing_backport_is_named_with_what_to_do(tmp_path: Path) -> None:
 
     assert "Django 5.2.9 has no django.tasks" in said
     assert "pip install 'django-redis-components[django52]'" in said
+
+
+def test_settings_may_import_any_service(tmp_path: Path) -> None:
+    """A text that is looked up while a module is imported would read the settings, which are not there yet."""
+    services = sorted(path.name for path in (ROOT / "components" / "services").iterdir() if path.is_dir())
+    imports = [f"import components.services.{each}\n" for each in services if each != "__pycache__"]
+    imports += ["from django.conf import settings\n", "assert not settings.configured\n"]
+    (tmp_path / "early.py").write_text("".join(imports) + 'INSTALLED_APPS = ["components"]\n')
+
+    done = subprocess.run(
+        [sys.executable, "-c", "import django; django.setup()"],
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "early", "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.returncode == 0, done.stderr
