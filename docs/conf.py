@@ -65,8 +65,9 @@ def _read(app: Sphinx, page: str, source: list[str]) -> None:
         source[0] = README.read_text("utf-8").replace("](docs/", "](") + source[0]
     text = re.sub(r'="(docs/)?images/', '="_static/', source[0]).replace("](../README.md", "](index.md")
     # Files of the repository that are no pages are named, not linked.
+    above = r"\.\./" * (page.count("/") + 1)
     source[0] = re.sub(
-        r"\[([^]]*)\]\(((?:\.\./|project/|CHANGELOG|LICENSE|NOTICE)[^)]*)\)", r"\1 (`\2`)", text
+        rf"\[([^]]*)\]\(((?:{above}|project/|CHANGELOG|LICENSE|NOTICE)[^)]*)\)", r"\1 (`\2`)", text
     )
 
 

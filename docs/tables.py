@@ -1,6 +1,6 @@
 """
-The tables of settings.md, errors.md and commands.md, made from components/conf.py, components/exceptions.py and the
-parsers of the commands.
+The tables of settings.md, errors.md, commands.md and reference/keys.md, made from components/conf.py,
+components/exceptions.py, the parsers of the commands, and the keys and records of the services.
 
 `python -m docs.tables` writes them between the comments that name them. A test compares the pages with the code.
 """
@@ -22,6 +22,7 @@ from django.core.management import load_command_class
 from django.core.management.base import BaseCommand
 
 from components import conf, exceptions
+from docs.keyspace import SCHEMA, about, key_rows, record_rows
 
 DOCS = Path(__file__).parent
 COMMANDS = DOCS.parent / "components" / "management" / "commands"
@@ -32,6 +33,8 @@ _PUBLIC = {
     "models.py",
     "view.py",
 }  # modules that are public, beside those of __init__.py
+#: The pages that have tables.
+PAGES = ("settings.md", "errors.md", "commands.md", "reference/keys.md")
 _SHOWN = 4  # names of those that raise an error
 
 
@@ -156,6 +159,11 @@ def _spelled(action: Action) -> list[str]:
     return [*action.option_strings[:-1], f"{action.option_strings[-1]} {shown}"]
 
 
+def keys_table(service: str) -> str:
+    """Return what the keys of a service are for, and all of them."""
+    return f"{about(service)}\n\n{_table(('key', 'type', 'holds', 'goes'), [*key_rows(service)])}"
+
+
 def pages() -> Iterator[tuple[Path, str]]:
     """Yield each page that has tables, and its text as it should be."""
     tables = {
@@ -163,8 +171,10 @@ def pages() -> Iterator[tuple[Path, str]]:
         "QueueOptions": settings_table(conf.QueueOptions),
         "errors": errors_table(),
         **{f"manage.py {name}": command_table(name) for name in commands()},
+        **{f"keys of {service}": keys_table(service) for service in {key.service for key in SCHEMA.values()}},
+        "records": _table(("service", "record", "fields"), [*record_rows()]),
     }
-    for path in (DOCS / "settings.md", DOCS / "errors.md", DOCS / "commands.md"):
+    for path in (DOCS / each for each in PAGES):
         text = path.read_text(encoding="utf-8")
         for name, table in tables.items():
             text = re.sub(

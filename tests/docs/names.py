@@ -31,10 +31,9 @@ class Name:
 
 
 def public_names() -> Iterator[Name]:
-    """Yield the names of all pages of the reference, but not the keys."""
+    """Yield the names of all pages of the reference."""
     for page in sorted((ROOT / "docs" / "reference").glob("*.md")):
-        if page.stem != "keys":
-            yield from _names_of(page)
+        yield from _names_of(page)
 
 
 def _names_of(page: Path) -> Iterator[Name]:

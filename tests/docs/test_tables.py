@@ -1,4 +1,4 @@
-"""The pages of settings and errors say what the code says."""
+"""The pages of settings, errors, commands and keys say what the code says."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from components import exceptions
 from components.conf import Conf, QueueOptions
+from docs.keyspace import SCHEMA
 from docs.tables import DOCS, command_table, commands, errors_table, pages, settings_table
 
 
@@ -49,6 +50,14 @@ def test_each_command_is_described_with_its_exit_codes_and_an_example(name):
     assert not command_table(name).endswith("**Exit codes:** \n"), (
         f"Let the help of {name} end with 'Exit codes: …'."
     )
+
+
+@pytest.mark.parametrize("label", SCHEMA)
+def test_each_key_is_on_its_page_with_what_it_holds_and_when_that_goes(label):
+    page = (DOCS / "reference" / "keys.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines()]
+
+    assert [len(row) for row in rows if row[0] == f"`{SCHEMA[label].pattern}`" and all(row)] == [4]
 
 
 def test_all_pages_with_tables_are_compared():

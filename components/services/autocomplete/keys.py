@@ -24,7 +24,7 @@ class BookKeys:
 
     @property
     def entries(self) -> str:
-        """ZSET search key from its start or from a word on, \\1, id. A member goes with its entry."""
+        """ZSET search key from its start or from a word on, \\x01, id. A member goes with its entry."""
         return f"{self._book}entries"
 
     @property
@@ -84,7 +84,7 @@ class BookKeys:
     @property
     def calls(self) -> str:
         """
-        STRING per call (prefix of it: ends in ":" and the call): what it was answered, should it ask again.
+        STRING answer to a call, in case it is repeated; one per call (prefix of it: ends in ":" and the call).
 
         Expires after a minute.
         """
@@ -106,7 +106,7 @@ class ContactsKeys:
     @property
     def labels(self) -> str:
         """
-        HASH contact -> the call that touched it, \\1, its label or "".
+        HASH contact -> the call that touched it, \\x01, its label or "".
 
         A field goes with its contact. Expires with them.
         """
@@ -115,7 +115,7 @@ class ContactsKeys:
     @property
     def calls(self) -> str:
         """
-        STRING per call (prefix of it: ends in ":" and the call): what it was answered, should it ask again.
+        STRING answer to a call, in case it is repeated; one per call (prefix of it: ends in ":" and the call).
 
         It is the bucket's. Expires after a minute.
         """

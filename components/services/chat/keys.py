@@ -147,7 +147,11 @@ class InboxKeys:
 
     @property
     def rate(self) -> str:
-        """STRING millisecond at which the person's actions are paid for; one per kind and per call. Expires then."""
+        """
+        STRING millisecond at which the person's actions are paid for; one per kind and per call.
+
+        Expires at that time.
+        """
         return f"{self._bucket}rate:{self._person}"
 
 

@@ -24,10 +24,11 @@ class CounterKeys:
     @property
     def names(self) -> str:
         """
-        ZSET name by the microsecond it was last seen. To add.lua it is also the beginning of *families* and *family*.
+        ZSET name by the microsecond it was last seen.
 
         An entry goes with its last sample. Expires with the last entry.
         """
+        # To add.lua it is also the beginning of *families* and *family*.
         return f"{self._stem}names"
 
     @property

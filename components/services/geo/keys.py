@@ -30,5 +30,5 @@ class TableKeys:
         return f"{self._stem}part:{part}"
 
     def call(self, call: str) -> str:
-        """STRING that a call was carried out, in case it is sent again. Expires after a minute."""
+        """STRING mark of a call that was carried out, in case it is repeated. Expires after a minute."""
         return f"{self._stem}call:{call}"

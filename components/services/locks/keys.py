@@ -1,9 +1,8 @@
 """
-The keys of locks and of fenced values, and the names of locks from their keys.
+The keys of locks and of fenced values. The entity of a lock that lock() made is a bucket of locks.
 
-The entity of a lock that lock() made is a bucket of locks. For a lock at a key of the caller's own, all other keys
-are in the slot of that key. On a cluster, this includes the keys that several locks share: all such locks of a slot
-share them.
+For a lock at a key of the caller's own, all other keys are in the slot of that key. On a cluster, this includes the
+keys that several locks share: all such locks of a slot share them.
 """
 
 from __future__ import annotations
@@ -100,7 +99,7 @@ class LockKeys:
     def wake(self) -> str:
         """
         LIST with at most one token, which wakes a waiter; one per waiter (prefix of it: ends in ":" and the waiter).
-        Expires after seconds.
+        Expires after some seconds.
         """
         return f"{self._own}wake"
 

@@ -41,10 +41,10 @@ class JobKeys:
     @property
     def state(self) -> str:
         """
-        HASH of figures. Stays.
+        HASH of figures. In flight: bytes and chunks, and the limit of these bytes as the last producer gave it. Since
+        the beginning: lines and raw bytes that were copied, lines that were skipped, aggregations that have joined.
 
-        In flight: bytes and chunks, and the limit of these bytes as the last producer gave it. Since the beginning:
-        lines and raw bytes that were copied, lines that were skipped, and aggregations that have joined.
+        Stays.
         """
         return f"{self._stem}state"
 
@@ -69,7 +69,7 @@ class JobKeys:
 
     @property
     def room(self) -> str:
-        """LIST of at most one token that wakes a producer when there is room. The token carries no data."""
+        """LIST of at most one token that wakes a producer when there is room. Goes when a producer takes it."""
         return f"{self._stem}room"
 
     def call(self, consumer: str) -> str:

@@ -80,7 +80,7 @@ class BackendKeys:
         """
         ZSET "id queue" of a task that waits for room under a limit, by its place.
 
-        Goes when due. Expires after days.
+        Goes when due. Expires after some days.
         """
         return f"{self._stem}parked:{limit}"
 
@@ -90,12 +90,20 @@ class BackendKeys:
 
     @property
     def wake_all(self) -> str:
-        """LIST with at most one token, which wakes a worker of all queues when a queue is used for the first time."""
+        """
+        LIST with at most one token, which wakes a worker of all queues when a queue is used for the first time.
+
+        Goes when a worker takes it.
+        """
         return f"{self._stem}wake-all"
 
     @property
     def wake_poller(self) -> str:
-        """LIST with at most one token, which wakes a poller when a task is due earlier than all others."""
+        """
+        LIST with at most one token, which wakes a poller when a task is due earlier than all others.
+
+        Goes when a poller takes it.
+        """
         return f"{self._stem}wake-poller"
 
     @property

@@ -67,7 +67,7 @@ class SemaphoreKeys:
     def wake(self) -> str:
         """
         LIST with at most one token, which wakes a waiter; one per waiter (prefix of it: ends in ":" and the waiter's
-        permit). Expires after seconds.
+        permit). Expires after some seconds.
         """
         return f"{self._bucket}wake"
 
