@@ -11,6 +11,7 @@ import gzip
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -120,7 +121,8 @@ def shell(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Shell]:
         shell.run("manage.py importgeoip GeoLite2-City.mmdb")
         yield shell
         if (folder / "restored.sock").exists():
-            shell.run("redis-cli --user operator shutdown nosave || true")
+            [pid] = re.findall(r"process_id:(\d+)", shell.run("redis-cli --user operator info server"))
+            os.kill(int(pid), signal.SIGKILL)  # nothing of it is to be kept
 
 
 @pytest.mark.slow  # a process for each command
