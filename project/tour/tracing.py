@@ -83,7 +83,7 @@ def _lines(note: Note) -> Iterator[Line]:
         case "lock":
             yield Line(
                 f"A lock was held for {note['held']:.1f} ms",
-                f"Taken after {note['waited']:.1f} ms, with fence {note['fence']}. Meanwhile nobody else could trade it.",
+                f"Taken after {note['waited']:.1f} ms, with fence {note['fence']}. Nobody else could trade it.",
                 note["key"],
                 reverse("admin:components_lock_changelist"),
             )
