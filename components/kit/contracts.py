@@ -178,13 +178,6 @@ def _many(getter: Callable[..., Any], names: Sequence[str]) -> Callable[[Any], S
     return lambda entity: [getter(name)(entity) for name in names]
 
 
-def scripts_of(service: str) -> list[str]:
-    """Return the names of the scripts of a service, such as "mailboxes/push"."""
-    folder = files("components") / "services" / service / "lua"
-    verbs = sorted(each.name.removesuffix(".lua") for each in folder.iterdir())
-    return [f"{service}/{verb}" for verb in verbs if not verb.startswith("_")]
-
-
 @cache
 def contract(name: str) -> Contract:
     """Return the contract of a script, such as "mailboxes/push". Raises ValueError if its header is wrong."""
