@@ -14,8 +14,10 @@ from dataclasses import dataclass
 
 from django.core.cache import cache
 from django_redis import get_redis_connection
+from redis.exceptions import RedisError
 
 from components.conf import conf
+from components.exceptions import RedisUnavailable
 from components.services.queues import TaskQueue
 
 from . import tasks
@@ -47,7 +49,11 @@ class StillOn(Exception):
 def begin(show: Show) -> str:
     """Begin a show, and return what to tell the visitor. Raises StillOn, RedisUnavailable."""
     # Redis itself may be what the show ends, so its key must be there before.
-    if not cache.add(f"tour:{show.name}", 1, show.lasts):
+    try:
+        is_first = cache.add(f"tour:{show.name}", 1, show.lasts)
+    except RedisError as error:
+        raise RedisUnavailable(f"Redis is away: {error}") from error
+    if not is_first:
         raise StillOn(f"“{show.label}” is still on. Try again in {show.lasts} seconds.")
     return show.run()
 
