@@ -33,10 +33,13 @@ NAPS, NAP = 8, 4
 LINES = 1_000_000
 _LOG = "tour.log"
 
+#: For how long what a button has made is kept.
+_KEPT = timedelta(minutes=10)
+
 
 def rush() -> None:
-    """Open a sale, and let everybody buy at once. What the last rush has left is undone first."""
-    _undo_rush()
+    """Open a sale, and let everybody buy at once. Ten minutes later, or before the next rush, it is undone."""
+    undo_rush.call()
     now = timezone.now()
     sale = FlashSale.objects.create(
         slug=f"rush-{now:%H%M%S%f}",
@@ -51,6 +54,7 @@ def rush() -> None:
     players = [*Player.objects.filter(funds__gte=1).values_list("pk", flat=True)]
     for number in range(BUYERS):
         buy_one.enqueue(sale.slug, players[number % len(players)])
+    undo_rush.using(run_after=_KEPT).enqueue()
 
 
 @task(queue_name=QUEUE)
@@ -63,8 +67,10 @@ def buy_one(slug: str, buyer_id: int) -> str:
     return "bought"
 
 
+@task(queue_name=QUEUE)
 @transaction.atomic
-def _undo_rush() -> None:
+def undo_rush() -> None:
+    """Give the gold back, and take the lanterns away."""
     over = FlashSale.objects.filter(name=LANTERN)
     purchases = FlashPurchase.objects.filter(sale__in=over)
     Player.objects.filter(flash_purchases__in=purchases).update(funds=F("funds") + 1)
@@ -106,7 +112,7 @@ def write_lines() -> int:
     with _log().open("a", encoding="utf-8") as file:
         for _ in range(LINES // len(moments)):
             file.write("\n".join(crowd.lines(hour, moments, rng)) + "\n")
-    delete_lines.using(run_after=timedelta(minutes=10)).enqueue()
+    delete_lines.using(run_after=_KEPT).enqueue()
     return LINES
 
 

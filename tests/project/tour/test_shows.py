@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.cache import cache
@@ -38,6 +39,19 @@ def test_of_a_thousand_buyers_each_piece_has_one(
     assert "Exactly 7 will get one." in page
     assert FlashPurchase.objects.count() == Item.objects.filter(name=tasks.LANTERN).count() == 7
     assert FlashSale.objects.get(name=tasks.LANTERN).remaining == 0
+    [later] = TaskQueue().tasks(tasks.QUEUE, "delayed")
+    assert later.name == "project.tour.tasks.undo_rush"
+
+
+@pytest.mark.parametrize("name", SHOWS)
+def test_while_redis_is_away_a_button_says_so(visitor: Client, settings: Any, name: str) -> None:
+    nowhere = {**settings.CACHES["default"], "LOCATION": "unix:///nowhere/redis"}
+    settings.CACHES = {"default": nowhere}
+
+    answer = visitor.post(reverse("tour:show", args=[name]), {"next": "/flash/"})
+
+    assert answer.status_code == 303
+    assert "Nothing was begun" in visitor.get(answer["Location"]).content.decode()
 
 
 def test_the_next_rush_undoes_the_last(
