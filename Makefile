@@ -10,7 +10,8 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3.14 pyth
 		echo $$python; break; fi; done)
 
 BIN := $(VENV)/bin/python
-PIP := $(BIN) -m pip install --quiet --disable-pip-version-check
+# pip says what it collects, so that nobody waits in front of a silent screen.
+PIP := $(BIN) -m pip install --disable-pip-version-check
 # A catalogue names the files of a text, but no lines, because those change with every edit.
 MESSAGES := --locale de --locale zh_Hans --no-obsolete --no-wrap --add-location file --verbosity 0
 # The settings of a fictitious production site, for Django's checks of such sites.

@@ -10,8 +10,8 @@ class Benchmark(NamedTuple):
     about: str
     #: Option -> its usual value, its value with --quick, and its description.
     sizes: Mapping[str, tuple[Any, Any, str]]
-    #: The Django site that it needs, one of settings.py: "" has only the queue, "admin" the control room, "shop"
-    #: tables.
+    #: The Django site that it needs, one of settings.py: "" has only the queue, "admin" the control room,
+    #: "pages" that with services that are counted, "shop" tables.
     site: str = ""
     #: "needed" or "wanted" if it uses PostgreSQL.
     database: str = ""
@@ -38,11 +38,33 @@ BENCHMARKS = {
         },
         has_peers=True,
     ),
+    "counted": Benchmark(
+        "What it costs to count services: the same tasks with COUNT_SERVICES and without, in turns.",
+        {
+            "rounds": (7, 2, "turns of each"),
+            "tasks": (20_000, 400, "tasks of a turn"),
+        },
+    ),
     "queue_sizes": Benchmark(
         "A queue of a thousand to a million ready tasks: how long producers, workers and the control room "
         "wait.",
         {"largest": (1_000_000, 10_000, "the largest size of the queue")},
         site="admin",
+    ),
+    "pages": Benchmark(
+        "Every page of the control room on a site with a million tasks, and much of everything else.",
+        {
+            "tasks": (1_000_000, 4_000, "tasks of all queues, half of them in one"),
+            "queues": (1_000, 20, "queues"),
+            "counters": (100_000, 500, "counters"),
+            "rows": (100_000, 1_000, "cached rows, and entries of the largest address book"),
+            "chats": (10_000, 20, "chats, each with three members, and one with 500"),
+            "mailboxes": (10_000, 20, "mailboxes"),
+            "books": (200, 5, "address books"),
+            "locks": (1_000, 10, "held locks, and as many semaphores"),
+            "lines": (1_000_000, 20_000, "lines of the log whose traffic is shown"),
+        },
+        site="pages",
     ),
     "memory": Benchmark(
         "The memory of a worker and of Redis over a million tasks.",

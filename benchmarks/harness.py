@@ -35,6 +35,8 @@ from redis import Redis
 ROOT = Path(__file__).resolve().parent.parent
 #: Environment variables that tell the processes of a run about the server, the folder, the site and PostgreSQL.
 URL, FOLDER, SITE, DATABASE = "BENCHMARK_URL", "BENCHMARK_FOLDER", "BENCHMARK_SITE", "BENCHMARK_DATABASE"
+#: The one that says that services are counted.
+COUNTED = "BENCHMARK_COUNTED"
 PATIENCE = 60.0  # seconds after which a process that has not finished its turn counts as stuck
 # The name of our system, which is also the first word of its variants.
 OURS = "components"

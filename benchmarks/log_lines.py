@@ -94,6 +94,7 @@ def blocks(
     addresses: int = 700_000,
     days: int = 3,
     ipv6: float = 0.0,
+    first_day: date = FIRST_DAY,
     tally: Tally | None = None,
 ) -> Iterator[bytes]:
     """
@@ -107,13 +108,14 @@ def blocks(
         tally.begin(texts, days)
     reach = np.cumsum(1 / (np.arange(addresses) + _FLATNESS))
     write = {"book": _book, "combined": _combined}[form]
+    later = (first_day - FIRST_DAY).days * 86_400
     for first in range(0, lines, _AT_ONCE):
         count = min(_AT_ONCE, lines - first)
         who = np.searchsorted(reach, random.random(count) * reach[-1])
         when = (first + np.arange(count)) * (days * 86_400) // lines
         if tally is not None:
             np.add.at(tally.counts, (when // 86_400, who), 1)
-        visitors, seconds = who.tolist(), when.tolist()
+        visitors, seconds = who.tolist(), (when + later).tolist()
         events = random.integers(0, 1_000, count).tolist()
         written = [
             write(texts[visitor], second, event)

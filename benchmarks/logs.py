@@ -3,7 +3,8 @@ Logs handed out through Redis and counted by place, beside the book's loop and G
 
 The lines are made up (log_lines.py), and all tables are compared with the expected ones. The book's loop is from
 chapter 6.6 of "Redis in Action", with its counting errors corrected. GoAccess is a program that reads the file
-itself, without Redis; it counts more than days and places, but locates no addresses here.
+itself, without Redis; it counts more than days and places, but locates no addresses here. Lines of web servers are
+counted by path, referrer and agent as well.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -25,7 +26,7 @@ from redis import Redis
 
 from benchmarks import log_lines
 from benchmarks.harness import Bench, Crew, Rounds, Task, Turn, client, say
-from benchmarks.log_lines import Locator, Tally, World
+from benchmarks.log_lines import FIRST_DAY, Locator, Tally, World
 from benchmarks.report import (
     Bar,
     Column,
@@ -41,7 +42,8 @@ from benchmarks.report import (
 )
 from components.services.geo import import_places
 from components.services.logs import PLACES, Aggregation, Copier, LogStream
-from components.services.logs.lines import Book, LineReader
+from components.services.logs.lines import LineReader, find_format
+from components.services.logs.traffic import DIMENSIONS, Traffic
 from components.services.logs.traffic.place_counter import PlaceCounter
 from components.services.logs.worker.log_worker import LogWorker
 
@@ -51,6 +53,9 @@ LEVELS = {"country": 4_200_000, "city": 2_500_000}
 CHUNK = 4 << 20  # bytes of lines
 KEY = "book:file"
 GOACCESS = "GoAccess, no places"
+#: In the combined format: the row and what is counted by besides cities and hours.
+COMBINED = ", combined"
+WEB = {"combined, by city": (), "combined, by city, path, referrer, agent": DIMENSIONS}
 # The bytes that the book reads at a time, and the lines after which its callback writes.
 BLOCK, FLUSH = 128 * 1024, 100_000
 
@@ -72,7 +77,10 @@ def run(bench: Bench, crew: Crew, options: Namespace) -> None:
                     logs.ours(level, processes)
                 say(f"round {number} of {options.rounds}: the book's loop by {level}")
                 logs.book(level)
-            logs.goaccess()
+            for by in WEB:
+                logs.web(by)
+            logs.goaccess("")
+            logs.goaccess(COMBINED)
         logs.report()
 
 
@@ -86,16 +94,18 @@ class Logs:
         self.locator = Locator(self.world)
         say("making lines")
         self.tally, self.head = self._write(self.log, options.lines), self._write(self.short, options.book)
+        self.combined = folder / "combined.log"
+        self.requests = self._write(self.combined, options.book, "combined")
         self.csv = log_lines.write_places(self.world, folder)
         self.turns: Rounds = {}
         self.peak, self.flows = 0, dict[str, Flow]()
         self.wrong = 0
         self.size = self.log.stat().st_size
 
-    def _write(self, path: Path, number: int) -> Tally:
+    def _write(self, path: Path, number: int, form: str = "book") -> Tally:
         tally = Tally()
         with path.open("wb") as file:
-            file.writelines(log_lines.blocks(number, tally=tally))
+            file.writelines(log_lines.blocks(number, form, tally=tally))
         return tally
 
     def _begin(self) -> None:
@@ -129,16 +139,33 @@ class Logs:
                 f"book, {level}: {name}", {place.decode(): int(number) for place, number in pairs}, expected
             )
 
-    def goaccess(self) -> None:
+    def web(self, name: str) -> None:
+        """Copy and count lines of web servers."""
+        self._begin()
+        self.crew.do(Task(copy, (str(self.combined), 2 * CHUNK + self.combined.stat().st_size)))
+        self._note(name, self.crew.do(Task(count, ("city", "combined", WEB[name]))))
+        for table, expected in log_lines.expected(self.requests, self.locator, "city").items():
+            self._check(f"{name}: {table}", Aggregation(PLACES).table(table), expected)
+        first, last = Traffic().latest(3) or (FIRST_DAY, FIRST_DAY)
+        for each in WEB[name]:
+            found = Traffic().values(each, first, last)
+            self._check(f"{name}: {each}", (found.total, found.without), (self.options.book, 0))
+
+    def goaccess(self, form: str) -> None:
         if not (program := shutil.which("goaccess")):
             print("GoAccess is not installed and is left out: apt install goaccess")
             return
-        command = [program, str(self.short), "--no-global-config", "--log-format=%h %d %t %U"]
-        command += ["--date-format=%Y-%m-%d", "--time-format=%H:%M:%S", "--no-progress", "-o"]
+        log = self.combined if form else self.short
+        command = [program, str(log), "--no-global-config", "--no-progress", "-o"]
+        command.append(str(log.with_name("report.json")))
+        if form:
+            command.append("--log-format=COMBINED")
+        else:
+            command += ["--log-format=%h %d %t %U", "--date-format=%Y-%m-%d", "--time-format=%H:%M:%S"]
         begun, used = time.monotonic(), _children()
-        subprocess.run([*command, str(self.short.with_name("report.json"))], check=True, capture_output=True)
+        subprocess.run(command, check=True, capture_output=True)
         took = time.monotonic() - begun, _children() - used
-        self._note(GOACCESS, [(self.options.book, *took)])
+        self._note(GOACCESS + form, [(self.options.book, *took)])
 
     def _note(self, what: str, done: list[tuple[int, float, float]]) -> None:
         """Record the simultaneous work of processes as one turn, with the sums of their lines and processor times."""
@@ -154,7 +181,7 @@ class Logs:
         info: Any = self.bench.redis.info("stats")
         return Flow(info["total_net_input_bytes"], info["total_net_output_bytes"])
 
-    def _check(self, what: str, found: Any, expected: Counter[str]) -> None:
+    def _check(self, what: str, found: Any, expected: Any) -> None:
         if found != expected:
             self.wrong += 1
             print(f"\n{what} differs from the counts of the lines.")
@@ -185,6 +212,9 @@ class Logs:
                 yield at_least(f"by {level}, times GoAccess without places", 20, ratio(one, peer), ".1f")
             growth = median(b["cpu"] / a["cpu"] - 1 for a, b in zip(one, two, strict=True))
             yield at_most(f"by {level}, CPU a line with two processes", 0.1, growth, "+.0%")
+        if peer := self.turns.get(GOACCESS + COMBINED):
+            for name in WEB:
+                yield at_least(f"{name}, times GoAccess", 10, ratio(self.turns[name], peer), ".1f")
         yield none("tables that differ from the counts of the lines", self.wrong)
 
 
@@ -208,11 +238,13 @@ def copy(path: str, limit: int) -> Generator[None, None, tuple[int, float, float
     return _took(copier.lines, begun)
 
 
-def count(level: str) -> Generator[None, None, tuple[int, float, float]]:
+def count(
+    level: str, form: str = "book", by: Sequence[str] = ()
+) -> Generator[None, None, tuple[int, float, float]]:
     """Count as aggregatelogs does. The clock starts after the addresses are loaded and the kernel is compiled."""
-    reader = LineReader(Book())
-    counter = PlaceCounter(level=level, kernel=reader.kernel)
-    counter.block(reader.read(b"1.2.3.4 2011-10-10 13:55:36 a\n"))
+    reader = LineReader(find_format(form))
+    counter = PlaceCounter(level=level, kernel=reader.kernel, form=reader.form, dimensions=by)
+    counter.block(reader.read(next(log_lines.blocks(100, form, addresses=10))))
     counter.flush()
     worker = LogWorker(Aggregation(PLACES), reader, [lambda: counter], drains=True)
     yield

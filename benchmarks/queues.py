@@ -169,12 +169,15 @@ def drain(bench: Bench, peer: Peer, count: int) -> Turn:
     full, started = bench.work(), time.monotonic()
     with running(peer.worker) as worker:
         first = worker.wait_for_mark(FIRST)
+        booted = worker.cpu()
         worker.wait_for_mark(LAST)
         done = worker.wait_for(lambda: peer.is_done(bench.redis))
-        work = bench.work()
+        work, cpu = bench.work(), used(booted, worker.cpu(), count / 1e6)
     return {
         "enqueue": count / own if own else pushed["rate"],
         "drain": count / (done - first),
+        "producer": pushed["client"],
+        "worker": cpu,
         "enqueue redis": pushed["redis"],
         "drain redis": (work.cpu - full.cpu) / count,
         "commands": pushed["commands"] + (work.commands - full.commands) / count,

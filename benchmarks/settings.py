@@ -2,7 +2,8 @@
 The Django site beside a benchmark, chosen by BENCHMARK_SITE.
 
 By default it is a small production site: the queue, and a database that tasks could use but do not. "admin" adds the
-control room as a project would have it, and "shop" adds tables in PostgreSQL, two admins of them and the HTTP API.
+control room as a project would have it, and "shop" adds tables in PostgreSQL, two admins of them and the HTTP API. On
+"pages" the services are counted, too, so that pages have their charts.
 Tasks log at WARNING and above, as those of every peer do here.
 """
 
@@ -12,7 +13,7 @@ import os
 
 import django
 
-from benchmarks.harness import DATABASE, ROOT, SITE, url
+from benchmarks.harness import COUNTED, DATABASE, ROOT, SITE, url
 
 DEBUG = False
 SECRET_KEY = "not secret: this site has no visitors"
@@ -62,6 +63,9 @@ if os.environ.get(SITE):
             "OPTIONS": {"context_processors": [f"django.{name}" for name in processors]},
         }
     ]
+
+if os.environ.get(SITE) == "pages" or COUNTED in os.environ:
+    COMPONENTS = {"COUNT_SERVICES": True}
 
 if os.environ.get(SITE) == "shop":
     INSTALLED_APPS.append("benchmarks.shop")

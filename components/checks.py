@@ -145,7 +145,10 @@ def _pickles(cache: Mapping[str, Any]) -> bool:
 def check_paths(**kwargs: Any) -> list[CheckMessage]:
     """Report dotted paths in COMPONENTS that cannot be imported (E006)."""
     given, found = components_setting(), list[CheckMessage]()
-    named = [(name, given.get(name)) for name in ("people", "books", "api_authentication", "chat_consent")]
+    named = [
+        (name, given.get(name))
+        for name in ("people", "books", "api_authentication", "chat_consent", "chat_hidden")
+    ]
     for name in FUNCTIONS:
         paths = given.get(name)
         named += [(name, path) for path in (paths if isinstance(paths, list | tuple) else ())]

@@ -43,6 +43,11 @@ class Conf:
     max_waiters: int = 2_000
     #: The most long-polls of one person, in all tabs and on all devices; further ones are answered at once.
     max_waiters_per_person: int = 12
+    #: The most pages of the control room that one process keeps up to date by server-sent events, under ASGI; further
+    #: ones poll.
+    max_streams: int = 100
+    #: The most such pages of one person.
+    max_streams_per_person: int = 4
     #: Dotted path of a callable(request) -> user or None, for requests with "Authorization: Bearer …".
     api_authentication: str | None = None
     #: The dotted path of a class that knows people by their ids; people/__init__.py documents its methods.
@@ -59,8 +64,16 @@ class Conf:
     #: The dotted path of a callable(by, ids) that returns those of *ids* who refuse to be added to chats by *by*.
     #: None means that nobody refuses.
     chat_consent: str | None = None
+    #: Whether members see who has a chat open, who was there when, and who is typing. False stores nothing of it.
+    chat_presence: bool = True
+    #: The dotted path of a callable(user) that returns whether the others do not see this of a person. None means
+    #: that everybody is shown.
+    chat_hidden: str | None = None
     #: Dotted path of a class that decides who may search which address book: see services/autocomplete/access.py.
     books: str = "components.services.autocomplete.access.Readers"
+    #: Whether the texts of searches that found nothing in an address book are stored for 30 to 60 days, in clear, and
+    #: shown to staff who may view the book; see security.md. If False, they are not stored, and those stored go.
+    book_misses: bool = False
     #: The TASKS alias and the queue of the rebuilds of address books that are requested in the admin.
     book_tasks: str = "default"
     book_queue: str = "default"
@@ -139,6 +152,8 @@ _AT_LEAST = {
     "max_result": 4_096,
     "max_waiters": 0,
     "max_waiters_per_person": 0,
+    "max_streams": 0,
+    "max_streams_per_person": 0,
     "counter_samples": 1,
     "chat_create_limit": 0,
     "chat_create_period": 1,

@@ -2,9 +2,10 @@
 RedisUnavailableMiddleware answers 503 if a page needs Redis while Redis is away. CountRequestsMiddleware counts
 requests, their statuses and their times for each view.
 
-Put RedisUnavailableMiddleware last in MIDDLEWARE, since the last middleware sees an exception first. Its page needs
-neither Redis nor the database, and reveals nothing about the server; a client that prefers JSON gets problem details
-(RFC 9457). It logs a warning without a traceback, since nothing has to be repaired after the outage.
+Put RedisUnavailableMiddleware last in MIDDLEWARE, since the last middleware sees an exception first. Its page is the
+template components/unavailable.html, which a project may replace by one with its own navigation. This app's template
+needs neither Redis nor the database, and reveals nothing about the server. A client that prefers JSON gets problem
+details (RFC 9457). The log gets a warning without a traceback, since nothing has to be repaired after the outage.
 
 Put CountRequestsMiddleware first, so that it times all others. It counts in memory, and sends the counts once a
 second.
@@ -27,12 +28,13 @@ from django.utils.translation import gettext, ngettext
 
 from components.conf import conf
 from components.exceptions import RedisUnavailable
-from components.services.counters import beside, count, prepare
+from components.services.counters import beside, count, measure, prepare
 
 logger = logging.getLogger(__name__)
 
 RETRY_AFTER = 10  # seconds: enough for a server to restart, without a herd of clients in between
 
+_TEMPLATE = "components/unavailable.html"
 _PROBLEM = "application/problem+json"
 
 # how many views a process counts by name; requests to further views are counted as "others"
@@ -84,7 +86,7 @@ def mark_unavailable(request: HttpRequest, response: HttpResponse, error: RedisU
 
 def _answer(request: HttpRequest) -> HttpResponse:
     if request.get_preferred_type(["text/html", _PROBLEM, "application/json"]) in (None, "text/html"):
-        return HttpResponse(render_to_string("components/unavailable.html"), status=503)
+        return HttpResponse(_page(request), status=503)
     detail = ngettext(
         "Everything that was accepted is safe. Try again in %(count)s second.",
         "Everything that was accepted is safe. Try again in %(count)s seconds.",
@@ -99,10 +101,19 @@ def _answer(request: HttpRequest) -> HttpResponse:
     return JsonResponse(problem, status=503, content_type=_PROBLEM)
 
 
+def _page(request: HttpRequest) -> str:
+    """Return the page with the context of the request, or without it if a context processor needs Redis, too."""
+    try:
+        return render_to_string(_TEMPLATE, request=request)
+    except Exception:
+        logger.warning("%s could not be rendered with the context of the request.", _TEMPLATE, exc_info=True)
+        return render_to_string(_TEMPLATE)
+
+
 class CountRequestsMiddleware:
     """
     Counts requests, in total and for each view: "requests:<view>", "requests-us:<view>" (the microseconds until the
-    view returned) and "requests-2xx:<view>" to "requests-5xx:<view>" (by status).
+    view returned, with a histogram) and "requests-2xx:<view>" to "requests-5xx:<view>" (by status).
 
     A view is counted under its name in the URLconf; requests that no view answered are counted as "404" or
     "middleware". COMPONENTS["COUNT_REQUESTS"] turns it off.
@@ -148,7 +159,7 @@ class CountRequestsMiddleware:
         names = self._names.get((view, status // 100)) or self._names_of(view, status // 100)
         for requests, microseconds, of_status in names:
             count(requests)
-            count(microseconds, took)
+            measure(microseconds, took)
             count(of_status)
 
     def _names_of(self, view: str, kind: int) -> list[tuple[str, str, str]]:

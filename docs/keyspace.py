@@ -28,6 +28,7 @@ SUFFIXES = {
     "ChatKeys.rate": "/<person>",
     "ChatKeys.sent": "/<part>",
     "ContactsKeys.calls": ":<call>",
+    "CounterKeys.histograms": ":<name>/<precision>:<window>",
     "CounterKeys.samples": ":<name>/<precision>:<window>",
     "InboxKeys.rate": "/<kind>",
     "LockKeys.let_go": ":<token>",

@@ -49,6 +49,8 @@ COMPONENTS: dict[str, Any] = {
     "BOOKS": "project.guilds.books.GuildBooks",
     "BASE_TEMPLATE": "market/base.html",
     "COUNT_SERVICES": True,
+    # The demo shows which names people search for and do not find. It stores what they typed.
+    "BOOK_MISSES": True,
     "LOG_KERNEL": env.str("LOG_KERNEL", default="auto"),
     # Prometheus asks for /metrics with this token. Without one, nothing is summed up for it.
     "METRICS_TOKEN": env.str("METRICS_TOKEN", default="") or None,
@@ -172,6 +174,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
+    "project.language.OwnPagesInEnglish",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -311,11 +314,19 @@ if env.bool("BEHIND_TLS_PROXY", default=False):
 # --- Logging: one format, on stderr ---------------------------------------------------------------
 
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()
+#: Of each task that succeeds. The townsfolk of the demo trade all the time, and its log-ins must stay in sight.
+TASKS_LEVEL = "WARNING" if TOUR and LOG_LEVEL == "INFO" else LOG_LEVEL
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname:<7} {name}: {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
-    "loggers": {"django": {"handlers": [], "propagate": True}},
+    "loggers": {
+        "django": {"handlers": [], "propagate": True},
+        **{
+            name: {"level": TASKS_LEVEL}
+            for name in ("django.tasks", "django_tasks", "components.done", "project.market.tasks")
+        },
+    },
 }

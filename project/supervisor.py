@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -25,19 +26,24 @@ from components.services.queues import TaskQueue
 
 _LOOK = 0.2  # seconds between two checks of the processes
 
+#: The number of processes of the tour's workers.
+CREW = 2
 #: What runs beside the worker, the poller and the daemon of cached rows. The caller has checked the site.
 _ALSO = {
     "web": "{python} -m uvicorn project.asgi:application --host 127.0.0.1 --port {port} --lifespan off "
     "--no-access-log --log-level warning --timeout-graceful-shutdown 3",
     "game": "{python} -m project.players.gameserver var/logs",
-    "crew": "runworker --skip-checks --no-reload --shutdown-timeout 3 -q tour -c 4 --processes 2",
+    "crew": f"runworker --skip-checks --no-reload --shutdown-timeout 3 -q tour -c 4 --processes {CREW}",
+    "townsfolk": "bustle --skip-checks {port}",
     "copier": "copylogs --skip-checks --follow --no-progress var/logs",
     "counter": "aggregatelogs --skip-checks",
+    "tally": "aggregatelogs --skip-checks --job tour",
 }
 #: The processes of the game's log, which write, copy and count it.
 LOG = ("game", "copier", "counter")
-#: The workers of the tour's buttons, two processes, one of which may be killed.
-TOUR = ("crew",)
+#: The workers of the tour's buttons, one of which may be killed, what counts the lines that a button writes, and
+#: people who use the site meanwhile.
+TOUR = ("crew", "tally", "townsfolk")
 
 
 class ProcessEnded(Exception):
@@ -64,7 +70,7 @@ class Supervisor:
 
     def run(self, ready: Callable[[], None]) -> None:
         """
-        Run the site, call *ready* when it answers and its worker and poller are running, and go on until
+        Run the site, call *ready* when it answers and its workers and poller are running, and go on until
         KeyboardInterrupt.
 
         At its end no process is left. Raises ProcessEnded, or the error of EmbeddedServer.start() if Redis cannot be
@@ -72,7 +78,10 @@ class Supervisor:
         """
         with self._processes() as runall:
             began = datetime.now(UTC)
-            while runall.poll() is None and not (is_open(self._port) and are_at_work(since=began)):
+            wanted = 1 if "crew" in self._without else 1 + CREW
+            while runall.poll() is None and not (
+                is_open(self._port) and are_at_work(since=began, workers=wanted)
+            ):
                 time.sleep(_LOOK)
             if runall.poll() is None:
                 ready()
@@ -117,13 +126,13 @@ class Supervisor:
             self._say("Redis is back, with all its data.")
 
 
-def are_at_work(*, since: datetime) -> bool:
-    """Return True if a worker and a poller have started and have reported that to Redis."""
+def are_at_work(*, since: datetime, workers: int) -> bool:
+    """Return True if that many workers, and a poller, have started and have reported that to Redis."""
     try:
-        begun = {info.kind for info in TaskQueue().workers() if info.started_at >= since}
+        begun = Counter(info.kind for info in TaskQueue().workers() if info.started_at >= since)
     except RedisUnavailable:
         return False
-    return begun >= {"worker", "poller"}
+    return begun["worker"] >= workers and begun["poller"] >= 1
 
 
 def is_open(port: int) -> bool:

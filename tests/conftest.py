@@ -36,6 +36,12 @@ def pytest_configure(config: pytest.Config) -> None:
         )
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest tests: one that began last would leave all other processes with nothing to do."""
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/chaos/"))
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _no_test_run() -> Iterator[None]:
     """No Redis is refused in this run: that of the settings is nowhere, and many tests see what happens then."""

@@ -21,26 +21,31 @@ from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
 import django
+from django.apps import apps
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import unquote as unquoted_by_admin
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.i18n import JavaScriptCatalog
 
+from components.control_room.live import send_changes
 from components.control_room.names import searched
+from components.control_room.streams import stream
 from components.control_room.verbs import Done, Trail, Verb
-from components.exceptions import RedisUnavailable
+from components.exceptions import RedisRefused, RedisUnavailable, RedisUnsuitable
 from components.kit.sheets import write_csv
 from components.middleware import mark_unavailable
-from components.models import Anchor
+from components.models import Anchor, Overview
 from components.templatetags.control_room import legible
 
 View = Callable[..., HttpResponse]
@@ -97,6 +102,8 @@ class Page(TemplateResponse):
 class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """The admin of an anchor model. A subclass lists its pages in get_urls(), before these."""
 
+    #: What the component is for, and what its first page shows; for people who have never seen the code.
+    purpose: str | Promise = ""
     #: The verbs of this component; each verb has a page.
     verbs: Sequence[Verb] = ()
     #: Any of these permissions is enough to view. People who may change something do not also need "view".
@@ -149,14 +156,14 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         """Return the URL pattern of a page. If *posts*, the page changes something by POST."""
 
         @wraps(view)
-        def guarded(request: HttpRequest, **kwargs: Any) -> HttpResponse:
+        def guarded(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
             methods = ["GET", "HEAD", "POST"] if posts else ["GET", "HEAD"]
             if not self.may(request, needs):
                 raise PermissionDenied
             if request.method not in methods:
                 return HttpResponseNotAllowed(methods)
             try:
-                return view(request, **kwargs)
+                return stream(request) or send_changes(request, view(request, **kwargs))
             except Http404 as error:
                 return self._missing(request, error)
             except RedisUnavailable as error:
@@ -234,10 +241,20 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return {
             **self.admin_site.each_context(request),
             "layout": "admin/components/base.html",
+            "finder_url": self._finder_url(request),
             "trail": trail,
+            "purpose": self.purpose if request.path == self.url("changelist") else "",
             "is_first": request.path == self.url("changelist"),
+            # Unfold's pages show neither the title nor breadcrumbs of their own.
+            "shows_title": apps.is_installed("unfold"),
             "breadcrumbs_are_a_list": django.VERSION >= (6, 1),
         }
+
+    def _finder_url(self, request: HttpRequest) -> str:
+        """Return the address of the search of the control room; "" if this user has none."""
+        overview: Any = self.admin_site.is_registered(Overview) and self.admin_site.get_model_admin(Overview)
+        has_one = isinstance(overview, ControlRoomAdmin) and overview.may(request, "view")
+        return overview.url("find") if has_one else ""
 
     def _ask(self, verb: Verb, request: HttpRequest) -> HttpResponse:
         """
@@ -312,9 +329,8 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def _unavailable(self, request: HttpRequest, error: RedisUnavailable) -> HttpResponse:
         title = capfirst(self.opts.verbose_name_plural)
-        response = self.render(
-            request, "admin/components/unavailable.html", str(title), {"reason": str(error)}, status=503
-        )
+        context = {"said": _said_of(error), "reason": str(error)}
+        response = self.render(request, "admin/components/unavailable.html", str(title), context, status=503)
         mark_unavailable(request, response, error)
         return response
 
@@ -328,3 +344,12 @@ def as_csv(filename: str, rows: Iterable[Sequence[object]], *, names: int | None
     response["Content-Disposition"] = f'attachment; filename="{filename}"'
     write_csv(response, rows, names=names)
     return response
+
+
+def _said_of(error: RedisUnavailable) -> str:
+    """Return what a visitor should know. The text of the error is for developers, in English."""
+    if isinstance(error, RedisUnsuitable):
+        return gettext("This site cannot work with the Redis that its settings name.")
+    if isinstance(error, RedisRefused):
+        return gettext("Redis is running, but refuses commands at the moment.")
+    return gettext("Redis does not answer.")

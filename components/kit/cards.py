@@ -12,6 +12,8 @@ from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from django.utils.functional import Promise
+
 from components.kit.figures import Reading
 
 #: Things of one kind that have a line of their own; one more line counts the others.
@@ -21,7 +23,7 @@ MOST_LINES = 3
 class Link:
     """A page of the service's admin, or the page of one of its verbs, which not everybody may open."""
 
-    def __init__(self, page: str, label: str, **query: str) -> None:
+    def __init__(self, page: str, label: str | Promise, **query: str) -> None:
         self.page, self.label, self.query = page, label, query
 
 
@@ -68,6 +70,8 @@ class Card:
     facts: Sequence[tuple[str, str]] = ()
     lines: list[Line] = field(default_factory=list)
     badges: list[Badge] = field(default_factory=list)
+    #: Further pages, which answer what people often ask.
+    links: Sequence[Link] = ()
 
 
 CardReading: TypeAlias = Reading[Card]

@@ -180,9 +180,12 @@ def _many(getter: Callable[..., Any], names: Sequence[str]) -> Callable[[Any], S
 
 @cache
 def contract(name: str) -> Contract:
-    """Return the contract of a script, such as "mailboxes/push". Raises ValueError if its header is wrong."""
+    """
+    Return the contract of a script, such as "mailboxes/push" or "kit/find". Raises ValueError if its header is wrong.
+    """
     service, _, verb = name.partition("/")
-    text = (files("components") / "services" / service / "lua" / f"{verb}.lua").read_text(encoding="utf-8")
+    room = files("components") / ("kit" if service == "kit" else f"services/{service}")
+    text = (room / "lua" / f"{verb}.lua").read_text(encoding="utf-8")
     header = read_header(name, text)
     keys, args = _names(name, header.get("KEYS", [])), _names(name, header.get("ARGV", []))
     if twice := [each for each in keys.all if each in args.all]:

@@ -42,9 +42,9 @@ AT_ONCE = 16
 _BURST = 64
 
 
-def channel(kind: Literal["chat", "inbox", "mailbox"], name: str) -> str:
+def channel(kind: Literal["chat", "inbox", "mailbox", "typing"], name: str) -> str:
     """
-    Return the channel of a chat, of an inbox or of a mailbox.
+    Return the channel of a chat, of those who type in it, of an inbox or of a mailbox.
 
     A channel is not a key: it belongs to no slot, and stores nothing.
     """

@@ -31,12 +31,14 @@ _NEVER = ("cache.py", "testing/*", "embedded/*", "management/*", "migrations/*")
 USERS: dict[str, tuple[str, ...]] = {
     "web": (
         "admin.py", "control_room/*", "overview/*", "servers.py", "services/*/admin/*", "services/*/card.py",
-        "services/*/worker/*", "services/*/reader.py", "services/counters/cleaning.py",
-        "services/geo/importing.py", "services/logs/*", "services/queues/consumer.py", "services/rows/loader.py",
+        "services/*/finder.py", "services/*/worker/*", "services/*/reader.py", "services/counters/cleaning.py",
+        "services/geo/importing.py", "services/logs/aggregation.py", "services/logs/jobs.py",
+        "services/logs/stream.py", "services/logs/worker_info.py", "services/queues/consumer.py",
+        "services/rows/loader.py",
     ),
     "worker": (
         "admin.py", "api/*", "control_room/*", "overview/*", "services/*/admin/*", "services/*/api/*",
-        "services/*/card.py", "services/*/page/*",
+        "services/*/card.py", "services/*/finder.py", "services/*/page/*",
     ),
     "admin": ("services/*/worker/*", "services/counters/cleaning.py"),
 }  # fmt: skip

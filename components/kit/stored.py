@@ -13,14 +13,10 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
+from components.kit.texts import gettext_noop
+
 #: How many lists and objects may be nested. Text or a number has depth 0, [] has depth 1.
 MAX_DEPTH = 32
-
-
-def gettext_noop(message: str) -> str:
-    """Mark a text for translation. Django's function reads the settings, which may be what imports this module."""
-    return message
-
 
 #: Shown in place of text that cannot be read, in the language of the reader.
 UNREADABLE = gettext_noop("This message cannot be read.")

@@ -12,10 +12,12 @@ from typing import Any
 import sentry_sdk
 from sentry_sdk.integrations.logging import ignore_logger
 
+from components.kit.endings import at_sudden_end
 from components.services.queues import TaskRun, is_cancelled
 
 # The worker logs the end of each task there; what failed would be two events.
 ignore_logger("components.done")
+at_sudden_end(sentry_sdk.flush)
 
 
 def run(run: TaskRun, call_next: Callable[[], Any]) -> Any:

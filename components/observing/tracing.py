@@ -21,6 +21,7 @@ from dataclasses import replace
 from typing import Any
 
 from components.exceptions import ExtraNotInstalled
+from components.kit.endings import at_sudden_end
 from components.services.queues import NewTask, TaskRun
 
 try:
@@ -37,8 +38,20 @@ _PREVIOUS = "traceparent.previous"
 #: left out.
 _MOST_CONTEXT = 2_048
 
+#: Milliseconds for which a process that ends suddenly waits until its spans are exported.
+_PATIENCE = 2_000
+
 _tracer = trace.get_tracer("components")
 _trace_context = TraceContextTextMapPropagator()
+
+
+def _export() -> None:
+    """Export the spans that the SDK still holds. The API alone, without an SDK, holds none."""
+    if flush := getattr(trace.get_tracer_provider(), "force_flush", None):
+        flush(_PATIENCE)
+
+
+at_sudden_end(_export)
 
 
 def enqueue(tasks: list[NewTask], call_next: Callable[[Iterable[NewTask]], Any]) -> Any:

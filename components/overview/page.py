@@ -11,16 +11,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import URLPattern
+from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from components.conf import conf
 from components.control_room.pages import ControlRoomAdmin
 from components.exceptions import RedisUnavailable
 from components.kit.cards import Badge, Line, Link
+from components.kit.finders import MOST_TEXT
 from components.models import Anchor
+from components.overview.finding import search
 from components.overview.nodes import MOST_NODES, lines_of, nodes, read_nodes
 from components.overview.parts import SERVICES, Part, look
 from components.overview.patience import briefly
@@ -32,7 +36,7 @@ class Shown:
     """A link as the page shows it."""
 
     url: str
-    label: str
+    label: str | Promise
     deletes: bool = False
 
 
@@ -58,6 +62,8 @@ class Tile:
     title: str
     url: str
     rows: Sequence[Row]
+    #: Further pages of the service.
+    links: Sequence[Shown] = ()
 
     @property
     def state(self) -> str:
@@ -81,10 +87,18 @@ class Tile:
 class OverviewAdmin(ControlRoomAdmin):
     """The page, and the badges for the admin's index."""
 
+    purpose = _(
+        "Here is the state of everything that this site keeps in Redis. What needs attention comes first."
+    )
+
     looks = ("view",)
 
     def get_urls(self) -> list[URLPattern]:
-        return [self.page("", "changelist", self.overview), *super().get_urls()]
+        return [
+            self.page("", "changelist", self.overview),
+            self.page("find/", "find", self.find),
+            *super().get_urls(),
+        ]
 
     def find_url(self, name: str) -> str:
         return self.url("changelist")
@@ -112,6 +126,17 @@ class OverviewAdmin(ControlRoomAdmin):
             "missing": [tile for tile in tiles if tile.part.card is None],
         }
         return self.render(request, "admin/components/overview.html", gettext("Overview"), context)
+
+    def find(self, request: HttpRequest) -> HttpResponse:
+        """Search everything that the user may view; for finder.js, answer with JSON."""
+        text = request.GET.get("q", "").strip()[:MOST_TEXT]
+        result = search(request, self.admin_site, self._pages(request), text)
+        if request.headers.get("Accept") == "application/json":
+            hits = [{"kind": hit.kind, "name": hit.name, "url": hit.url} for hit in result.hits]
+            return JsonResponse({"hits": hits, "said": result.said})
+        context = {"text": text, "result": result, "most": MOST_TEXT}
+        template = "admin/components/finding.html"
+        return self.render(request, template, gettext("Find"), context, live=False)
 
     def badges(self, request: HttpRequest) -> dict[str, list[Badge]]:
         """
@@ -162,7 +187,12 @@ def _tile(part: Part, pages: ControlRoomAdmin, request: HttpRequest) -> Tile:
         Row(title, line, _shown(line.page, pages) or Shown(url, title), _mending(line, pages, request))
         for line in lines
     ]
-    return Tile(part, title, url, rows)
+    links = (
+        [Shown(pages.url(each.page, **each.query), each.label) for each in part.card.links]
+        if part.card
+        else []
+    )
+    return Tile(part, title, url, rows, links)
 
 
 def _shown(link: Link | None, pages: ControlRoomAdmin) -> Shown | None:

@@ -103,7 +103,13 @@ def unwilling(by: str, ids: Iterable[str]) -> set[str]:
     return set() if path is None or not others else set(_hook(path)(by, others)) & others
 
 
-_hook = lru_cache(maxsize=1)(import_string)
+def is_hidden(user: str) -> bool:
+    """Return whether others do not see when *user* has a chat open, as COMPONENTS["CHAT_HIDDEN"] says."""
+    path = conf().chat_hidden
+    return path is not None and bool(_hook(path)(user))
+
+
+_hook = lru_cache(maxsize=2)(import_string)
 
 
 class ContactsListener(Protocol):

@@ -13,25 +13,41 @@ sentence replaces the chart. Users who may view counters get links to their page
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 from zlib import crc32
 
 from django import template
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 
+from components.conf import conf
 from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange, RedisUnavailable
-from components.services.counters import Series
-from components.services.counters.charts import MOST_LINES, Chart, Span
+from components.services.counters import CounterReader, Histogram, Sample, Series
+from components.services.counters.charts import (
+    MOST_LINES,
+    Chart,
+    Percentiles,
+    Span,
+    charts_of,
+    counted_line,
+    percentile_chart,
+)
 from components.services.counters.charts import sparkline as _sparkline
+from components.services.counters.charts.scales import about, spent
 from components.services.counters.charts.scales import rate as _rate
 from components.services.counters.charts.scales import total as _total
+from components.services.counters.measuring import name_of_times
+from components.services.counters.precisions import plan
 
 register = template.Library()
 
 _EVERY = ":*"
+_LEAST = 60  # seconds: histograms have no shorter slices
+_LATELY = 6 * 3_600  # seconds that the runs of a task are looked at for, or longer
 
 
 @register.inclusion_tag("admin/components/counters/media.html", takes_context=True)
@@ -57,13 +73,13 @@ def counter_chart(
     texts = [name + "" for name in names]
     shown = {"title": title + "" or ", ".join(texts)}
     try:
-        chart = _chart(texts, Span(span, precision=precision), top)
+        charts = _charts(texts, Span(span, precision=precision), top)
     except (InvalidLimit, InvalidName, InvalidPrecision, InvalidRange, RedisUnavailable) as error:
         return {**shown, "problem": str(error)}
-    return {**shown, "chart": chart, "link": _link(context.get("request")), "time_query": f"&span={span}"}
+    return {**shown, "charts": charts, "link": _link(context.get("request")), "time_query": f"&span={span}"}
 
 
-def _chart(names: Sequence[str], span: Span, top: int) -> Chart | None:
+def _charts(names: Sequence[str], span: Span, top: int) -> list[Chart]:
     found = dict[str, None]()
     for name in names:
         if name.endswith(_EVERY):
@@ -71,11 +87,11 @@ def _chart(names: Sequence[str], span: Span, top: int) -> Chart | None:
         else:
             found[name] = None
     chosen = list(found)[:MOST_LINES]
-    return Chart(span.lines(chosen)) if chosen else None
+    return charts_of(*span.lines(chosen)) if chosen else []
 
 
-def _link(request: HttpRequest | None) -> str:
-    """Return the address of the page of a chart; "" if there is none, or if the user may not see it."""
+def _link(request: HttpRequest | None, page: str = "chart", **query: str) -> str:
+    """Return the address of a page of counters; "" if there is none, or if the user may not see it."""
     if (
         request is None
         or not hasattr(request, "user")
@@ -83,9 +99,90 @@ def _link(request: HttpRequest | None) -> str:
     ):
         return ""
     try:
-        return reverse("admin:components_counter_chart", current_app=getattr(request, "current_app", None))
+        address = reverse(
+            f"admin:components_counter_{page}", current_app=getattr(request, "current_app", None)
+        )
     except NoReverseMatch:
         return ""
+    return f"{address}?{urlencode(query)}" if query else address
+
+
+@register.inclusion_tag("admin/components/counters/history.html", takes_context=True)
+def measured_history(
+    context: template.Context,
+    measured: Sequence[tuple[str, str, str]],
+    *,
+    of: str,
+    title: str,
+    span: int = 7_200,
+) -> dict[str, Any]:
+    """
+    Draw what was measured in the last *span* seconds: how often, in one chart, and how long, in one for each.
+
+    *measured* has each event that took() measures *of* this thing, the words for how often, and those for how long.
+    Without COUNT_SERVICES, a sentence says how to switch measuring on.
+    """
+    shown: dict[str, Any] = {"title": title, "is_on": conf().count_services}
+    words = {name_of_times(event, of): (often, long) for event, often, long in measured}
+    names, reader = list(words), CounterReader()
+    try:
+        precision, between = Span(span).asked()
+        precision = max(precision, _LEAST)
+        found, marks = reader.read_marked(names, precision, **between)
+        slices = reader.histogram_slices(names, precision, **between)
+    except (InvalidName, InvalidPrecision, InvalidRange, RedisUnavailable) as error:
+        return {**shown, "problem": str(error)}
+    like = found[names[0]]
+    counts = [
+        counted_line(often, like, {each.at: each.histogram.count or None for each in slices[name]})
+        for name, (often, _long) in words.items()
+    ]
+    times = [
+        percentile_chart(long, found[name], slices[name], marks) for name, (_often, long) in words.items()
+    ]
+    charts = [Chart(counts, title, marks), *times]
+    return {**shown, "charts": [chart for chart in charts if not chart.is_empty]}
+
+
+@register.inclusion_tag("admin/components/counters/runs.html", takes_context=True)
+def run_history(
+    context: template.Context, name: str, own: timedelta | None = None, is_over: bool = True
+) -> dict[str, Any]:
+    """
+    Draw how long the runs of the task *name* took lately, and compare *own*, the time of one of them, with all.
+
+    It costs one round trip. Without COUNT_SERVICES nothing is read, and a sentence says how to switch measuring on.
+    """
+    if not conf().count_services:
+        return {"is_on": False}
+    counter, chosen = name_of_times("runs", name), plan()
+    precision = chosen.finest_histogram(_LATELY)
+    shown = {"is_on": True, "seconds": precision * chosen.samples, "is_over": is_over}
+    try:
+        slices = CounterReader().histogram_slices([counter], precision)[counter]
+    except (InvalidName, RedisUnavailable) as error:
+        return {**shown, "problem": str(error)}
+    every = sum((each.histogram for each in slices), Histogram())
+    like = Series(
+        [Sample(each.at, None) for each in slices],
+        name=counter,
+        precision=precision,
+        since=slices[0].at,
+        until=datetime.now(UTC),
+        total=0,
+    )
+    seconds = own.total_seconds() if own is not None else None
+    return {
+        **shown,
+        "all": every,
+        "median": about(every.percentile(50)) if every.count > 1 else spent(every.total),
+        "most": about(every.percentile(95)),
+        "own": seconds,
+        "longer_than": int(every.percent_below(round((seconds or 0) * 1_000_000))),
+        "chart": percentile_chart(gettext("How long runs took"), like, slices, percents=(50, 95)),
+        "link": _link(context.get("request"), "time", of="tasks", name=counter.partition(":")[2]),
+        "csp_nonce": context.get("csp_nonce"),
+    }
 
 
 @register.filter
@@ -116,6 +213,6 @@ def rate(series: Series) -> str:
 
 
 @register.filter
-def total(count: int, name: str) -> str:
-    """Write the total of the counter *name*, with its unit if it is a time."""
-    return _total(count, name)
+def total(count: int, of: str | Series) -> str:
+    """Write the total of a counter, which may be named, with its unit; of a percentile two digits."""
+    return about(count, of.unit) if isinstance(of, Percentiles) else _total(count, of)

@@ -6,8 +6,7 @@ from typing import Any
 
 from django import template
 
-from components.exceptions import RedisUnavailable
-from components.services.chat import Inbox
+from components.services.chat.page.badge import badge_of
 
 register = template.Library()
 
@@ -18,10 +17,4 @@ def chat_badge(context: template.Context) -> dict[str, Any]:
     Show the numbers of unread messages and mentions; nothing for visitors who are not logged in, without a request,
     and while Redis is unavailable.
     """
-    user = getattr(context.get("request"), "user", None)
-    if user is None or not user.is_authenticated:
-        return {"is_shown": False}
-    try:
-        return {"is_shown": True, "unread": Inbox(str(user.pk)).unread()}
-    except RedisUnavailable:
-        return {"is_shown": True, "unread": None}
+    return badge_of(getattr(context.get("request"), "user", None))

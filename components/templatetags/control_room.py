@@ -8,7 +8,8 @@ distance from now beside them.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence, Sized
+import re
+from collections.abc import Mapping, Sequence, Sized
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -18,6 +19,8 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.functional import Promise
+from django.utils.html import conditional_escape, strip_tags
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -32,6 +35,8 @@ UNITS = {
     "ms": _("%(number)s ms"),
     "µs": _("%(number)s µs"),
 }
+_LONGEST_CALL = 200
+_PART_OF_TABLE = re.compile(r"<(tr|th|td)\b([^>]*)>")
 _SIZES = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
@@ -84,13 +89,16 @@ def table(
     *columns* are their names; "#" after a name says that the column contains numbers. An empty name is left out, and
     a list adds several columns. Content without a row is shown across the table. live.js uses *key*. *label* names
     the region; by default the caption does. If fewer are *shown* than there are in *total*, the caption says so.
+
+    Where there is little room, components.css shows each row as a card. So each cell carries the name of its column.
     """
     names = [name for each in columns for name in ([each] if isinstance(each, str | Promise) else each)]
+    heads = [(name, after == "#") for name, after in pairwise([*names, ""]) if name and name != "#"]
     scope = {
-        "content": content,
+        "content": _labelled(content, [name for name, _is_number in heads]),
         "caption": caption,
         "label": label or caption,
-        "columns": [(name, after == "#") for name, after in pairwise([*names, ""]) if name and name != "#"],
+        "columns": heads,
         "has_rows": "<tr" in content,
         "key": key,
         "shown": len(shown),
@@ -98,6 +106,26 @@ def table(
         "part": part,
     }
     return render_to_string("admin/components/table.html", scope)
+
+
+def _labelled(rows: str, heads: Sequence[str | Promise]) -> SafeString:
+    """
+    Give the rows and cells of a table their roles, and each cell the name of its column. Browsers may take a row
+    that is shown as a card for something else than a row, unless it has its role.
+    """
+    columns = [strip_tags(conditional_escape(str(head))).replace('"', "&quot;") for head in heads]
+    names = iter(columns)
+
+    def labelled(part: re.Match[str]) -> str:
+        nonlocal names
+        element, attributes = part.groups()
+        if element == "tr":
+            names = iter(columns)
+            return f'<tr{attributes} role="row">'
+        role = "rowheader" if element == "th" else "cell"
+        return f'<{element}{attributes} role="{role}" data-label="{next(names, "")}">'
+
+    return mark_safe(_PART_OF_TABLE.sub(labelled, rows))
 
 
 @register.filter
@@ -192,6 +220,13 @@ def pretty_json(value: Any) -> str:
 def compact_json(value: Any) -> str:
     """Write *value* as JSON in one line."""
     return _dumped(value)
+
+
+@register.filter
+def called(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Write the arguments of a call: [9] and {"to": "Jill"} as '9, to="Jill"'. Of long ones, write the start."""
+    given = ", ".join([*map(_dumped, args), *(f"{name}={_dumped(value)}" for name, value in kwargs.items())])
+    return given if len(given) <= _LONGEST_CALL else f"{given[:_LONGEST_CALL]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _dumped(value: Any, indent: int | None = None) -> str:

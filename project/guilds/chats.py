@@ -36,19 +36,23 @@ def news(guild: Guild, user_id: int) -> ChatNews | None:
         return None
 
 
-def enter(guild: Guild, user_id: int) -> None:
-    """Add the member to the chat, which is created if there is none. Raises RedisUnavailable."""
-    person = str(user_id)
+def enter(guild: Guild, *user_ids: int) -> None:
+    """
+    Add members to the chat, which is created if there is none; then the first of them owns it.
+
+    Raises RedisUnavailable.
+    """
+    people = [str(user_id) for user_id in user_ids]
     try:
         try:
-            Chat(guild.chat_id).add([person])
+            Chat(guild.chat_id).add(people)
         except ChatNotFound:
             try:
-                Chat.create(person, title=guild.name, id=guild.chat_id)
+                Chat.create(people[0], members=people[1:], title=guild.name, id=guild.chat_id)
             except ChatExists:  # another process has just created it
-                Chat(guild.chat_id).add([person])
-    except Blocked:
-        logger.info("User %s is blocked in the chat of the guild %s.", person, guild)
+                Chat(guild.chat_id).add(people)
+    except Blocked as error:
+        logger.info("The chat of the guild %s: %s", guild, error)
 
 
 def leave(guild: Guild, user_id: int) -> None:

@@ -1,8 +1,7 @@
 """
-Demo data: two guilds, with a word of welcome in the chat of each.
+Demo data: two guilds, with a word of welcome in the chat of each. All members of a guild are in its chat.
 
-Existing data are not changed. The many other players are members too, and join the chat of their guild when they open
-its page.
+Existing data are not changed.
 """
 
 from __future__ import annotations
@@ -25,6 +24,8 @@ class Plan:
     members: tuple[str, ...]
     #: The message of the first member in the chat.
     welcome: str
+    #: What is said then, and by whom.
+    talk: tuple[tuple[str, str], ...]
 
 
 GUILDS: Mapping[str, Plan] = {
@@ -32,9 +33,17 @@ GUILDS: Mapping[str, Plan] = {
         "Somebody has to leave a light on.",
         ("joe", "jack", "jeff"),
         "Welcome. Whoever passes the lake that moved: please bring oil.",
+        (
+            ("jeff", "Which lake? The map says *nothing* about a lake."),
+            ("jack", "It moved. That is why it is not on the map."),
+            ("jeff", "Then I bring oil and a boat."),
+        ),
     ),
     "Salt and Thunder": Plan(
-        "We sail when others wait.", ("jill", "june"), "Tide is at six. Bring rope, and no cheese."
+        "We sail when others wait.",
+        ("jill", "june"),
+        "Tide is at six. Bring rope, and no cheese.",
+        (("june", "Not even a little cheese?"), ("jill", "Last time it sank us, june.")),
     ),
 }
 
@@ -59,10 +68,14 @@ def greet() -> None:
         if not mates:
             continue  # a member of staff has moved the player to another guild
         first, *others = mates
-        for player in mates:
-            chats.enter(guild, player.user_id)
+        everybody = guild.memberships.order_by("pk").values_list("player__user", flat=True)
+        chats.enter(guild, first.user_id, *everybody)
         welcome = GUILDS[guild.name].welcome
-        Chat(guild.chat_id).send(str(first.user_id), welcome, client_id="welcome")
+        chat, people = Chat(guild.chat_id), {str(each): str(each.user_id) for each in mates}
+        chat.send(people[str(first)], welcome, client_id="welcome")
+        for number, (name, text) in enumerate(GUILDS[guild.name].talk):
+            if name in people:
+                chat.send(people[name], text, client_id=f"welcome-{number}")
         for player in others[:1]:
             if not letters.mailbox(player).info().pushed:
                 letters.write(first, player, f"Good that you are with us, {player}.", client_id="welcome")

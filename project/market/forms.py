@@ -35,11 +35,16 @@ class BrowseForm(forms.Form):
     )
     kind = forms.ChoiceField(label="Kind", required=False, choices=[("", "Everything"), *Item.Kind.choices])
     order = forms.ChoiceField(
-        label="Order",
+        label="Sort by",
         required=False,
-        choices=[("new", "Newest"), ("cheap", "Cheapest"), ("dear", "Dearest"), ("ending", "Ending soon")],
+        choices=[
+            ("new", "Newest"),
+            ("cheap", "Cheapest"),
+            ("dear", "Most expensive"),
+            ("ending", "Ending soon"),
+        ],
     )
-    affordable = forms.BooleanField(label="Only what I can pay", required=False)
+    affordable = forms.BooleanField(label="Only what I can afford", required=False)
 
     #: Whether more names match than are shown.
     has_more = False
@@ -63,7 +68,7 @@ class ListingForm(forms.Form):
     item = forms.ModelChoiceField(queryset=Item.objects.none(), empty_label="Choose an item")
     price = forms.IntegerField(label="Price in gold", min_value=1, max_value=MAX_PRICE)
     opens = forms.TypedChoiceField(
-        label="List it",
+        label="Put it up for sale",
         coerce=int,
         initial=0,
         choices=[
@@ -75,7 +80,7 @@ class ListingForm(forms.Form):
         ],
     )
     ends = forms.TypedChoiceField(
-        label="On offer",
+        label="For sale",
         coerce=int,
         initial=DAY,
         choices=[

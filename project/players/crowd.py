@@ -80,7 +80,7 @@ class Crowd:
             f"{player} {begin}{moment} {event}"
             for player, moment, event in zip(players, moments, events, strict=True)
         ]
-        for at in rng.sample(range(count), _some(count / _BROKEN_ONE_IN, rng)):
+        for at in rng.sample(range(count), some(count / _BROKEN_ONE_IN, rng)):
             lines[at] = rng.choice(_BROKEN).format(*lines[at].split())
         return lines
 
@@ -106,6 +106,6 @@ def _event_chances() -> list[int]:
     return list(accumulate(_EVENTS.values()))
 
 
-def _some(expected: float, rng: Random) -> int:
+def some(expected: float, rng: Random) -> int:
     """Return a random whole number with this mean."""
     return int(expected) + (rng.random() < expected % 1)

@@ -21,14 +21,14 @@ from .crowd import MOMENTS, Crowd
 NAME = "game.log"
 #: Days before today: two weeks, and two more weeks for comparison.
 DAYS = 28
-#: Lines of a usual day.
-_A_DAY = 20_000
+#: Lines of a usual day, before today and while the game server runs.
+A_DAY = 100_000
 #: Bytes of the growing file, and how many old files are kept beside it.
 _SIZE = 4 * 1024 * 1024
 _KEPT = 3
 
 
-def make_past(folder: Path, crowd: Crowd, now: datetime, *, lines: int = _A_DAY) -> None:
+def make_past(folder: Path, crowd: Crowd, now: datetime, *, lines: int = A_DAY) -> None:
     """
     Write the missing files of the last days, and of today until *now*, with that many *lines* on a usual day. Delete
     older files.

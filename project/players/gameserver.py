@@ -13,13 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
-from .crowd import MOMENTS, Crowd
-from .gamelog import GameLog, make_past
+from .crowd import MOMENTS, Crowd, some
+from .gamelog import A_DAY, GameLog, make_past
 from .geography import read_locations
 
-#: Lines of a usual second, and seconds between two writes.
-_A_SECOND = 100
+#: Seconds between two writes.
 _PAUSE = 0.25
+_USUAL = A_DAY / 86_400 * _PAUSE
 
 
 def run(folder: Path) -> None:
@@ -30,7 +30,7 @@ def run(folder: Path) -> None:
         while True:
             now = datetime.now(UTC)
             hour = now.replace(minute=0, second=0, microsecond=0)
-            count = round(_A_SECOND * _PAUSE * crowd.activity(hour) * rng.uniform(0.2, 1.8))
+            count = some(_USUAL * crowd.activity(hour) * rng.uniform(0.2, 1.8), rng)
             log.write(crowd.lines(hour, [MOMENTS[now.minute * 60 + now.second]] * count, rng))
             time.sleep(_PAUSE)
 

@@ -54,8 +54,8 @@ def _remember(request: HttpRequest, response: HttpResponseBase, notes: Sequence[
     did = [each["what"] for each in notes]
     if "row" in did:
         request.session[TRACE] = list(notes)
-    # Forms that were accepted redirect, and those that were not are shown again.
-    accepted = response.status_code in ((302,) if request.method == "POST" else (200, 302))
+    # Forms that were accepted redirect, and those that were not are shown again. The API answers 201.
+    accepted = response.status_code in ((201, 302) if request.method == "POST" else (200, 302))
     if request.resolver_match and accepted:
         did.append(f"{request.method} {request.resolver_match.view_name}")
     before = done(request)

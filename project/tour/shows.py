@@ -54,7 +54,7 @@ def begin(show: Show) -> str:
     except RedisError as error:
         raise RedisUnavailable(f"Redis is away: {error}") from error
     if not is_first:
-        raise StillOn(f"“{show.label}” is still on. Try again in {show.lasts} seconds.")
+        raise StillOn(f"“{show.label}” is still going on. Try again in {show.lasts} seconds.")
     return show.run()
 
 
@@ -72,7 +72,10 @@ def _rush() -> str:
 
 
 def _break_mail() -> str:
-    return f"The mail server is broken for {BROKEN_FOR} seconds. Buy something: its mail is retried until it is sent."
+    return (
+        f"The mail server is broken for {BROKEN_FOR} seconds. Buy something now: the mail about it is retried until "
+        "it is sent."
+    )
 
 
 def _kill_worker() -> str:
@@ -90,7 +93,7 @@ def _kill_worker() -> str:
                 "their lease ends, and a new worker is started."
             )
         time.sleep(0.1)
-    return "No worker of the tour was busy, so none was killed. Try again."
+    return "No worker was busy, so none was killed. Try again."
 
 
 def _kill_redis() -> str:
@@ -107,7 +110,8 @@ def _fight() -> str:
 def _write_lines() -> str:
     tasks.write_lines.enqueue()
     return (
-        f"{tasks.LINES:,} lines are being written to the game's log. They are counted while they are written."
+        f"{tasks.LINES:,} lines are being written into a log of their own, the job “{tasks.JOB}”, and counted "
+        "meanwhile. In ten minutes they are deleted, with all figures of them."
     )
 
 
@@ -117,7 +121,7 @@ SHOWS: dict[str, Show] = {
         Show(
             "rush",
             "A thousand buyers at once",
-            "They all want one of a hundred lanterns.",
+            "They all want a lantern, and there are only a hundred.",
             _rush,
             ("Queues", "admin:components_queue_changelist"),
             20,
@@ -125,7 +129,7 @@ SHOWS: dict[str, Show] = {
         Show(
             "mail",
             "Break the mail server",
-            "For a minute no mail can be sent.",
+            "No mail can be sent for a minute. Then the tasks that failed are retried.",
             _break_mail,
             ("Queues", "admin:components_queue_changelist"),
             BROKEN_FOR,
@@ -133,7 +137,7 @@ SHOWS: dict[str, Show] = {
         Show(
             "worker",
             "Kill a worker",
-            "While it is running tasks.",
+            "A worker process is killed while it runs tasks. Another worker takes them over.",
             _kill_worker,
             ("Queues", "admin:components_queue_changelist"),
             10,
@@ -141,7 +145,7 @@ SHOWS: dict[str, Show] = {
         Show(
             "redis",
             "Kill Redis",
-            "It is started again after ten seconds.",
+            "The server is killed, and started again after ten seconds.",
             _kill_redis,
             ("Queues", "admin:components_queue_changelist"),
             20,
@@ -149,15 +153,15 @@ SHOWS: dict[str, Show] = {
         Show(
             "fight",
             "Fight for a lock",
-            "A dozen threads want the same lock.",
+            "A dozen threads want the same lock for some seconds.",
             _fight,
             ("Locks", "admin:components_lock_changelist"),
             15,
         ),
         Show(
             "lines",
-            "A million log lines",
-            "Written as fast as the disk takes them.",
+            "Write a million log lines",
+            "They have a log of their own, and are counted while they are written. They are deleted in ten minutes.",
             _write_lines,
             ("Logs", "admin:components_logjob_changelist"),
             60,

@@ -1,7 +1,8 @@
 """
 The steps of the tour, which are ticked off by what the visitor does.
 
-A step is done as soon as a page was seen, a form was accepted, or the market has noted a purchase (trace.py).
+A step is done as soon as a page was seen, a form or a call of the API was accepted, or the market noted a purchase
+(trace.py).
 """
 
 from __future__ import annotations
@@ -30,55 +31,57 @@ STEPS: Sequence[Step] = [
     Step(
         "buy",
         "Buy something",
-        "Log in as jack and buy what joe sells. A lock, and a fence in the row, see to it that only one can buy it.",
+        "Log in as jack and buy what joe sells. A lock sees to it that only one player can "
+        "buy it, and a fencing token in the row refuses whoever lost the lock.",
         "market:browse",
         frozenset({"row"}),
         ("Locks", "admin:components_lock_changelist"),
     ),
     Step(
         "queues",
-        "See its tasks",
-        "The purchase put a mail into a queue. A worker has probably sent it already.",
+        "See the task of your purchase",
+        "Your purchase put the task to send a mail into a queue. A worker has probably sent it already.",
         QUEUES,
         frozenset({f"GET {QUEUES}"}),
         ("Queues", QUEUES),
     ),
     Step(
         "mail",
-        "Read the mail",
-        "Joe is told that his thing was sold. The demo keeps mails in a folder instead of sending them.",
+        "Read the mail to the seller",
+        "Joe is told that his item was sold. The demo keeps mails in a folder instead of sending them.",
         "tour:mails",
         frozenset({"GET tour:mails"}),
-        ("Tasks by queue", QUEUES),
+        ("Queues", QUEUES),
     ),
     Step(
         "sell",
         "Sell something",
-        "Put one of your things on offer for an hour. A delayed task will end the offer.",
+        "Offer one of your items for an hour. A delayed task will end the offer.",
         "market:offer",
         frozenset({"POST market:offer"}),
         ("Periodic tasks", "admin:components_queue_periodic"),
     ),
     Step(
         "chat",
-        "Talk",
+        "Talk in the chat",
         "Write in your guild's chat. Log in as joe in a private window: what you write is there at once.",
         "components:chats",
-        frozenset({"GET components:chats"}),
+        frozenset({"POST components:api-messages", "POST components:chat"}),
         ("Chats", "admin:components_chat_changelist"),
     ),
     Step(
         "find",
-        "Find somebody",
+        "Find somebody by name",
         "Type the first letters of a name, in any script.",
         "guilds:mail",
-        frozenset({"GET guilds:mail"}),
+        frozenset({"GET components:api-book", "POST guilds:mail"}),
         ("Address books", "admin:components_addressbook_changelist"),
     ),
     Step(
         "flash",
         "Take part in the flash sale",
-        "Many want the same thing, and nothing is oversold. The number that remains is read from a cached row.",
+        "Many players want the same item, and no more are sold than there are. How many remain is read from "
+        "a cached row.",
         "market:flash",
         frozenset({"piece"}),
         ("Cached rows", "admin:components_cachedrow_changelist"),
@@ -93,16 +96,16 @@ STEPS: Sequence[Step] = [
     ),
     Step(
         "counters",
-        "See how often",
-        "Whatever happens is counted, by the second, minute, hour and day.",
+        "See what was counted",
+        "Everything that happens here is counted by second, minute, hour and day.",
         "admin:components_counter_changelist",
         frozenset({"GET admin:components_counter_changelist"}),
         ("Counters", "admin:components_counter_changelist"),
     ),
     Step(
         "traffic",
-        "See where",
-        "The log of the game is counted by country, region and city while it is written.",
+        "See where the players are",
+        "The lines of the game's log are counted by country, region and city while they are written.",
         "players:today",
         frozenset({"GET players:today", "GET admin:components_logjob_traffic"}),
         ("Logs", "admin:components_logjob_changelist"),

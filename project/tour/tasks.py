@@ -14,6 +14,8 @@ from django.db.models import F
 from django.utils import timezone
 
 from components.services.locks import lock
+from components.services.logs import PLACES, Aggregation, Copier, LogStream, totals_of
+from components.services.logs.traffic import Traffic
 from components.services.queues import task
 from project.market import ledger
 from project.market.models import FlashPurchase, FlashSale, Item, Player
@@ -31,10 +33,13 @@ ARENA, FIGHTERS, SECONDS = "arena", 12, 10
 NAPS, NAP = 8, 4
 
 LINES = 1_000_000
-_LOG = "tour.log"
+#: The job of these lines. The figures of the game's own log stay as they are.
+JOB = "tour"
 
 #: For how long what a button has made is kept.
 _KEPT = timedelta(minutes=10)
+#: How long a million lines take at most. A younger log may still be written.
+_WRITTEN = timedelta(minutes=5)
 
 
 def rush() -> None:
@@ -104,23 +109,34 @@ def nap() -> None:
 
 @task(queue_name=QUEUE)
 def write_lines() -> int:
-    """Write a million lines beside the game's own log; delete them ten minutes later."""
+    """
+    Write a million lines into a log of their own, and copy them meanwhile; another process counts them
+    (project/supervisor.py). Ten minutes later, or before the next million, this is undone.
+    """
+    delete_lines.call()
+    copier, path = Copier(LogStream(JOB)), _log()
+    path.parent.mkdir(parents=True, exist_ok=True)
     crowd, rng = Crowd(read_locations()), Random()
     now = datetime.now(UTC)
     hour = now.replace(minute=0, second=0, microsecond=0)
     moments = [MOMENTS[now.minute * 60 + now.second]] * 10_000
-    with _log().open("a", encoding="utf-8") as file:
+    with path.open("w", encoding="utf-8") as file:
         for _ in range(LINES // len(moments)):
             file.write("\n".join(crowd.lines(hour, moments, rng)) + "\n")
+            file.flush()
+            copier.copy(path)
     delete_lines.using(run_after=_KEPT).enqueue()
     return LINES
 
 
 @task(queue_name=QUEUE)
 def delete_lines() -> None:
-    """Delete the lines, which have been counted."""
+    """Delete the lines, and everything that was counted of them."""
     _log().unlink(missing_ok=True)
+    LogStream(JOB).forget(_WRITTEN.total_seconds())
+    Traffic(JOB).forget(datetime.now(UTC).date() + timedelta(days=1))  # the days before tomorrow: all
+    Aggregation(PLACES, job=JOB).drop([totals_of(PLACES)])
 
 
 def _log() -> Path:
-    return Path(settings.VAR / "logs" / _LOG)
+    return Path(settings.VAR / "tour" / "lines.log")

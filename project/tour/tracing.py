@@ -83,14 +83,16 @@ def _lines(note: Note) -> Iterator[Line]:
         case "lock":
             yield Line(
                 f"A lock was held for {note['held']:.1f} ms",
-                f"Taken after {note['waited']:.1f} ms, with fence {note['fence']}. Nobody else could trade it.",
+                f"Taken after {note['waited']:.1f} ms, with the fencing token {note['fence']}. "
+                "Nobody else could trade the item meanwhile.",
                 note["key"],
                 reverse("admin:components_lock_changelist"),
             )
         case "row":
             yield Line(
-                f"The row of “{note['name']}” was fenced",
-                f"It took fence {note['fence']}, so a purchase with an older lock is refused from now on.",
+                f"The database row of “{note['name']}” was changed",
+                f"It keeps the fencing token {note['fence']}, so a purchase with an older lock is refused "
+                "from now on.",
                 f"market_item {note['item']}",
                 reverse("admin:market_item_changelist"),
             )
@@ -108,13 +110,13 @@ def _of_task(note: Note) -> Line:
     except RedisUnavailable:
         return Line(title, "Redis is away, so its state is not known now.", note["id"], url, is_done=False)
     if info is None:
-        return Line(title, "It is done, and its result has expired.", note["id"], url)
+        return Line(title, "It is done, and its result is no longer kept.", note["id"], url)
     return Line(title, _state(info), note["id"], url, is_done=info.state in ("delayed", "successful", "dead"))
 
 
 def _state(info: TaskInfo) -> str:
     if info.state == "delayed":
-        return "It waits: it will look whether anything was left undone, should this process have died."
+        return "It is delayed: it will check that nothing was left undone, in case this process has died."
     if info.started_at is None or info.enqueued_at is None:
         return "It waits for a worker."
     waited = _ms(info.enqueued_at, info.started_at)

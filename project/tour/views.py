@@ -48,7 +48,7 @@ def log_in(request: HttpRequest) -> HttpResponse:
     if name not in (*demo.PLAYERS, "admin"):
         raise Http404(f"The demo has no log-in {name!r}.")
     login(request, get_object_or_404(User, username=name), "django.contrib.auth.backends.ModelBackend")
-    messages.success(request, f"You are {name}.")
+    messages.success(request, f"You are logged in as {name}.")
     return _back(request)
 
 
@@ -63,7 +63,7 @@ def show(request: HttpRequest, name: str) -> HttpResponse:
         messages.warning(request, str(error))
         return _back(request, status=303)
     except RedisUnavailable as error:
-        messages.error(request, f"Nothing was begun: {error}")
+        messages.error(request, f"Nothing was started: {error}")
         return _back(request, status=303)
     return _back(request)
 

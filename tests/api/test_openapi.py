@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+from collections import Counter
 from io import StringIO
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, is_typeddict
 
 import pytest
 import schemathesis
@@ -47,6 +49,8 @@ UNSAID = {
     ("POST", "/sync"),
     ("GET", "/chats/{chat_id}/messages"),
     ("GET", "/chats/{chat_id}/members"),
+    ("GET", "/chats/{chat_id}/search"),
+    ("POST", "/chats/{chat_id}/typing"),  # five at once, then too-fast
     ("GET", "/books/{book}"),
     ("POST", "/books/{book}/select"),
 }
@@ -102,6 +106,21 @@ def test_the_file_holds_what_the_endpoints_declare() -> None:
     assert openapi.FILE.read_text(encoding="utf-8") == out.getvalue(), (
         "Run manage.py openapi, and store its output."
     )
+
+
+def test_no_two_shapes_have_the_same_name() -> None:
+    """The description refers to a shape by its name alone."""
+    shapes = [
+        each
+        for module in list(sys.modules.values())
+        if re.match(r"components\..*\b(api|shapes)\b", module.__name__)
+        for each in vars(module).values()
+        if is_typeddict(each) and each.__module__ == module.__name__
+    ]
+    names = Counter(each.__name__ for each in shapes)
+
+    assert names["FoundMessages"] == 1
+    assert [name for name, number in names.items() if number > 1] == []
 
 
 def test_exactly_the_addresses_and_methods_that_exist_are_described() -> None:

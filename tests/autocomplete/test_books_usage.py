@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from threading import Thread
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -17,6 +19,7 @@ from components.services.autocomplete import (
     AddressBook,
     AddressBookReader,
     BookUsage,
+    Miss,
     SlowSearch,
     keys,
     usage,
@@ -58,6 +61,7 @@ def test_searches_are_counted_and_nothing_else(book: AddressBook) -> None:
     found = counted()
 
     assert found.searches == 3
+    assert list(found.misses) == []  # nobody asked for them
     assert 0 < found.per_second <= 3 / 60
     assert found.mean is not None
     assert 0 < found.mean <= found.slowest[0].seconds < 60
@@ -213,3 +217,113 @@ def test_searches_on_a_server_that_is_gone_are_reported_to_no_other(redis: Redis
         usage.note("guild:7", 2, 0.1)
 
     assert counted() == NOBODY
+
+
+def misses_of(name: str = "guild:7") -> Sequence[Miss]:
+    return AddressBookReader().usage([name], with_misses=True)[0].misses
+
+
+def missed(name: str = "guild:7") -> list[tuple[str, int]]:
+    usage.flush()
+    return [(each.text, each.count) for each in misses_of(name)]
+
+
+def test_searches_that_found_nothing_are_kept_as_they_were_compared(redis: Redis, book: AddressBook) -> None:
+    for typed in ("Zoé", "ZOE", "an", "x", "ann  SMYTHE", "가나"):
+        book.complete(typed)
+    asyncio.run(book.acomplete("zoe"))
+    book.complete("nobody", is_counted=False)
+
+    assert missed()[0] == ("zoe", 3)
+    assert {text for text, _count in missed()} == {"zoe", "ann smythe", "가나"}
+    assert counted().searches == 7
+    age = datetime.now(UTC) - misses_of()[0].last_at
+    assert abs(age.total_seconds()) < 60
+    assert 29 * 86_400_000 < redis.pttl(keys.BookKeys("guild:7").missed) <= 30 * 86_400_000
+    assert missed("guild:8") == []
+
+
+def test_what_was_typed_is_cut(book: AddressBook) -> None:
+    book.complete("z" * 200)
+
+    assert missed() == [("z" * 50, 1)]
+
+
+def test_the_searches_of_all_processes_are_summed_and_the_most_frequent_come_first(book: AddressBook) -> None:
+    for sent in (["zoe", "bob"], ["bob"], ["bob", "joe", "joe"]):
+        for text in sent:
+            usage.note("guild:7", 3, 0.1, missed=text)
+        usage.flush()
+
+    assert missed() == [("bob", 3), ("joe", 2), ("zoe", 1)]
+
+
+def test_a_process_sends_fifty_texts_of_a_book_at_once(book: AddressBook) -> None:
+    for number in (*range(60), 0):
+        usage.note("guild:7", 3, 0.1, missed=f"nobody {number}")
+
+    assert len(missed()) == 50
+    assert missed()[0] == ("nobody 0", 2)
+    assert counted().searches == 61
+
+
+def test_two_hundred_are_kept_and_the_rare_and_old_make_room(redis: Redis, book: AddressBook) -> None:
+    now, day = redis.time()[0], 86_400
+    stored = {f"nobody {number}": f"9 {now - day}" for number in range(197)}
+    stored |= {"rare": f"1 {now - 2}", "old": f"5 {now - 29 * day}", "frequent": f"60 {now - 20 * day}"}
+    redis.hset(keys.BookKeys("guild:7").missed, mapping=stored)
+
+    usage.note("guild:7", 3, 0.1, missed="first")
+    texts = dict(missed())
+    assert len(texts) == 200
+    assert "old" not in texts
+    assert {"first", "rare", "frequent"} <= texts.keys()
+
+    usage.note("guild:7", 3, 0.1, missed="second")
+    texts = dict(missed())
+    assert len(texts) == 200
+    assert {"second", "frequent"} <= texts.keys()
+    assert "rare" not in texts
+
+
+def test_what_nobody_has_searched_for_in_a_month_goes(redis: Redis, book: AddressBook) -> None:
+    now, month = redis.time()[0], 30 * 86_400
+    stored = {"late": f"900 {now - month - 60}", "just": f"1 {now - month + 60}", "odd": "what is this?"}
+    redis.hset(keys.BookKeys("guild:7").missed, mapping=stored)
+
+    book.complete("zoe")
+
+    assert {text for text, _count in missed()} == {"just", "zoe"}
+
+
+def test_a_removed_book_leaves_no_typed_text(redis: Redis, book: AddressBook) -> None:
+    book.complete("zoe")
+    usage.flush()
+    book.complete("zoe")
+
+    book.erase()
+
+    assert missed() == []
+    assert redis.exists(keys.BookKeys("guild:7").missed) == 0
+
+
+@pytest.fixture
+def unset(settings: Any) -> None:
+    """The setting, as it is in a project that does not set it."""
+    settings.COMPONENTS = {
+        name: value for name, value in settings.COMPONENTS.items() if name != "BOOK_MISSES"
+    }
+
+
+@pytest.mark.usefixtures("unset")
+def test_without_the_setting_no_typed_text_is_kept(redis: Redis, book: AddressBook) -> None:
+    now = redis.time()[0]
+    redis.hset(keys.BookKeys("guild:7").missed, "zoe", f"1 {now}")
+    assert list(misses_of()) == []
+
+    book.complete("nobody")
+    usage.flush()
+
+    assert redis.exists(keys.BookKeys("guild:7").missed) == 0
+    assert counted().searches == 1
+    assert not [key for key in redis.keys("*") if b"nobody" in key]

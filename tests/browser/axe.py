@@ -1,5 +1,5 @@
 """
-assert_accessible(page): what axe-core finds on a page that shuts people out, in light and in dark colours.
+find_violations(page): what axe-core finds on a page that shuts people out, in light and in dark colours.
 
 axe is evaluated by way of the debugger, which a page's policy does not concern: nothing of it is loosened. What axe
 calls serious or critical fails; of what it cannot decide by itself nothing is said.
@@ -29,16 +29,21 @@ def _source() -> str:
 
 
 def assert_accessible(page: Page, *, within: str | None = None) -> None:
+    """Of what *within* selects, or of all."""
+    if found := find_violations(page, within=within):
+        raise AssertionError("\n".join([page.url, *found]))
+
+
+def find_violations(page: Page, *, within: str | None = None) -> list[str]:
     """Of what *within* selects, or of all: colours in both schemes, the rest once."""
     page.evaluate(_source())
-    found = []
+    found = list[str]()
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
         rules = None if scheme == SCHEMES[0] else ["color-contrast"]
         found += [f"{scheme}: {each}" for each in _violations(page, within, rules)]
     page.emulate_media(color_scheme="null")
-    if found:
-        raise AssertionError("\n".join([page.url, *found]))
+    return found
 
 
 def _violations(page: Page, within: str | None, rules: list[str] | None) -> list[str]:

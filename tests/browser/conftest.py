@@ -137,7 +137,7 @@ def served_redis(
 def served_site(served_redis: EmbeddedServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     chromium()  # without a browser there is nobody to serve
     site = Served(
-        tmp_path_factory.mktemp("served"), served_redis.url, ("joe", "jack", "jill", *HOSTILE_NAMES)
+        tmp_path_factory.mktemp("served"), served_redis.url, ("admin", "joe", "jack", "jill", *HOSTILE_NAMES)
     )
     yield site
     site.close()

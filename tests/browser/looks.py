@@ -12,7 +12,7 @@ from tests.browser.themes import measured
 
 #: The contrast of each text that is seen.
 CONTRASTS = """() => {
-    const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+    const rgb = (text) => text.match(/[\\d.]+/g).map((part) => Number(part) * (text.startsWith("color(") ? 255 : 1));
     const luminance = ([r, g, b]) => {
         const [x, y, z] = [r, g, b].map((c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
         return 0.2126 * x + 0.7152 * y + 0.0722 * z;

@@ -2,7 +2,7 @@
 The demo site in an ASGI server of its own: a process that waits for many at once, can be killed and started again.
 
 `python -m tests.browser.served NAME…` makes its database with these users, and prints who they are and what they are
-logged in by. The database is a file: the process shares no memory with the tests.
+logged in by; an "admin…" may do everything. The database is a file: the process shares no memory with the tests.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Served:
     """The site; start() and stop() it. Its address stays the same."""
 
     def __init__(self, folder: Path, redis_url: str, names: tuple[str, ...]) -> None:
-        self._environment = {
+        self.environment = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": SETTINGS,
             "SERVED_REDIS": redis_url,
@@ -33,7 +33,7 @@ class Served:
             "PYTHONPATH": str(ROOT),
         }
         made = subprocess.run(
-            [sys.executable, "-m", __name__, *names], env=self._environment, check=True, capture_output=True
+            [sys.executable, "-m", __name__, *names], env=self.environment, check=True, capture_output=True
         )
         told: dict[str, Any] = json.loads(made.stdout)
         #: By user name: the ids of persons, and the keys of their sessions.
@@ -53,7 +53,7 @@ class Served:
         descriptor = self._socket.fileno()
         command = [sys.executable, "-m", "uvicorn", "project.asgi:application", "--fd", str(descriptor)]
         command += ["--lifespan", "off", "--no-access-log", "--log-level", "warning"]
-        self._process = subprocess.Popen(command, env=self._environment, pass_fds=[descriptor])
+        self._process = subprocess.Popen(command, env=self.environment, pass_fds=[descriptor])
 
     def stop(self) -> None:
         """At once, as by the loss of power."""
@@ -76,7 +76,8 @@ def make(names: list[str]) -> dict[str, dict[str, str]]:
     call_command("migrate", verbosity=0)
     ids, sessions = {}, {}
     for name in names:
-        user = User.objects.create(username=name)
+        is_admin = name.startswith("admin")
+        user = User.objects.create(username=name, is_staff=is_admin, is_superuser=is_admin)
         client = Client()
         client.force_login(user)
         ids[name] = str(user.pk)

@@ -72,11 +72,11 @@ def test_a_book_is_rebuilt_and_a_prefix_tried_by_keyboard_and_without_scripts(wi
     )
     assert [info.state for info in run_tasks()] == ["successful"]
     page.reload()
-    page.get_by_label("Try a prefix").fill("cha")
+    page.get_by_label("Try a search").fill("cha")
     with page.expect_navigation():
         page.keyboard.press("Enter")
 
-    expect(page.get_by_role("region", name="Found").get_by_role("rowheader")).to_have_text(["Charts"])
+    expect(page.get_by_role("region", name="Matches").get_by_role("rowheader")).to_have_text(["Charts"])
 
 
 @pytest.mark.slow
@@ -84,11 +84,11 @@ def test_typed_text_stays_while_the_figures_refresh(window, admin, guilds):
     opened = window(admin)
     stop_clock(opened.page)
     page = opened.open(PAGES["book"])
-    page.get_by_label("Try a prefix").fill("an")
+    page.get_by_label("Try a search").fill("an")
 
     AddressBook("guild:7").add("bob", id=99)
     refreshed(page)
 
     expect(page.locator(".facts").first).to_contain_text("Entries7")
-    expect(page.get_by_label("Try a prefix")).to_have_value("an")
-    expect(page.get_by_label("Try a prefix")).to_be_focused()
+    expect(page.get_by_label("Try a search")).to_have_value("an")
+    expect(page.get_by_label("Try a search")).to_be_focused()

@@ -68,7 +68,13 @@ def chat(served):
 
 @pytest.fixture
 def pages(chat):
-    return ["/chat/", f"/chat/{chat.id}/", f"/chat/{chat.id}/members/", "/chat/-/new/"]
+    return [
+        "/chat/",
+        f"/chat/{chat.id}/",
+        f"/chat/{chat.id}/members/",
+        f"/chat/{chat.id}/search/?q=map",
+        "/chat/-/new/",
+    ]
 
 
 @pytest.mark.slow
@@ -151,7 +157,7 @@ def test_all_works_without_scripts(enter, served):
     expect(page.get_by_text("moderator", exact=True)).to_be_visible()
 
     jack = enter("jack", java_script_enabled=False).open("/chat/")
-    jack.get_by_role("link", name=re.compile("1 unread$")).click()
+    jack.locator(".chat-items").get_by_role("link", name=re.compile("1 unread$")).click()
     expect(jack.locator(".chat-divider + .chat-message .chat-text")).to_have_text("one")
     jack.get_by_role("button", name="Mark as read").click()
     expect(jack.locator(".chat-divider, .chat-badge")).to_have_count(0)
@@ -203,3 +209,19 @@ def test_reduced_motion_is_respected(enter, chat):
     page.get_by_role("textbox", name="Message to").fill("calm")
     page.keyboard.press("Enter")
     expect(page.locator(".chat-live .chat-message")).to_have_css("animation-name", "none")
+
+
+@pytest.mark.slow
+def test_while_the_messages_are_on_their_way_each_link_has_a_name(enter, served, chat):
+    opened, held = enter("joe"), []
+    page = opened.page
+    page.route(f"**/chats/{chat.id}/messages?*", lambda route: held.append(route))
+
+    with page.expect_request(f"**/chats/{chat.id}/messages?*"):
+        page.goto(f"{served.url}/chat/{chat.id}/")
+    link = page.locator(".chat-bar a[href$='/members/']")
+    expect(link).to_have_accessible_name("Members")
+    assert_accessible(page)
+
+    held[0].continue_()
+    expect(link).to_have_accessible_name("3 members")

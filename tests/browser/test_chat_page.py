@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.conf import settings
 from playwright.sync_api import expect
 
 from components.services.chat import Chat, Inbox
@@ -585,7 +586,8 @@ def test_history_is_plain_and_only_the_live_end_is_read_out(enter, chat):
 
     expect(log.locator(".chat-text")).to_have_text(["hello"])
     told = ".chat :is([role=status], [role=alert], [aria-live=polite])"
-    expect(joe.locator(told).and_(joe.locator(":not(.complete-hidden)"))).to_have_count(1)
+    # One for what happens, and one for who is typing.
+    expect(joe.locator(told).and_(joe.locator(":not(.complete-hidden)"))).to_have_count(2)
 
 
 @pytest.mark.slow
@@ -614,3 +616,22 @@ def test_a_logged_out_person_is_told_and_keeps_their_text(enter, served, chat):
 
     expect(status(page)).to_contain_text("You are logged out.")
     expect(said(page)).to_contain_text([KEYS, "not lost"])
+
+
+@pytest.mark.slow
+def test_dates_are_in_the_language_of_the_page_if_the_browser_speaks_another(enter, chat):
+    window = enter("joe")
+    cookie = {"name": settings.LANGUAGE_COOKIE_NAME, "value": "de", "url": window.base}
+    window.page.context.add_cookies([cookie])
+    page = window.chat(f"/chat/{chat.id}/")
+
+    expect(page.locator("html")).to_have_attribute("lang", "de")
+    expect(page.locator("header.top")).to_have_attribute("lang", "en")
+    expect(page.locator(".chat-day")).to_have_text("Heute")
+    sent = page.locator(".chat-when time")
+    german, british = (
+        sent.evaluate("(sent, language) => new Date(sent.dateTime).toLocaleString(language)", language)
+        for language in ("de", "en-GB")
+    )
+    assert german != british
+    expect(sent).to_have_attribute("title", german)

@@ -50,7 +50,7 @@ DRAWN = """() => {
     };
     const of = (selector, what) => [...document.querySelectorAll(selector)].map((node, at) =>
         [`${selector} ${at}`, against(getComputedStyle(node)[what])]);
-    return Object.fromEntries([...of(".chart-line:not(.open)", "stroke"), ...of(".chart text", "fill")]);
+    return Object.fromEntries([...of(".chart-line:not(.open)", "stroke"), ...of(".chart-figure text", "fill")]);
 }"""
 
 
@@ -279,4 +279,4 @@ def test_the_words_of_a_chart_do_not_touch_each_other(window, admin, pages):
         page = opened.open(f"{ROOT}chart/?counter=hits&span={span}")
         for width in (360, 800, 1_200):
             page.set_viewport_size({"width": width, "height": 800})
-            assert page.eval_on_selector_all(".chart text", touching) == 0
+            assert page.eval_on_selector_all(".chart-figure text", touching) == 0

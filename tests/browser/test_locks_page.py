@@ -110,13 +110,13 @@ def test_all_works_without_scripts(window, admin, redis):
 
     page.goto(page.url.partition("/admin/")[0] + SEMAPHORES)
     page.get_by_role("link", name="api", exact=True).click()
-    page.get_by_role("link", name="Change limit…").click()
+    page.get_by_role("link", name="Change the limit…").click()
     page.get_by_label("Limit").fill("9")
-    page.get_by_role("button", name="Change limit").click()
+    page.get_by_role("button", name="Change the limit").click()
     expect(said(page)).to_contain_text("Set the limit of the semaphore api to 9.")
-    page.get_by_role("link", name="Evict jack").click()
-    page.get_by_role("button", name="Evict").click()
-    expect(said(page)).to_contain_text("Evicted jack")
+    page.get_by_role("link", name="Take away: jack").click()
+    page.get_by_role("button", name="Take away").click()
+    expect(said(page)).to_contain_text("away from jack")
 
     assert SemaphoreControls("api").info().override == 9
     assert SemaphoreControls("api").holders() == []
@@ -127,10 +127,10 @@ def test_an_invalid_limit_is_shown_at_its_field(window, admin, redis):
     page = window(admin).open(f"{SEMAPHORES}limit/?semaphore=api")
 
     page.get_by_label("Limit").fill("3000000000")
-    page.get_by_role("button", name="Change limit").click()
+    page.get_by_role("button", name="Change the limit").click()
 
     expect(page.get_by_label("Limit")).to_have_accessible_description(
-        "It overrides the limit that the code declares, in all processes and at once, until it is reset. "
+        "It applies instead of the limit in the code, in all processes and at once, until it is reset. "
         "Ensure this value is less than or equal to 2147483647."
     )
 
@@ -156,13 +156,13 @@ def test_a_refresh_keeps_the_focus_on_the_holder_that_stays(window, admin, redis
     opened = window(admin)
     stop_clock(opened.page)
     page = opened.open(f"{SEMAPHORES}semaphore/?semaphore=api")
-    link = page.get_by_role("link", name="Evict joan")
+    link = page.get_by_role("link", name="Take away: joan")
     link.focus()
     first.release()
 
     refreshed(page)
 
-    expect(page.get_by_role("link", name="Evict jack")).to_have_count(0)
+    expect(page.get_by_role("link", name="Take away: jack")).to_have_count(0)
     expect(link).to_be_focused()
 
 

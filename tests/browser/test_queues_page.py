@@ -27,6 +27,12 @@ PAGES = {
     "task": "task/?alias=default&id={dead}",
     "result": "task/?alias=default&id={successful}",
     "progress": "task/?alias=default&id={running}",
+    "by error": f"failures/{MAIL}",
+    "filtered": f"tasks/{MAIL}&state=dead&task=send&error=OSError",
+    "all queues": "tasks/?alias=default&state=dead",
+    "all queues, filtered": "tasks/?alias=default&state=dead&task=send",
+    "delete of all queues": "delete/?alias=default&state=dead&scope=all",
+    "sorted": "?sort=-dead&q=mai",
     "search": f"tasks/{MAIL}&state=dead&q=route",
     "nothing found": f"tasks/{MAIL}&state=dead&q=nowhere",
     "all selected": f"tasks/{MAIL}&state=dead&select=page",
@@ -130,7 +136,7 @@ def test_refresh_can_be_switched_off_and_this_is_remembered(overview):
     overview.clock.fast_forward("10:00")
     overview.reload()
     overview.clock.fast_forward("10:00")
-    overview.get_by_role("link", name="1 dead in mail").click()
+    overview.get_by_role("link", name="1 delayed in mail").click()
     overview.clock.fast_forward("10:00")
 
     expect(overview.get_by_label("Refresh")).to_have_value("0")
@@ -183,7 +189,7 @@ def test_requests_never_overlap(overview, live_server):
 
 @pytest.mark.slow
 def test_a_refresh_keeps_the_focus_where_it_was(overview):
-    link = overview.get_by_role("link", name="Pause mail")
+    link = overview.get_by_role("link", name="Pause: mail")
     link.focus()
     scene.ready("a queue that comes before")
 
@@ -240,7 +246,8 @@ def test_while_redis_is_away_the_figures_stay_and_are_called_old(window, admin, 
 
         server.stop()
         page.clock.fast_forward(5_000)
-        expect(page.get_by_role("status")).to_contain_text("Redis does not answer; the figures are those of")
+        expect(page.get_by_role("status")).to_contain_text("Redis has not answered since")
+        expect(page.get_by_role("status")).to_contain_text("; the figures are those of")
         expect(ready_of(page)).to_have_text("7")
 
         server.start()
@@ -292,11 +299,12 @@ def test_all_works_without_scripts(window, admin, ids):
     expect(page.get_by_label("Refresh")).to_be_hidden()
 
     page.get_by_role("link", name="1 dead in mail").click()
+    page.get_by_role("link", name="OSError: <b>no route</b>", exact=True).click()
     page.locator("#live tbody a").click()
     expect(page.locator("details pre")).to_contain_text("no route")
 
     page.get_by_role("link", name="mail", exact=True).first.click()
-    page.get_by_role("link", name="Pause mail").click()
+    page.get_by_role("link", name="Pause: mail").click()
     page.get_by_role("button", name="Pause").click()
 
     expect(page.locator(".messagelist")).to_contain_text("Paused the queue mail")
@@ -307,7 +315,7 @@ def test_all_works_without_scripts(window, admin, ids):
 def test_a_queue_is_paused_with_the_keyboard_alone_and_the_focus_is_always_seen(window, admin, ids):
     page = window(admin).open(ROOT)
 
-    for name in ("Pause mail", "Pause"):
+    for name in ("Pause: mail", "Pause"):
         press_tab_until(page, name)
         with page.expect_navigation():
             page.keyboard.press("Enter")
@@ -347,8 +355,9 @@ def test_text_has_the_contrast_of_wcag_aa_where_dark_was_chosen(window, admin, i
 
 
 def test_scrollable_regions_scroll_with_the_keyboard(window, admin, ids):
-    page = window(admin, viewport={"width": 360, "height": 640}).open(ROOT)
+    page = window(admin, viewport={"width": 1_280, "height": 640}).open(ROOT)
     region = page.get_by_role("region", name=re.compile("^Queues of"))
+    region.evaluate("node => { node.querySelector('table').style.minWidth = '3000px'; }")  # longer names
     assert region.evaluate("node => node.scrollWidth > node.clientWidth")
 
     region.focus()
@@ -359,3 +368,43 @@ def test_scrollable_regions_scroll_with_the_keyboard(window, admin, ids):
 
     assert page.evaluate("window.scrolled") > 0
     assert region.locator("thead th").first.bounding_box()["x"] >= 0
+
+
+def test_the_fields_of_filters_are_completed_and_a_refresh_leaves_them_alone(window, admin, ids):
+    for name in ("shop.tasks.charge", "shop.tasks.change"):
+        scene.dead("mail", name=name)
+    scene.ready("news")
+    opened = window(admin)
+    stop_clock(opened.page)
+    page = opened.open(f"{ROOT}tasks/{MAIL}&state=dead")
+    options, task = page.locator("complete-field [role=option]"), page.get_by_role("combobox", name="Task")
+    page.locator("summary", has_text="Filters").click()
+
+    page.get_by_role("combobox", name="Queue").fill("ne")
+    expect(options).to_have_text(["news"])
+    page.keyboard.press("Escape")
+    task.press_sequentially("charg")
+    page.clock.run_for(1_000)
+    expect(options).to_have_text(["shop.tasks.charge"])
+    late = scene.dead("mail", name="shop.tasks.late")
+    page.clock.fast_forward(5_000)
+    expect(page.locator(f'tr[data-key="{late}"]')).to_be_visible()
+    expect(options).to_have_text(["shop.tasks.charge"])
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(task).to_have_value("shop.tasks.charge")
+
+    page.get_by_role("combobox", name="Message contains").fill("rou")
+    page.clock.run_for(1_000)
+    expect(options).to_have_text(["<b>no route</b>"])
+    assert opened.complaints == []
+
+
+def test_without_scripts_the_fields_of_filters_are_inputs_with_suggestions(window, admin, ids):
+    page = window(admin, java_script_enabled=False).open(f"{ROOT}tasks/{MAIL}&state=dead&task=send")
+
+    expect(page.get_by_label("Task", exact=True)).to_have_attribute("list", "tasks")
+    page.get_by_label("Task", exact=True).fill("resend")
+    page.get_by_role("button", name="Search").click()
+
+    expect(page.locator("#searched")).to_contain_text("0 match")

@@ -46,19 +46,19 @@ def test_all_pages_keep_the_policy_have_contrast_fit_and_say_what_is_what(window
 def test_a_row_is_slowed_down_and_removed_by_keyboard_and_without_scripts(window, admin, rows):
     page = window(admin, java_script_enabled=False).open(PAGES["row"])
 
-    press_tab_until(page, "Change delay…")
+    press_tab_until(page, "Change the interval…")
     with page.expect_navigation():
         page.keyboard.press("Enter")
-    page.get_by_label("Delay in seconds").fill("7.5")
+    page.get_by_label("Interval in seconds").fill("7.5")
     with page.expect_navigation():
         page.keyboard.press("Enter")
     expect(page.locator(".messagelist")).to_contain_text(
-        "Set the delay of the row items:1 to 7.5 s. It was 1 min."
+        "Set the interval of the row items:1 to 7.5 s. It was 1 min."
     )
-    for name in ("Remove…", "Remove"):
+    for name in ("Remove from the cache…", "Remove from the cache"):
         press_tab_until(page, name)
         with page.expect_navigation():
             page.keyboard.press("Enter")
 
-    expect(page.locator(".messagelist")).to_contain_text("Removed the row items:1.")
+    expect(page.locator(".messagelist")).to_contain_text("Removed the row items:1 from the cache.")
     assert RowReader().find("items", "1") is None

@@ -75,7 +75,7 @@ def test_a_running_task_is_cancelled_from_its_page(window, admin):
     page.get_by_role("button", name="Cancel", exact=True).click()
 
     expect(said(page)).to_contain_text(f"Asked the task {task_id} of the queue mail to end.")
-    expect(page.locator(".facts")).to_contain_text("Running, asked to end")
+    expect(page.locator("dl.facts")).to_contain_text("Running, asked to end")
 
 
 def test_a_person_who_goes_back_has_changed_nothing(window, admin):
@@ -189,7 +189,7 @@ def test_a_worker_is_asked_to_stop(window, admin):
     opened = window(admin)
     page = opened.open(ROOT)
 
-    page.get_by_role("link", name=f"Stop {worker.id}").click()
+    page.get_by_role("link", name=f"Stop: {worker.id}").click()
     page.get_by_role("button", name="Stop").click()
 
     expect(said(page)).to_contain_text(f"Asked the worker {worker.id} to stop.")

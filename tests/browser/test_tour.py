@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.urls import reverse
 from playwright.sync_api import Page, expect
 from redis import Redis
 
@@ -60,3 +61,30 @@ def test_the_keyboard_reaches_the_buttons_beside_the_page(page: Page, live_serve
     page.keyboard.press("Enter")
 
     expect(page.get_by_text("The mail server is broken for 60 seconds.")).to_be_visible()
+
+
+@pytest.mark.parametrize(("width", "lines"), [(1200, 1), (1280, 1), (1440, 1), (1024, 2), (768, 2), (390, 3)])
+def test_the_header_is_as_low_as_the_width_allows(
+    page: Page, live_server: Any, width: int, lines: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(live_server.url)
+    page.get_by_role("button", name="jack").click()
+    expect(page.get_by_role("button", name="Log out")).to_be_visible()
+
+    assert page.get_by_role("banner").bounding_box()["height"] < 30 + 45 * lines
+    assert page.evaluate(FITS)
+
+
+@pytest.mark.parametrize("width", [390, 768, 1024, 1280])
+def test_a_chat_and_the_tour_do_not_cover_each_other(page: Page, live_server: Any, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(live_server.url)
+    page.get_by_role("button", name="jack").click()
+    page.goto(live_server.url + reverse("components:chats"))
+
+    chat = page.locator(".chat").bounding_box()
+    tour = page.get_by_role("complementary", name="Tour of this demo").bounding_box()
+    assert chat["height"] > 400
+    assert tour["x"] >= chat["x"] + chat["width"] or tour["y"] >= chat["y"] + chat["height"]
+    assert page.evaluate("() => document.documentElement.scrollHeight <= innerHeight")

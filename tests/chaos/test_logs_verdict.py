@@ -73,6 +73,7 @@ class Loop:
             self.tables[f"daily:{level}:{day}"][place.id_at(level)] += 1
         hour = line.split()[2][:2].decode()
         self.tables[f"hourly:{day}"][f"{hour}/{place.id_at('country')}/"] += 1
+        self.tables[f"answers:{day}"][f"{hour}/"] += 1
 
 
 def _keep(name: str, samples: list[Sample]) -> None:

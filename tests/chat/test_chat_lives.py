@@ -9,7 +9,7 @@ import pytest
 from redis import Redis
 
 from components.exceptions import TooManyBlocked
-from components.services.chat import Chat, ChatSettings, Inbox
+from components.services.chat import Chat, ChatSettings, Inbox, Presence
 from components.services.chat.keys import ChatKeys, InboxKeys
 from components.services.chat.settings import SETTINGS
 from tests.support.chats import FREE, let_pass, texts
@@ -77,6 +77,8 @@ BOUNDS = {
     "ChatKeys.rate": 1,  # the period
     "ChatKeys.blocked": 10_000,
     "ChatKeys.muted": 10_000,
+    "ChatKeys.here": PEOPLE,
+    "ChatKeys.typing": 5,
     "ChatKeys.names": 1,  # of each chat that there is
     "InboxKeys.hints": 1_000,  # MAX_CHATS_JOINED
     "InboxKeys.created": 200,  # MAX_CHATS_CREATED
@@ -113,6 +115,8 @@ def test_use_does_not_let_a_chat_grow(redis: Redis) -> None:
     for number in range(40):
         for person in (f"guest {number}", "jill"):
             chat.join(person)
+            Presence(chat.id).attend(person)
+            Presence(chat.id).type(person)
             for _ in range(6):
                 sent = chat.send(person, "hello", mentions=["jack", "mary", "joe"])
                 chat.edit(person, sent.seq, "hello again")
@@ -127,12 +131,12 @@ def test_use_does_not_let_a_chat_grow(redis: Redis) -> None:
         assert chat.news("mary").unread == sum(
             1 for each in chat.history("mary", limit=200).messages if not each.event
         )
-    lasting = [key for key in redis.keys(f"*:{chat.id}*") if redis.ttl(key) < 0]
+    lasting = [key for key in redis.keys(f"*:{chat.id}*") if redis.ttl(key) == -1]
     assert len(lasting) < 60  # parts of what was sent are small, and go with it
 
     chat.delete()
 
-    assert [key for key in redis.keys(f"*:{chat.id}*") if redis.ttl(key) < 0] == []
+    assert [key for key in redis.keys(f"*:{chat.id}*") if redis.ttl(key) == -1] == []
     assert redis.zscore(ChatKeys(chat.id).names, chat.id) is None
 
 

@@ -34,6 +34,7 @@ from tests.logs.admin import traffic
 from tests.queues.admin import scene
 from tests.queues.admin.periodic import HOURLY, declare_only
 from tests.support.logs import append, joined, stream
+from tests.support.queues import ECHO
 from tests.support.rows import cache, refresh
 
 ADMINS = {
@@ -74,6 +75,9 @@ NEEDS = {
     "queue quiet": "change",
     "queue stop": "change",
     "queue run": "change",
+    "queue pause-periodic": "change",
+    "queue resume-periodic": "change",
+    "queue rerun": "change",
     "queue delete": "delete",
     "addressbook rebuild": "change",
     "addressbook remove": "delete",
@@ -102,21 +106,21 @@ NEEDS = {
 }
 CHANGING = set(NEEDS)
 LOOKING = {
-    "queue": {"changelist", "tasks", "task", "periodic", "history", "change"},
+    "queue": {"changelist", "tasks", "failures", "task", "periodic", "complete", "history", "change"},
     "addressbook": {"changelist", "book", "history", "change"},
     "cachedrow": {"changelist", "model", "failing", "row", "history", "change"},
     "chat": {"changelist", "chat", "messages", "history", "change"},
-    "counter": {"changelist", "family", "chart", "csv", "history", "change"},
+    "counter": {"changelist", "family", "chart", "csv", "times", "time", "times_csv", "history", "change"},
     "lock": {"changelist", "lock", "history", "change"},
     "logjob": {"changelist", "job", "dead", "traffic", "csv", "hours", "live", "history", "change"},
     "mailbox": {"changelist", "mailbox", "messages", "history", "change"},
-    "overview": {"changelist", "history", "change"},
+    "overview": {"changelist", "find", "history", "change"},
     "semaphore": {"changelist", "semaphore", "history", "change"},
 }
 #: A state in which each verb may be done to a task; all others do not care.
 STATE = {"queue resend": "dead", "queue cancel": "ready", "queue delete": "dead"}
 #: What a form sends; all others do not care.
-FORM = {"limit": "7", "seconds": "600", "before": "6", "delay": "7"}
+FORM = {"limit": "7", "seconds": "600", "before": "6", "delay": "7", "args": "[7]"}
 #: Whom or what in a chat a page is about; all others do not care.
 IN_CHAT = {
     "chat reopen": {"chat": "closed"},
@@ -140,7 +144,13 @@ DELETES = [
     "delete_mailbox",
     "delete_queue",
 ]
-READS = ["view_counter", "view_overview", "view_messages_chat", "view_messages_mailbox"]
+READS = [
+    "view_arguments_queue",
+    "view_counter",
+    "view_overview",
+    "view_messages_chat",
+    "view_messages_mailbox",
+]
 #: What the pages are about; each looks for what it needs.
 NAMES = {
     "book": "market.item",
@@ -161,7 +171,9 @@ NAMES = {
     "row": "items:1",
     "model": "items",
     "job": "default",
+    "name": "tests.tasks.note",
     "aggregation": "places",
+    "field": "task",
 }
 
 
@@ -180,6 +192,7 @@ def query(redis, monkeypatch, one_periodic_task):
     """of(page) names all that the page may want to know."""
     monkeypatch.setattr(books, "_fed", {"market.item": SimpleNamespace(model=Item)})
     AddressBook("market.item").add("lantern", id=1)
+    can_be_imported = scene.dead("mail", name=ECHO)
     ids = scene.one_of_each("mail")
     a_row()
     holdings.held("item:42")
@@ -198,6 +211,8 @@ def query(redis, monkeypatch, one_periodic_task):
 
     def of(page):
         task = ids[STATE.get(page, "dead")]
+        if page == "queue rerun":
+            task = can_be_imported
         return query_of(page, **names, **IN_CHAT.get(page, {}), id=task)
 
     return of

@@ -33,7 +33,7 @@ def text_of(client: Client, root: str, page: str = "", **query: object) -> str:
 def rows_of(client: Client, root: str, page: str = "", *, table: int = 0, **query: object) -> list[str]:
     """The rows of a table of the page, the first by default."""
     html = client.get(f"{root}{page}", query, headers=FRAMELESS).text
-    body = re.findall(r"<tbody>(.*?)</tbody>", html, re.DOTALL)[table]
+    body = re.findall(r"<tbody[^>]*>(.*?)</tbody>", html, re.DOTALL)[table]
     return [" ".join(unescape(strip_tags(row)).split()) for row in re.findall("<tr.*?</tr>", body, re.DOTALL)]
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client
+from django.urls import get_resolver
 
 from components.services.autocomplete import AddressBook
 from components.services.chat import Chat, ChatReader
 from components.services.logs import look_at
 from components.services.mailboxes import Mailbox
-from components.services.queues import TaskQueue
+from components.services.queues import TaskQueue, Ticks
 from components.services.rows import RowReader
 from components.services.semaphores import SemaphoreControls
 from tests.control_room.every_page import (
@@ -28,6 +29,7 @@ from tests.control_room.every_page import (
 )
 from tests.control_room.pages import words
 from tests.queues.admin import scene
+from tests.support.monitoring import sent_to
 from tests.support.queues import places
 
 METHODS = ["get", "head", "post", "put", "patch", "delete", "options"]
@@ -40,7 +42,7 @@ def viewer(staff):
 
 @pytest.fixture
 def operator(staff):
-    return staff(*CHANGES)
+    return staff(*CHANGES, "view_arguments_queue")
 
 
 @pytest.fixture
@@ -64,7 +66,7 @@ def stored(key):
 def what_can_change():
     queue, api = TaskQueue(), SemaphoreControls("api")
     orders = [(worker.id, worker.order) for worker in queue.workers()]
-    tasks = (places("mail"), places("default"), orders, queue.stats("mail").paused)
+    tasks = (places("mail"), places("default"), orders, queue.stats("mail").paused, Ticks().paused())
     chats = [stand(name) for name in ("guild:7", "closed")]
     jack = Mailbox("jack")
     return (
@@ -85,6 +87,19 @@ def test_the_pages_are_the_ones_that_this_test_knows_to_be_looking_or_changing()
     looking = {f"{model} {page}" for model, pages in LOOKING.items() for page in pages}
 
     assert set(PAGES) == looking | CHANGING
+
+
+def test_the_pages_are_all_that_the_admin_has_of_this_app():
+    app = {
+        each.name
+        for resolver in get_resolver().url_patterns
+        if getattr(resolver, "namespace", "") == "admin"
+        for model in resolver.url_patterns
+        for each in getattr(model, "url_patterns", [])
+        if each.name and each.name.startswith("components_") and not each.name.endswith("_jsi18n")
+    }
+
+    assert app == {f"components_{page.replace(' ', '_', 1)}" for page in PAGES}
 
 
 @pytest.mark.parametrize("route", ["add/", "default_2Fmail/", "default_2Fmail/delete/"])
@@ -142,7 +157,7 @@ def test_permission_to_view_changes_nothing(viewer, query, page):
     assert what_can_change() == before
 
 
-@pytest.mark.parametrize("page", CHANGING - {"queue resume"})
+@pytest.mark.parametrize("page", CHANGING - {"queue resume", "queue resume-periodic"})
 def test_each_change_needs_its_permission_and_no_other(operator, remover, query, page):
     allowed, refused = (remover, operator) if NEEDS[page] == "delete" else (operator, remover)
     before, address = what_can_change(), PAGES[page] + query(page)
@@ -171,7 +186,9 @@ def test_buttons_are_only_shown_to_those_who_may_press_them(viewer, operator, re
         "cachedrow model": {"cachedrow refresh", "cachedrow delay"},
         "queue changelist": {"queue pause", "queue quiet", "queue stop"},
         "queue tasks": {"queue pause", "queue resend"},
-        "queue task": {"queue resend"},
+        "queue task": {"queue resend", "queue rerun"},
+        "queue periodic": {"queue run", "queue pause-periodic"},
+        "queue failures": {"queue pause", "queue resend", "queue rerun"},
         "chat chat": {f"chat {verb}" for verb in ("close", "kick", "block", "unblock", "mute", "unmute")},
         "lock lock": {"lock release"},
         "logjob dead": {"logjob resend"},
@@ -229,6 +246,17 @@ def test_another_admin_site_has_the_pages_under_its_own_urls(staff, query, page)
         assert client.post(address, FORM).url.startswith("/operations/components/")
 
 
+def test_no_page_looks_through_all_keys(staff, query, redis_server):
+    client = staff(*CHANGES, *DELETES, *READS, *(f"view_{model}" for model in ADMINS))
+
+    with sent_to(redis_server) as commands:
+        statuses = {client.get(PAGES[page] + query(page), follow=True).status_code for page in PAGES}
+
+    assert 200 in statuses
+    assert len(commands) > len(PAGES)
+    assert {"KEYS", "SCAN"}.isdisjoint(commands)
+
+
 #: What a page is asked for that there is not, and what it says then.
 NOT_THERE = [
     *(
@@ -245,7 +273,7 @@ NOT_THERE = [
         (f"lock {page}", {"key": key}, reason)
         for page in ("lock", "release")
         for key, reason in (
-            ("gone", "There is no lock at the key 'gone', or it has been free and undisturbed for a day."),
+            ("gone", "There is no lock with the key 'gone', or nobody has used it for a day."),
             ("", "No lock can have the key ''"),
             ("x" * 501, "a name is text of 1 to 500 characters"),
         )
@@ -264,7 +292,7 @@ NOT_THERE = [
     ("queue task", {"alias": "default"}, "There is no task ''."),
     ("queue task", {"alias": "other", "id": "1"}, "No TASKS alias 'other' is served by Redis."),
     ("queue tasks", {"queue": "mail"}, "No TASKS alias '' is served by Redis."),
-    ("queue tasks", {"alias": "default"}, "A queue cannot be called ''"),
+    ("queue failures", {"alias": "default"}, "A queue cannot be called ''"),
     ("queue tasks", {"alias": "default", "queue": "a\nb"}, "A queue cannot be called"),
     ("queue tasks", {"alias": "default", "queue": "mail", "state": "odd"}, "Tasks have no state 'odd'."),
     ("queue pause", {"alias": "default"}, "A queue cannot be called ''"),

@@ -9,6 +9,7 @@ import pytest
 from django.template import Context, Template
 from django.test import override_settings
 from django.utils import translation
+from django.utils.html import format_html
 
 from components.control_room.pages import Paging
 from components.templatetags.control_room import duration, grouped, legible, moment, pretty_json, since, took
@@ -117,6 +118,19 @@ def test_the_columns_of_a_table_have_their_names_in_the_language_of_the_page():
         html = Template(source).render(Context())
 
     assert re.findall(r"<th ([^>]*)>(.*?)</th>", html) == [
-        ('scope="col"', "Name"),
-        ('scope="col" class="number"', "Zeit"),
+        ('scope="col" role="columnheader"', "Name"),
+        ('scope="col" class="number" role="columnheader"', "Zeit"),
     ]
+
+
+def test_each_cell_of_a_table_says_of_which_column_it_is():
+    row = '<tr data-key="1"><th scope="row">7</th><td class="number">{{ text }}</td></tr>'
+    names = "'Item' head '#'"
+    source = f"{{% load control_room %}}{{% table 'Items' {names} %}}{row}{row}{{% endtable %}}"
+    head = format_html('<a href="?sort=">{} "', "<Sold>")
+    html = Template(source).render(Context({"head": head, "text": "<td>"}))
+
+    assert html.count('<tr data-key="1" role="row">') == 2
+    assert html.count('<th scope="row" role="rowheader" data-label="Item">7</th>') == 2
+    cell = '<td class="number" role="cell" data-label="&lt;Sold&gt; &quot;">&lt;td&gt;</td>'
+    assert html.count(cell) == 2

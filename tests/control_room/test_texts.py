@@ -13,6 +13,7 @@ from socket import gethostname
 import pytest
 from django.test import Client
 
+from components.services.counters import flush, measure
 from components.services.counters.buffer import DROPPED, OUTAGES
 from components.services.locks.named import key_of
 from components.services.queues.admin.lookups import STATES
@@ -24,8 +25,12 @@ from tests.support.texts import brackets, misread, untranslated
 #: Names of any page.
 NAMES = rf"staff \(.*\)|\b[0-9a-f]{{32}}\b|\bdefault\b|\bmail\b|\b{re.escape(gethostname())}\b(-\w+)*"
 ROOMS = {
-    "queue": r"market\.tasks\.\w+|tests\.queues[.\w]+( every 1 hour)?|UTC|Valkey .*|Redis .*|builtins\.\w+",
-    "counter": r"\bhits\b|\brequests:(a|\*)|\brequests\b|\bcounters(-us)?:\w+|^counters(-us)?$",
+    "queue": r"market\.tasks\.\w+|tests\.queues[.\w]+( every 1 hour)?|UTC|Valkey .*|Redis .*|builtins\.\w+"
+    r"|(OSError: )?<b>no route</b>|tests\.tasks\.echo|OSError",
+    "counter": (
+        r"\b(runs|runs-waited|requests|locks-held)-us\b|\btests\.tasks\.note\b|"
+        r"\bhits\b|\brequests:(a|\*)|\brequests\b|\bcounters(-us)?:\w+|^counters(-us)?$"
+    ),
     "addressbook": r"\bmarket\.item\b|\blantern\b",
     "cachedrow": r"\bitems(:1)?\b|\bdb\.\w+|\btokens\b|\bmarket\.\w+",
     "chat": r"\bLantern Keepers\b|\bj(oe|ack|ill|enny)\b|\b(welcome|look|one more)\b|\bthe treasure .* mill\b",
@@ -41,7 +46,21 @@ OLD = "2026-01-01T00:00"
 ASKED = [
     *(("queue tasks", {**MAIL, "state": state}, 200) for state in STATES),
     *(("queue tasks", {**MAIL, "state": state, "q": "send"}, 200) for state in STATES),
+    *(("queue tasks", {"alias": "default", "state": state}, 200) for state in STATES),
+    ("queue tasks", {"alias": "default", "state": "dead", "q": "send"}, 200),
+    ("queue tasks", {"alias": "default", "state": "dead", "after": "9e99:x y"}, 200),
+    *(
+        ("queue delete", {"alias": "default", "state": "dead", "scope": "all", **asked}, 200)
+        for asked in ({}, {"q": "send"}, {"task": "send"})
+    ),
     ("queue tasks", {**MAIL, "q": "nothing"}, 200),
+    *(("queue tasks", {**MAIL, "state": state, "task": "send"}, 200) for state in STATES),
+    ("queue tasks", {**MAIL, "since": "yesterday"}, 200),
+    ("queue tasks", {**MAIL, "state": "dead", "group": "none"}, 200),
+    ("queue tasks", {**MAIL, "state": "ready", "group": "none"}, 404),
+    ("queue failures", {"alias": "default", "queue": "default"}, 200),
+    ("queue resend", {**MAIL, "state": "dead", "scope": "all", "group": "none"}, 200),
+    ("queue delete", {**MAIL, "state": "dead", "scope": "all", "task": "send"}, 200),
     ("queue tasks", {**MAIL, "state": "odd"}, 404),
     ("queue task", {"alias": "default", "id": "gone"}, 404),
     ("queue task", {"alias": "other", "id": "gone"}, 404),
@@ -66,6 +85,10 @@ ASKED = [
     *(("counter chart", {"counter": "hits", "span": span}, 400) for span in ("0", "long")),
     *(("counter chart", {"counter": "hits", "precision": each}, 400) for each in ("7", "x")),
     ("counter chart", {"counter": "hits", "precision": "1", "span": "99999"}, 400),
+    *(("counter times", {"of": each}, 200) for each in ("tasks", "views", "locks")),
+    ("counter times", {"of": "people"}, 404),
+    ("counter time", {"of": "locks", "name": "requests"}, 200),
+    ("counter time", {"name": ""}, 404),
     ("counter family", {"family": "requests"}, 200),
     ("counter family", {"family": "none"}, 200),
     ("counter family", {"family": "requests", "top": "99"}, 400),
@@ -122,6 +145,9 @@ def things(redis, query):
     scene.ready("mail", 2)
     counted(redis, "hits", 1, 2345)
     counted(redis, "requests:a", 7)
+    for name in ("runs-us", "runs-waited-us", "requests-us", "locks-held-us"):
+        measure(f"{name}:tests.tasks.note", 5_000)
+    flush()
     counted(redis, DROPPED, 1)
     counted(redis, OUTAGES, 1)
     return query
@@ -133,7 +159,12 @@ def check(page: str, html: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if page.split()[0] in ROOMS and not page.endswith((" csv", " change"))]
+    "page",
+    [
+        page
+        for page in PAGES
+        if page.split()[0] in ROOMS and not page.endswith(("csv", " complete", " change"))
+    ],
 )
 def test_each_text_of_a_page_is_marked(everyone, things, page):
     address = PAGES[page] + things(page)

@@ -10,6 +10,8 @@ from asgiref.sync import async_to_sync
 from django.test import AsyncClient, Client
 from django.urls import reverse
 
+from components.exceptions import RedisRefused, RedisUnavailable, RedisUnsuitable
+from components.services.locks import LockReader
 from components.services.queues import TaskQueue
 from tests.control_room.every_page import (
     CHANGES,
@@ -23,8 +25,13 @@ from tests.control_room.every_page import (
 
 pytestmark = pytest.mark.usefixtures("one_periodic_task")
 
-#: To run a periodic task now asks nothing before it is done.
-ASKING_REDIS = {page for page in PAGES if page.split()[1] not in ("history", "change", "run")}
+#: To run a periodic task now asks nothing before it is done. Without Redis the search still finds pages and people.
+ASKING_REDIS = {page for page in PAGES if page.split()[1] not in ("history", "change", "run", "find")}
+
+
+@pytest.fixture(autouse=True)
+def _without_templates_of_the_demo(settings):
+    settings.TEMPLATES = [{**each, "DIRS": []} for each in settings.TEMPLATES]
 
 
 @pytest.fixture
@@ -56,6 +63,29 @@ def test_a_change_that_redis_did_not_take_is_neither_claimed_nor_logged(operator
 
     assert response.status_code == 503
     assert operator.get(reverse("admin:index")).text.count("None available") == 1  # recent actions
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (RedisUnavailable, "Redis antwortet nicht."),
+        (RedisRefused, "Redis läuft, nimmt zurzeit aber keine Befehle an."),
+        (RedisUnsuitable, "Diese Website kann mit dem Redis, das ihre Einstellungen nennen, nicht arbeiten."),
+    ],
+)
+def test_what_the_visitor_should_know_is_in_their_language_and_the_cause_in_english(
+    operator, monkeypatch, error, said
+):
+    def count(self):
+        raise error("OOM command not allowed.")
+
+    monkeypatch.setattr(LockReader, "count", count)
+
+    page = operator.get(PAGES["lock changelist"], headers={"Accept-Language": "de"})
+
+    assert page.status_code == 503
+    assert f"<strong>{said}</strong>" in page.text
+    assert '<p class="quiet" lang="en">OOM command not allowed.</p>' in page.text
 
 
 def test_a_page_that_is_away_refreshes_itself(operator):
@@ -160,3 +190,39 @@ def test_all_is_well_again_when_redis_is_back(redis, operator):
 
     assert operator.get(PAGES["queue changelist"]).status_code == 200
     assert Client().get("/view/").text == "mail"
+
+
+@pytest.fixture
+def own_page(settings, tmp_path):
+    """A project with a page of its own, which shows what context processors add."""
+    page = tmp_path / "components" / "unavailable.html"
+    page.parent.mkdir()
+    page.write_text("{{ request.path }}Away, but with a menu", encoding="utf-8")
+    settings.TEMPLATES = [{**settings.TEMPLATES[0], "DIRS": [tmp_path]}, *settings.TEMPLATES[1:]]
+    return settings
+
+
+@pytest.mark.parametrize("path", ["/view/", "/async-view/"])
+def test_a_page_of_the_project_has_the_context_of_the_request(own_page, path):
+    response = async_to_sync(AsyncClient().get)(path)
+
+    assert (response.status_code, response.text) == (503, f"{path}Away, but with a menu")
+
+
+def needs_redis(request):
+    TaskQueue().names()
+    return {}
+
+
+def test_a_context_processor_that_needs_redis_does_not_hide_the_page(own_page, caplog):
+    options = own_page.TEMPLATES[0]["OPTIONS"]
+    processors = [*options["context_processors"], f"{__name__}.needs_redis"]
+    own_page.TEMPLATES = [
+        {**own_page.TEMPLATES[0], "OPTIONS": {**options, "context_processors": processors}},
+        *own_page.TEMPLATES[1:],
+    ]
+
+    response = Client().get("/view/")
+
+    assert (response.status_code, response.text) == (503, "Away, but with a menu")
+    assert "could not be rendered with the context of the request" in caplog.text

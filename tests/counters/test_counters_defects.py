@@ -11,7 +11,6 @@ import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.kit.client import get_client
 from components.kit.keyspace import bucket
 from components.services.counters import Counter, CounterReader, clean, count, flush
 from components.services.counters.keys import CounterKeys
@@ -19,6 +18,7 @@ from components.services.counters.precisions import WINDOW, plan
 from components.testing import empty, redis_at
 from tests.support.counters import count_at, samples_key, seconds, stored
 from tests.support.proxy import LossyProxy
+from tests.support.restricted import operator
 
 
 def test_1_a_name_whose_samples_are_lost_goes_all_the_same(redis: Redis) -> None:
@@ -135,4 +135,4 @@ def test_7_an_update_whose_reply_is_lost_counts_once(redis_server: EmbeddedServe
         Counter("hits").update()
 
         assert proxy.lost == 1
-        assert stored(get_client(), "hits") == {1: 2, 60: 2, 3_600: 2}
+        assert stored(operator(), "hits") == {1: 2, 60: 2, 3_600: 2}

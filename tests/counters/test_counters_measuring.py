@@ -11,6 +11,7 @@ from threading import Barrier
 import pytest
 
 from components.services.counters import buffer, counted, measuring, timed
+from components.services.counters.histograms import bucket_of
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +73,12 @@ def test_times_are_added_up(counts: dict[str, int], clock: list[int]) -> None:
     with pytest.raises(LookupError), timed("pay:card"):
         raise LookupError
 
-    assert counts == {"pay:card": 3, "pay-us:card": 1_500 + 2_000 + 1_000_000, "pay-errors:card": 1}
+    assert counts == {
+        "pay:card": 3,
+        "pay-us:card": 1_500 + 2_000 + 1_000_000,
+        "pay-errors:card": 1,
+        **{("pay-us:card", bucket_of(took)): 1 for took in (1_500, 2_000, 1_000_000)},
+    }
 
 
 def test_coroutines_are_timed_while_they_are_awaited(counts: dict[str, int], clock: list[int]) -> None:
@@ -93,7 +99,12 @@ def test_coroutines_are_timed_while_they_are_awaited(counts: dict[str, int], clo
         return list(await asyncio.gather(wait(0), wait(1)))
 
     assert asyncio.run(both()) == [0, 1]
-    assert counts == {"waits": 2, "waits-us": 30}
+    assert counts == {
+        "waits": 2,
+        "waits-us": 30,
+        ("waits-us", bucket_of(9)): 1,
+        ("waits-us", bucket_of(21)): 1,
+    }
 
 
 def test_a_function_is_timed_in_many_threads_at_once(counts: dict[str, int]) -> None:

@@ -9,7 +9,6 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
-from components.kit.client import get_client
 from components.kit.keyspace import bucket
 from components.services.counters import Counter, CounterReader, count, flush, forget
 from components.services.counters.additions import ADD, addition, additions
@@ -17,6 +16,7 @@ from components.services.counters.keys import SourceKeys
 from components.testing import empty, redis_at
 from tests.support.counters import samples_key, seconds, stored
 from tests.support.proxy import LossyProxy
+from tests.support.restricted import operator
 from tests.support.snapshots import snapshot
 
 
@@ -42,7 +42,7 @@ def test_a_buffer_whose_replies_were_lost_counts_once(proxy: LossyProxy, times: 
     names = [f"hits:/{number}" for number in range(1_000)]
     Counter("other").update()
     if not is_known:
-        get_client().script_flush()
+        operator().script_flush()
     with redis_at(proxy.url):
         proxy.lose_replies(to="EVALSHA", times=times)
         for name in names:
@@ -57,7 +57,7 @@ def test_a_buffer_whose_replies_were_lost_counts_once(proxy: LossyProxy, times: 
 
         assert proxy.lost
         assert total(names[:1_000]) == len(names)
-        assert stored(get_client(), names[0]) == {1: 1, 60: 1, 3_600: 1}
+        assert stored(operator(), names[0]) == {1: 1, 60: 1, 3_600: 1}
 
 
 def test_a_call_that_comes_too_late_counts_no_more(redis: Redis) -> None:
@@ -119,4 +119,4 @@ def test_memory_grows_with_the_senders_and_not_with_their_messages(redis: Redis)
         count(f"hits:/{number % 64}")
         flush()
 
-    assert len(get_client().keys("*:source:*")) <= 32
+    assert len(redis.keys("*:source:*")) <= 32

@@ -15,8 +15,17 @@ from components import checks
 from components.exceptions import LockLost, PermitLost, RedisUnavailable, SemaphoreFull
 from components.services.autocomplete import AddressBook
 from components.services.chat import Chat, Inbox
-from components.services.counters import CounterReader, buffer, flush, measuring, tally, tally_each
-from components.services.locks import lock
+from components.services.counters import (
+    CounterReader,
+    buffer,
+    flush,
+    measuring,
+    pattern_of,
+    tally,
+    tally_each,
+)
+from components.services.counters.series import is_time
+from components.services.locks import alock, lock
 from components.services.mailboxes import Mailbox
 from components.services.queues import NewTask, TaskQueue
 from components.services.semaphores import Semaphore
@@ -39,6 +48,19 @@ def counted() -> Counts:
     reader = CounterReader()
     names = [info.name for info in reader.page()]
     return {name: series.total for name, series in reader.read(names, 3_600).items()}
+
+
+def counted_events() -> Counts:
+    """All that is counted but times, which differ."""
+    return {name: total for name, total in counted().items() if not is_time(name)}
+
+
+def measured() -> Counts:
+    """How often each time was measured."""
+    flush()
+    reader = CounterReader()
+    names = [info.name for info in reader.page() if is_time(info.name)]
+    return {name: found.count for name, found in reader.histograms(names, 3_600).items() if found.count}
 
 
 def test_tasks_are_counted_as_they_are_enqueued_of_all_queues_and_of_each(redis: Redis) -> None:
@@ -103,7 +125,12 @@ def test_locks_are_counted_as_they_are_acquired_waited_for_and_lost(redis: Redis
         redis.flushdb()
         held.acquire()
 
-    assert counted() == {"locks:acquired": 2, "locks:waited": 1, "locks:lost": 1}
+    assert counted_events() == {"locks:acquired": 2, "locks:waited": 1, "locks:lost": 1}
+    assert measured() == {
+        "locks-held-us:report": 1,
+        "locks-waited-us:report": 1,
+        "locks-refused-us:report": 2,
+    }
 
 
 def test_permits_are_counted_as_they_are_granted_waited_for_and_lost(redis: Redis) -> None:
@@ -117,7 +144,15 @@ def test_permits_are_counted_as_they_are_granted_waited_for_and_lost(redis: Redi
     with pytest.raises(PermitLost):
         permit.refresh()
 
-    assert counted() == {"semaphores:acquired": 1, "semaphores:waited": 1, "semaphores:lost": 1}
+    assert counted_events() == {"semaphores:acquired": 1, "semaphores:waited": 1, "semaphores:lost": 1}
+    assert measured() == {"semaphores-waited-us:api": 1, "semaphores-refused-us:api": 2}
+
+
+def test_permits_are_measured_from_their_grant_until_they_are_given_back(redis: Redis) -> None:
+    with Semaphore("guild:7", limit=2).acquire():
+        pass
+
+    assert measured() == {"semaphores-held-us:guild:*": 1}
 
 
 def test_rows_are_counted_as_they_are_read_once_for_all_of_a_read(redis: Redis) -> None:
@@ -202,3 +237,48 @@ def test_a_switch_that_is_none_is_refused(settings: Any) -> None:
 
     [error] = [found for found in checks.check_settings() if "count_services" in found.msg.lower()]
     assert "it must be bool" in error.msg
+
+
+@pytest.mark.parametrize(
+    ("name", "common"),
+    [
+        ("report", "report"),
+        ("item:42", "item:*"),
+        ("item:42:stock", "item:*:stock"),
+        ("/orders/42/", "/orders/*/"),
+        ("user:1b4e28ba-2fa1-11d2-883f-0016d3cca427", "user:*"),
+        ("v2:item", "v2:item"),
+        ("decade:facade", "decade:facade"),
+        ("42", "*"),
+    ],
+)
+def test_things_of_a_kind_have_one_name(name: str, common: str) -> None:
+    assert pattern_of(name) == common
+
+
+def test_locks_are_measured_from_their_acquisition_to_their_release(redis: Redis) -> None:
+    async def hold() -> None:
+        async with alock("item:43", timeout=30):
+            await asyncio.sleep(0.05)
+
+    with lock("item:42", timeout=30):
+        pass
+    asyncio.run(hold())
+    flush()
+
+    [(name, held)] = CounterReader().histograms(["locks-held-us:item:*"], 3_600).items()
+    assert (name, held.count) == ("locks-held-us:item:*", 2)
+    assert 50_000 <= held.total < 30_000_000
+
+
+def test_names_are_few_and_short_whatever_is_locked(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "_MOST", 2)
+    for name in ("a", "b" * 500, "c", "d"):
+        with lock(name, timeout=30):
+            pass
+
+    assert measured() == {
+        "locks-held-us:a": 1,
+        f"locks-held-us:{'b' * 400}": 1,
+        "locks-held-us:others": 2,
+    }

@@ -11,7 +11,7 @@ from redis import Redis
 
 from components.services.autocomplete import AddressBook
 from components.services.chat import Chat
-from components.services.counters import Counter
+from components.services.counters import Counter, flush, measure
 from components.services.locks import lock
 from components.services.mailboxes import Mailbox
 from components.services.rows import RowCache
@@ -44,6 +44,12 @@ def counters(many: int) -> None:
         Counter(f"orders:{number}").update()
 
 
+def histograms(many: int) -> None:
+    for number in range(many):
+        measure(f"runs-us:{number}", 12_345)
+    flush()
+
+
 def rows(many: int) -> None:
     cache = RowCache("items", SHAPE)
     for number in range(many):
@@ -66,6 +72,7 @@ MADE: dict[str, Callable[[int], None]] = {
     "a message in a chat": messages,
     "a message in a mailbox": mails,
     "a counter that counted once": counters,
+    "a histogram that measured once": histograms,
     "a cached row on the schedule, not yet loaded": rows,
     "a name in an address book": names,
     "a held lock": locks,

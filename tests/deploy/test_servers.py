@@ -155,7 +155,7 @@ def test_the_demo_and_its_chats_behind_nginx(
     jack, joe = (Visitor(address, site / "site.crt", each) for each in ("jack", "joe"))
     page = jack.ask("GET", "chats")
     assert page.status_code == 200
-    [style] = {each for each in page.text.split('"') if each.endswith(".css") and "/chat" in each}
+    [style] = {each for each in page.text.split('"') if each.endswith(".css") and "/chat/chat." in each}
     static = jack.get(address + style)
     assert static.status_code == 200
     assert "immutable" in static.headers["Cache-Control"]

@@ -20,11 +20,11 @@ from components.kit.keyspace import bucket
 from components.services.autocomplete import AddressBook, RecentContacts, usage
 from components.services.autocomplete import keys as autocomplete_keys
 from components.services.autocomplete.loading import Load, row
-from components.services.chat import Chat, ChatSettings, limits
+from components.services.chat import Chat, ChatSettings, Presence, limits
 from components.services.chat.hints import YOUNG, forget_hints
 from components.services.chat.keys import ChatKeys, InboxKeys
-from components.services.counters import Counter
-from components.services.counters.keys import SumSourceKeys
+from components.services.counters import Counter, Marks, flush
+from components.services.counters.keys import MarkKeys, SumSourceKeys
 from components.services.counters.sums import SUM, Added
 from components.services.geo.importing import activate, put
 from components.services.geo.layout import Manifest
@@ -34,7 +34,7 @@ from components.services.locks.fences import FencedValue
 from components.services.locks.named import key_of
 from components.services.logs import Aggregation, Sample, WorkerRecord, note_job
 from components.services.mailboxes import Mailbox
-from components.services.queues import Consumer, NewTask, Progress, TaskQueue
+from components.services.queues import Consumer, NewTask, Progress, TaskQueue, Ticks
 from components.services.queues import keys as queues_keys
 from components.services.queues.consumer import Parking
 from components.services.rows import Loader, RowCache, Shape, Stored, name_and_key
@@ -157,7 +157,7 @@ def look_up(redis: Redis, name: str) -> dict[str, str]:
         book.add("ann", id=number)
         book.select(number)
     RecentContacts(name).touch("jill")
-    usage.note(name, 1, 0.1)
+    usage.note(name, 6, 0.1, missed="nobody")
     usage.flush()
     load = Load(name, replaces=True)
     at_once(load.begin(redis))
@@ -188,6 +188,7 @@ _IN_BUCKETS = (
     "CounterKeys",
     "DaemonKeys",
     "FamilyKeys",
+    "MarkKeys",
     "RowKeys",
     "SourceKeys",
     "chat.",
@@ -209,14 +210,19 @@ def correspond(name: str) -> str:
 
 def tally(redis: Redis, name: str) -> dict[str, str]:
     """A counter, of the family of its own name, of which something is known in all its keys; the parts of these."""
-    Counter(f"{name}:").update()
+    Marks().add("version 1")
+    redis.rename(redis.keys("*:marks")[0], MarkKeys(bucket(name)).marks)
+    Counter(f"{name}:").measure(5)
+    flush()
     tag = bucket(f"{name}:")
     for key in redis.keys(f"*:counters:{{{tag}}}:*"):
         redis.rename(key, key.replace(b"{%s}" % tag.encode(), b"{%s}" % bucket(name).encode()))
-    redis.delete(*(key for key in redis.keys("*:samples:*") if b"/60:" not in key))
-    [samples] = redis.keys("*:samples:*")
+    for kind in ("samples", "histograms"):
+        redis.delete(*(key for key in redis.keys(f"*:{kind}:*") if b"/60:" not in key))
+    [samples], [histograms] = redis.keys("*:samples:*"), redis.keys("*:histograms:*")
     [source] = redis.keys("*:source:*")
     return {
+        "CounterKeys.histograms": histograms.decode().rpartition(":histograms")[2],
         "CounterKeys.samples": samples.decode().rpartition(":samples")[2],
         "SourceKeys.source": source.decode().rpartition(":source:")[2],
     }
@@ -290,6 +296,8 @@ def talk(redis: Redis, name: str) -> dict[str, str]:
     chat.send(name, "three")
     chat.delete_message(3)
     chat.edit("joe", 2, "first", mentions=[name])
+    Presence(name).attend("joe")
+    Presence(name).type("joe")
     at_once(limits.charge(redis, name, chat_id=name, people=1))
     redis.delete(*redis.keys("*:rate:*/add"), *redis.keys("*:rate:*/call/*"))
     chat.add(["jim"])
@@ -337,11 +345,13 @@ def test_stored_rows_match_the_schema(redis: Redis, monkeypatch: pytest.MonkeyPa
     parking.park("default", claim(consumer, 2))
     parking.unpark("default", by="default")
     queue.pause("default")
+    Ticks().pause("hourly")
     suffixes = {"MailboxKeys.sent": f":{correspond('default').rpartition(':')[2]}"}
     parts = tally(redis, "default")
     sum_up("default")
     suffixes |= talk(redis, "default") | look_up(redis, "default")
-    suffixes["CounterKeys.samples"] = parts.pop("CounterKeys.samples")
+    for label in ("CounterKeys.histograms", "CounterKeys.samples"):
+        suffixes[label] = parts.pop(label)
     parts |= cache_rows(redis, "default") | hand_out_logs(redis, "default")
     suffixes |= {f"RowKeys.{each}": f":{parts['RowKeys.row_of']}" for each in ("row", "claim")}
     redis.delete(

@@ -279,10 +279,23 @@ def await_(redis: Redis) -> Callable[[], Any]:
     return lambda: TaskQueue().wait_for(task_id, wait=0)
 
 
+def _with_use(redis: Redis, act: Callable[[], Any]) -> Callable[[], Any]:
+    """Return what also returns how many permits were in use, and deletes it, because it says which minute it is."""
+    key = SemaphoreKeys("api").use
+
+    def run() -> Any:
+        said = act()
+        uses = [[int(number) for number in stored.split()[1:3]] for stored in redis.hvals(key)]
+        redis.delete(key)
+        return [said, max(uses, default=None)]
+
+    return run
+
+
 def acquire_permit(redis: Redis) -> Callable[[], Any]:
     semaphore = Semaphore("api", limit=5)
     take(semaphore, weight=2)
-    return lambda: [take(semaphore, weight=3)[0].id, semaphore.try_acquire()]
+    return _with_use(redis, lambda: [take(semaphore, weight=3)[0].id, semaphore.try_acquire()])
 
 
 def acquire_permit_after_all_others_died(redis: Redis) -> Callable[[], Any]:
@@ -299,27 +312,27 @@ def acquire_permit_after_all_others_died(redis: Redis) -> Callable[[], Any]:
     redis.zadd(SemaphoreKeys("api").queue, {waiter.id: LONG_AGO})
     let_pass(redis, "api", 30)
     redis.zadd(SemaphoreKeys("api").beats, {waiter.id: 2**53, other.id: 2**53})
-    return waiter.ask
+    return _with_use(redis, waiter.ask)
 
 
 def wait_for_permit(redis: Redis) -> Callable[[], Any]:
     semaphore = Semaphore("api", limit=1)
     take(semaphore)
     Waiter(semaphore).ask()
-    return Waiter(semaphore).ask
+    return _with_use(redis, Waiter(semaphore).ask)
 
 
 def release_permit(redis: Redis) -> Callable[[], Any]:
     semaphore = Semaphore("api", limit=3)
     permit = semaphore.acquire(weight=2)
     Waiter(semaphore, weight=3).ask()
-    return permit.release
+    return _with_use(redis, permit.release)
 
 
 def evict_permit(redis: Redis) -> Callable[[], Any]:
     semaphore = Semaphore("api", limit=3)
     permit = semaphore.acquire(weight=2)
-    return lambda: semaphore.evict(permit.id)
+    return _with_use(redis, lambda: semaphore.evict(permit.id))
 
 
 def leave_queue(redis: Redis) -> Callable[[], Any]:
@@ -328,25 +341,25 @@ def leave_queue(redis: Redis) -> Callable[[], Any]:
     waiter = Waiter(semaphore)
     waiter.ask()
     Waiter(semaphore).ask()
-    return waiter.leave
+    return _with_use(redis, waiter.leave)
 
 
 def refresh_permit(redis: Redis) -> Callable[[], Any]:
-    return Semaphore("api", limit=1).acquire().refresh
+    return _with_use(redis, Semaphore("api", limit=1).acquire().refresh)
 
 
 def set_limit(redis: Redis) -> Callable[[], Any]:
     semaphore = Semaphore("api", limit=1)
     take(semaphore)
     Waiter(semaphore).ask()
-    return lambda: semaphore.set_limit(2)
+    return _with_use(redis, lambda: semaphore.set_limit(2))
 
 
 def reset_limit(redis: Redis) -> Callable[[], Any]:
     semaphore = Semaphore("api", limit=1)
     take(semaphore)
     semaphore.set_limit(2)
-    return semaphore.reset_limit
+    return _with_use(redis, semaphore.reset_limit)
 
 
 def refusal(act: Callable[[], None]) -> str:
@@ -457,6 +470,7 @@ def _outcome(server: EmbeddedServer, proxy: LossyProxy, case: Case, *, lost: str
         act = case(redis)
         if lost == "EVAL\r\n":
             redis.script_flush()
+            lost = "LOAD" if case in lost_counts.PIPELINED else lost
         with redis_at(proxy.url):
             if lost:
                 proxy.lose_replies(to=lost)

@@ -16,10 +16,12 @@ from redis.exceptions import AuthenticationError, NoPermissionError, ResponseErr
 from components.embedded import EmbeddedServer
 from components.exceptions import ComponentsError
 from components.kit.rights import USERS, _files, rights
+from components.observing.gathering import gather
 from components.services.autocomplete import AddressBookReader
 from components.services.chat import ChatReader
 from components.services.counters import CounterReader, clean
 from components.services.locks import LockReader, lock
+from components.services.logs import note_job
 from components.services.mailboxes import Mailbox, MailboxReader
 from components.services.queues import Ticks
 from components.services.rows import RowReader
@@ -27,7 +29,7 @@ from components.services.semaphores import SemaphoreReader
 from components.testing import empty, redis_at
 from tests.kit.services.test_asked_again import ASKED
 from tests.kit.test_lost_replies import CASES
-from tests.support.restricted import add_user, as_user
+from tests.support.restricted import ROLES, add_user, as_user
 
 #: The commands of the cases that readers ask, for the admin.
 OF_READERS = ("ZLEXCOUNT", "ZRANGEBYLEX", "ZRANGE")
@@ -54,9 +56,9 @@ def everything(redis_server: EmbeddedServer) -> Iterator[Redis]:
     with empty(redis_server) as client:
         for each in USERS:
             add_user(client, each)
+        client.acl_log_reset()  # other tests were refused something, maybe on purpose
         yield client
         client.execute_command("ACL DELUSER", *USERS)
-        client.acl_log_reset()
 
 
 def refused(client: Redis) -> list[tuple[str, str]]:
@@ -72,7 +74,6 @@ def test_each_user_can_run_every_script_of_its_processes(
     everything: Redis, redis_server: EmbeddedServer, user: str
 ) -> None:
     """Prepared by the worker, as in life."""
-    everything.acl_log_reset()
     for each in (
         "worker",
         user,
@@ -95,7 +96,6 @@ def test_each_user_can_run_every_script_of_its_processes(
 def test_each_user_can_read_and_wait_as_its_processes_do(
     everything: Redis, redis_server: EmbeddedServer, user: str
 ) -> None:
-    everything.acl_log_reset()
     with redis_at(as_user(redis_server.url, user)):
         for command, call in ASKED:
             if user != "web" or command not in OF_READERS:
@@ -109,6 +109,17 @@ def test_each_user_can_read_and_wait_as_its_processes_do(
         if user == "worker":
             clean()
 
+    assert refused(everything) == []
+
+
+def test_each_user_gathers_all_figures(everything: Redis, redis_server: EmbeddedServer, user: str) -> None:
+    with redis_at(as_user(redis_server.url, "worker")):
+        note_job("game")
+    with redis_at(as_user(redis_server.url, user)):
+        gathered = gather()
+
+    assert gathered.missing == {}
+    assert any(labels == {"job": "game"} for each in gathered.families for labels, _value in each.samples)
     assert refused(everything) == []
 
 
@@ -132,7 +143,7 @@ def test_nobody_can_do_anything_else(
     ("only", "command"),
     [
         ("web", "XREADGROUP GROUP a b STREAMS components:chats:{a}:b >"),
-        ("web", "GET components:logs:{game}:job"),
+        ("web", "XPENDING components:logs:{game}:stream a"),
         ("web", "SCAN 0"),
         ("admin", "SCAN 0"),
     ],
@@ -206,6 +217,15 @@ def test_a_missing_password_and_an_unknown_user_are_named(monkeypatch: pytest.Mo
         written("web")
     with pytest.raises(CommandError, match="There is no user root; there are web, worker, admin, operator"):
         written("root")
+
+
+def test_every_exception_to_the_roles_is_still_a_test() -> None:
+    tests = Path(__file__).parents[1]
+    sources = "".join(path.read_text(encoding="utf-8") for path in tests.rglob("test_*.py"))
+
+    for pattern, _user in ROLES:
+        for name in re.findall(r"\*(test_\w+)", pattern):
+            assert f"def {name}(" in sources, pattern
 
 
 def test_a_wrong_rule_would_be_noticed(everything: Redis) -> None:

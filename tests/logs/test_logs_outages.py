@@ -15,13 +15,13 @@ import pytest
 
 from components.embedded import EmbeddedServer, find_server
 from components.exceptions import RedisUnavailable
-from components.kit.client import get_client
 from components.services.logs import Aggregation, Chunk, Copier, LogStream
 from components.services.logs.lines import Columns, LineReader, find_format
 from components.services.logs.worker.log_worker import LogWorker
 from components.testing import redis_at
 from tests.support.geo import city, import_networks
 from tests.support.logs import bytes_in_flight, joined, let_leases_pass, lines
+from tests.support.restricted import operator
 from tests.support.waiting import eventually
 
 LINES = 2_000
@@ -93,13 +93,13 @@ class Worker:
         for _ in range(LINES):
             if not self.count() and not LogStream().status().chunks:
                 return
-            let_leases_pass(get_client(), self.aggregation)
+            let_leases_pass(operator(), self.aggregation)
         pytest.fail(f"Chunks are left: {LogStream().status()}")
 
 
 def assert_each_line_counted_once() -> None:
     assert Aggregation("geo").table("lines") == dict.fromkeys(lines(0, LINES).decode().splitlines(), 1)
-    assert LogStream().status().bytes == bytes_in_flight(get_client()) == 0
+    assert LogStream().status().bytes == bytes_in_flight(operator()) == 0
     assert LogStream().status().lines == LINES
 
 
@@ -156,7 +156,7 @@ class Lines:
 
     def block(self, columns: Columns) -> None:
         if not self._count:
-            get_client().config_set("maxmemory", 1)
+            operator().config_set("maxmemory", 1)
         self._count += len(columns)
 
     def flush(self) -> dict[str, dict[str, int]]:

@@ -145,19 +145,17 @@ def test_a_member_that_comes_twice_counts_once(redis: Redis, monkeypatch: pytest
     monkeypatch.setattr(tables, "_PAGE", 100)
     days = {DAY: {f"US/CA/City {n}": 1 + n for n in range(1_000)}}
     count(days)
-    ask, seen, twice = tables._ask, dict[bytes, bytes](), set[bytes]()
+    turn, seen, twice = tables._next, dict[bytes, bytes](), set[bytes]()
 
-    def ask_again(commands: Any) -> list[Any]:
-        answers = ask(commands)
-        if commands[0][0] == "hscan":
-            ((cursor, found),) = answers
-            answers = [(cursor, {**found, **seen})]
-            twice.update(seen)
-            seen.clear()
-            seen.update(found)
-        return answers
+    def turn_again(*about: Any) -> tuple[int, dict[bytes, bytes]]:
+        cursor, found = turn(*about)
+        both = {**found, **seen}
+        twice.update(seen)
+        seen.clear()
+        seen.update(found)
+        return cursor, both
 
-    monkeypatch.setattr(tables, "_ask", ask_again)
+    monkeypatch.setattr(tables, "_next", turn_again)
 
     check(Traffic().report("city", first=DAY, last=DAY), days, 10)
     assert twice  # the last page may be empty

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from http import HTTPStatus
@@ -11,13 +11,12 @@ from itertools import product
 import pytest
 
 from components.exceptions import InvalidRange
-from components.kit.client import get_client
 from components.services.logs import PLACES, Aggregation
 from components.services.logs.keys import JobKeys
 from components.services.logs.lines import KERNELS, Combined, LineReader
 from components.services.logs.traffic import HOURS, Traffic
-from components.services.logs.traffic.hour_cells import STATUSES
 from components.services.logs.traffic.place_counter import PlaceCounter
+from components.services.logs.traffic.slices import STATUSES
 from components.services.logs.worker.log_worker import LogWorker
 from tests.support.counting_logs import LINES, hand_out, import_places_into, worker
 from tests.support.traffic import add
@@ -53,8 +52,12 @@ def test_lines_are_counted_by_hour_country_and_status(tmp_path, kernel):
     expected = Counter(f"{clock[:2]}/{COUNTRIES[address]}/{ENDS[end]}" for address, clock, end in cases)
     assert Aggregation(PLACES).table("hourly:2011-10-10") == expected
     assert Traffic().days()[0].lines == expected.total() == len(cases)
+    answers = Counter(f"{clock[:2]}/{ENDS[end]}" for _address, clock, end in cases)
+    assert Aggregation(PLACES).table("answers:2011-10-10") == answers
+    assert Traffic().slices(DAY, DAY).by_country == Counter(COUNTRIES[each[0]] for each in cases)
 
 
+@pytest.mark.parametrize("by_day_only", [0, 7])
 @pytest.mark.parametrize(
     "asked",
     [
@@ -68,7 +71,7 @@ def test_lines_are_counted_by_hour_country_and_status(tmp_path, kernel):
         {"country": "FR", "status": "2xx"},
     ],
 )
-def test_hour_country_and_status_can_be_combined(asked):
+def test_hour_country_and_status_can_be_combined(asked, by_day_only):
     days = [DAY - timedelta(1), DAY]
     members = [*product(["", "00", "13"], ["US", "DE", "unknown"], ["", "200", "404", "418", "4xx"])]
     tables = {
@@ -76,7 +79,14 @@ def test_hour_country_and_status_can_be_combined(asked):
         for factor, day in enumerate(days, 1)
     }
     in_all = {str(day): sum(tables[f"hourly:{day}"].values()) for day in days}
-    add({**tables, "days": {**in_all, str(DAY): in_all[str(DAY)] + 7}})
+    sums = defaultdict(Counter)
+    for day in days:
+        for member, lines in tables[f"hourly:{day}"].items():
+            hour, country, status = member.split("/")
+            sums[f"answers:{day}"][f"{hour}/{status}"] += lines
+            sums[f"daily:country:{day}"][country] += lines
+    sums[f"daily:country:{DAY}"]["US"] += by_day_only
+    add({**tables, **sums, "days": {**in_all, str(DAY): in_all[str(DAY)] + by_day_only}})
 
     found = Traffic().slices(days[0], days[1], **asked)
 
@@ -94,7 +104,7 @@ def test_hour_country_and_status_can_be_combined(asked):
                     counter[part] += lines
     assert [found.by_hour, found.by_country, found.by_status] == sums
     assert {found.total, sum(found.by_day)} == {each.total() for each in sums}
-    assert found.without_hours == 7
+    assert found.without_hours == by_day_only
 
 
 def test_a_time_that_is_missing_or_no_time_has_no_hour(tmp_path):
@@ -136,7 +146,7 @@ def test_an_invalid_question_is_refused(asked, said):
         Traffic().slices(**{"first": DAY, "last": DAY, **asked})
 
 
-def test_lines_of_the_present_are_counted_by_the_minute_of_the_flush_and_expire(tmp_path):
+def test_lines_of_the_present_are_counted_by_the_minute_of_the_flush_and_expire(redis, tmp_path):
     import_places_into(tmp_path)
     Aggregation(PLACES).join()
     now = datetime.now(UTC).date()
@@ -151,8 +161,8 @@ def test_lines_of_the_present_are_counted_by_the_minute_of_the_flush_and_expire(
     assert found.by_status == {"404": 4, "200": 1}
     assert Traffic().live(status="4xx", country="US").total == 4
     assert Traffic().live(country="DE").by_status == {"200": 1}
-    (key,) = get_client().keys(JobKeys("default").counts("live:*"))
-    assert 3_500 < get_client().ttl(key) <= 3_600
+    (key,) = redis.keys(JobKeys("default").counts("live:*"))
+    assert 3_500 < redis.ttl(key) <= 3_600
     assert "live" not in Traffic().totals()
 
 
@@ -179,9 +189,12 @@ def test_the_present_is_at_most_an_hour(minutes):
 def test_forgotten_days_take_their_hours_with_them():
     add({"days": {str(DAY): 1, "2011-10-11": 1}})
     add({f"hourly:{day}": {"00/US/200": 1} for day in (DAY, "2011-10-11")})
+    add({f"answers:{day}": {"00/200": 1} for day in (DAY, "2011-10-11")})
 
     Traffic().forget(before=DAY + timedelta(1))
 
+    assert Aggregation(PLACES).table(f"answers:{DAY}") == {}
+    assert Aggregation(PLACES).table("answers:2011-10-11") == {"00/200": 1}
     assert Traffic().slices(DAY, DAY + timedelta(1)).by_day == (0, 1)
     assert HOURS[0] in Traffic().slices(DAY, DAY + timedelta(1)).by_hour
 

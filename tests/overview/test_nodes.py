@@ -31,7 +31,7 @@ def test_the_health_of_a_server(redis, reader):
     [text] = reading.nodes(reader).values()
 
     for name in (
-        "Answered within",
+        "Response time",
         "Memory",
         "Operations per second",
         "Evicted keys",

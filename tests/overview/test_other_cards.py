@@ -94,12 +94,14 @@ def test_rows_that_nobody_loads(redis, reader):
 
     let_pass(redis, 3600)
     [line] = lines(client)
-    assert line.startswith("Problem Cached rows: Cached rows of items are late: the first has been due for")
-    assert line.endswith("Rows that are due Run manage.py cacherows")
+    assert line.startswith(
+        "Problem Cached rows: Cached rows of items are late: the first should have been loaded "
+    )
+    assert line.endswith("Show the rows Run manage.py cacherows")
 
     refresh({"1": ["sword", 3]})
     assert lines(client) == []
-    assert "1 row on the schedule" in tiles(client)["Cached rows"]
+    assert "1 row is reloaded regularly" in tiles(client)["Cached rows"]
 
 
 def test_rows_that_cannot_be_loaded(redis, reader, staff):
@@ -108,9 +110,7 @@ def test_rows_that_cannot_be_loaded(redis, reader, staff):
     redis.hset(key, mapping={"items": 2, "items:failing": 1})
 
     [line] = lines(client)
-    assert line.startswith(
-        "Warning Cached rows: 1 row of items could not be loaded when that was last tried."
-    )
+    assert line.startswith("Warning Cached rows: 1 row of items could not be loaded at the last attempt.")
     assert lines(staff("view_overview", "refresh_cachedrow")) == [f"{line} Try again now…"]
 
     redis.hdel(key, "items:failing")

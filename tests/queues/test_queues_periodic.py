@@ -15,7 +15,7 @@ from components.services.queues import Consumer, NewTask, TaskQueue, Ticks, keys
 from components.services.queues.facts import LAST_INSTANT
 from components.services.queues.ticks import KEPT
 from components.testing import redis_at
-from tests.support.queues import ECHO, claim_one, hand_in, places, server_time, succeeded
+from tests.support.queues import ECHO, claim, claim_one, failed, hand_in, places, server_time, succeeded
 
 NIGHTLY, HOURLY = "market.tasks.nightly 0 3 * * * (UTC)", "market.tasks.sweep every 1 hour"
 MONDAY = datetime(2026, 1, 5, 3, tzinfo=UTC)
@@ -224,3 +224,82 @@ def test_without_redis_everything_says_so(redis: Redis) -> None:
         ):
             with pytest.raises(RedisUnavailable):
                 call()
+
+
+# --- Pausing, and what became of the last ticks ------------------------------------------------------
+
+
+def test_the_ticks_of_a_paused_name_are_taken_and_nothing_is_stored(ticks: Ticks) -> None:
+    ticks.pause(NIGHTLY)
+    ticks.pause(NIGHTLY)
+
+    assert ticking(MONDAY) == [False]
+    assert ticking(MONDAY, name=HOURLY) == [True]
+    assert ticks.paused() == {NIGHTLY}
+    assert ticks.last([NIGHTLY]) == {NIGHTLY: MONDAY}
+
+    ticks.resume(NIGHTLY)
+    ticks.resume(NIGHTLY)
+
+    assert ticks.paused() == frozenset()
+    assert ticking(MONDAY, TUESDAY) == [False, True]
+
+
+def test_what_became_of_the_last_ticks_is_told(ticks: Ticks, redis: Redis) -> None:
+    ticking(*(MONDAY + timedelta(days=day) for day in range(7)))
+    ids = [run.id for run in ticks.outcomes([NIGHTLY])[NIGHTLY]]
+    consumer = Consumer()
+    claimed = {task.id: task for task in claim(consumer, 5)}
+    oldest = ids[::-1]
+    hand_in(consumer, succeeded(claimed[oldest[0]], {"text": "a\nb"}), failed(claimed[oldest[1]]))
+    TaskQueue().cancel("default", [oldest[5]])
+    hand_in(consumer, succeeded(claimed[oldest[2]]))
+    redis.delete(keys.BackendKeys("default").result(oldest[2]))
+
+    runs = {run.id: run for run in ticks.outcomes([NIGHTLY])[NIGHTLY]}
+
+    assert [runs[task_id].state for task_id in oldest] == [
+        "successful", "failed", "gone", "running", "running", "cancelled", "waiting",
+    ]  # fmt: skip
+    done = found = runs[oldest[0]]
+    info = TaskQueue().get(done.id)
+    assert info
+    assert (found.started_at, found.finished_at) == (info.last_attempted_at, info.finished_at)
+    assert found.seconds is not None
+    assert runs[oldest[1]].seconds is not None
+    assert [runs[task_id].seconds for task_id in oldest[2:]] == [None] * 5
+    assert ticks.outcomes([HOURLY]) == {HOURLY: []}
+    assert ticks.outcomes([]) == {}
+
+
+def test_the_last_twelve_are_kept(ticks: Ticks) -> None:
+    ids = []
+    for day in range(20):
+        new = NewTask(name=ECHO, tick=(NIGHTLY, MONDAY + timedelta(days=day)))
+        [stored] = TaskQueue().push_many([new])
+        assert stored
+        ids.append(stored.id)
+        assert TaskQueue().push_many([new]) == [None]  # as another worker does
+
+    assert [run.id for run in ticks.outcomes([NIGHTLY])[NIGHTLY]] == ids[:7:-1]
+
+
+def test_a_result_that_cannot_be_read_is_successful(ticks: Ticks, redis: Redis) -> None:
+    ticking(MONDAY)
+    [run] = ticks.outcomes([NIGHTLY])[NIGHTLY]
+    redis.set(keys.BackendKeys("default").result(run.id), "nonsense")
+
+    [found] = ticks.outcomes([NIGHTLY])[NIGHTLY]
+
+    assert (found.state, found.seconds) == ("successful", None)
+
+
+def test_a_name_that_is_forgotten_is_forgotten_wholly(ticks: Ticks, redis: Redis) -> None:
+    ticking(MONDAY)
+    ticks.pause(NIGHTLY)
+    redis.zadd(keys.BackendKeys("default").periodic, {NIGHTLY: 1})
+
+    ticks.declare([HOURLY])
+
+    assert ticks.paused() == frozenset()
+    assert ticks.outcomes([NIGHTLY]) == {NIGHTLY: []}

@@ -163,7 +163,16 @@ def test_a_page_needs_two_round_trips_whatever_its_length(queue: TaskQueue, serv
     with sent_to(server) as commands:
         queue.tasks("default", "ready", limit=3)
 
-    assert commands == ["ZRANGE", *["HMGET"] * 4, *["GET"] * 3]
+    assert commands == ["ZRANGE", *["HMGET"] * 4]
+
+
+def test_a_page_of_successful_tasks_reads_their_results_alone(
+    queue: TaskQueue, server: EmbeddedServer, one_of_each: dict[State, str]
+) -> None:
+    with sent_to(server) as commands:
+        queue.tasks("default", "successful")
+
+    assert commands == ["ZREVRANGE", "GET"]
 
 
 def test_looking_changes_nothing(queue: TaskQueue, one_of_each: dict[State, str], redis: Redis) -> None:

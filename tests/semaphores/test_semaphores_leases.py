@@ -254,4 +254,4 @@ def test_nothing_of_a_semaphore_stays_for_ever(semaphore: Semaphore, redis: Redi
     semaphore.acquire().release()
 
     assert redis.dbsize() > 5
-    assert [key for key in redis.keys("*") if redis.ttl(key) < 0] == []
+    assert [key for key in redis.keys("*") if redis.ttl(key) == -1] == []

@@ -37,6 +37,9 @@ def let_pass(redis: Redis, chat_id: str, seconds: float) -> None:
     for name in ("at", "due_at"):
         if redis.hexists(chat, name):
             redis.hincrby(chat, name, -ms)
+    for key in (keys.here, keys.typing):
+        for person, at in redis.zrange(key, 0, -1, withscores=True):
+            redis.zadd(key, {person: at - ms})
     for key, left in ages.items():
         redis.pexpire(key, left)
 

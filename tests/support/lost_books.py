@@ -146,11 +146,13 @@ def count(redis: Redis) -> Callable[[], Any]:
 
     def act() -> list[Any]:
         for _batch in range(2):
-            usage.note(_NAME, 3, 0.5)
+            usage.note(_NAME, 3, 0.5, missed="nob")
             usage.flush()
-        [found] = reader.usage([_NAME])
+        [found] = reader.usage([_NAME], with_misses=True)
         redis.delete(keys.BookKeys(_NAME).usage)  # it says which minute it is
-        return [found.searches, found.mean, [each.length for each in found.slowest], book.remove(9)]
+        misses = [(each.text, each.count) for each in found.misses]
+        redis.delete(keys.BookKeys(_NAME).missed)  # it says which second it is
+        return [found.searches, found.mean, [each.length for each in found.slowest], misses, book.remove(9)]
 
     return act
 

@@ -13,7 +13,7 @@ from components.exceptions import NotAllowed
 from components.kit.at_once import at_once
 from components.kit.client import get_client
 from components.kit.news import channel
-from components.services.chat import Chat, ChatSettings
+from components.services.chat import Chat, ChatSettings, Presence
 from components.services.chat.chat import CHANGE, CREATE
 from components.services.chat.erasure import _erase
 from components.services.chat.hints import DROP, FORGET, HINT, YOUNG
@@ -230,6 +230,23 @@ def erase(redis: Redis) -> Callable[[], Any]:
     return lambda: [at_once(_erase(get_client(), chat, "jack")), _as_told(chat)]
 
 
+def attend(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    Presence(chat.id).attend("jack")
+    return lambda: Presence(chat.id).attend("joe")
+
+
+def attend_hidden(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    Presence(chat.id).attend("joe")
+    return lambda: [Presence(chat.id).attend("joe", is_shown=False), Presence(chat.id).look("jack")]
+
+
+def type_something(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    return lambda: [Presence(chat.id).type("joe"), Presence(chat.id).look("jack")]
+
+
 def hint(redis: Redis) -> Callable[[], Any]:
     return lambda: at_once(HINT.run(get_client(), InboxKeys("joe"), id=_ID, most=9, is_done=1))
 
@@ -259,6 +276,7 @@ def drop(redis: Redis) -> Callable[[], Any]:
 
 
 CASES = {
+    "chat/attend": [attend, attend_hidden],
     "chat/change": [rename, configure, refused],
     "chat/charge": [charge],
     "chat/create": [create],
@@ -277,5 +295,6 @@ CASES = {
     "chat/role": [role, give_up_being_owner],
     "chat/send": [send, reply],
     "chat/trim": [trim],
+    "chat/type": [type_something],
     "chat/unblock": [unblock],
 }

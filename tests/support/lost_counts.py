@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ from redis import Redis
 
 from components.kit.at_once import at_once
 from components.kit.client import get_client
-from components.services.counters import Counter, cleaning
+from components.services.counters import Counter, CounterReader, Marks, cleaning, flush, measure
 from components.services.counters.additions import forget
 from components.services.counters.keys import CounterKeys, SumSourceKeys
 from components.services.counters.sums import SUM, Added
@@ -74,4 +75,34 @@ def sum_up(redis: Redis) -> Callable[[], Any]:
     return act
 
 
-CASES = {"counters/add": [update, update_awaited], "counters/mend": [mend], "counters/sum": [sum_up]}
+def mark(redis: Redis) -> Callable[[], Any]:
+    at = datetime.now(UTC)
+
+    def act() -> Any:
+        Marks().add("version 1", at)
+        return Marks().between(at - timedelta(minutes=1), at + timedelta(minutes=1))
+
+    return act
+
+
+def measured(redis: Redis) -> Callable[[], Any]:
+    """A value that a buffer sends, in the histogram once."""
+    forget()
+
+    def act() -> Any:
+        measure("pay-us", 1_500)
+        flush()
+        return CounterReader().histograms(["pay-us"], 60)
+
+    return act
+
+
+#: Cases whose calls are sent in a pipeline, which loads a script that the server does not know.
+PIPELINED = {measured}
+
+CASES = {
+    "counters/add": [update, update_awaited, measured],
+    "counters/mark": [mark],
+    "counters/mend": [mend],
+    "counters/sum": [sum_up],
+}

@@ -126,6 +126,20 @@ def flush(redis: Redis) -> Callable[[], Any]:
     return lambda: consumer.flush(chunks, {"country:2011-10-10": {"US": 3, "DE": 1}})
 
 
+def flush_values(redis: Redis) -> Callable[[], Any]:
+    fill(stream(), 1)
+    aggregation = joined()
+    consumer = aggregation.consumer()
+    chunks = consumer.claim(1)
+    table = "values:path:served:2011-10-10"
+
+    def act() -> Any:
+        consumer.flush(chunks, {table: {f"*/200//{number}": 2 for number in range(1_003)}})
+        return aggregation.table(table), aggregation.table(f"{table}:*")
+
+    return act
+
+
 def flush_too_late(redis: Redis) -> Callable[[], Any]:
     fill(stream(), 2)
     aggregation = joined()
@@ -205,7 +219,7 @@ CASES = {
     "logs/beat": [beat],
     "logs/claim": [claim],
     "logs/finish": [finish],
-    "logs/flush": [flush, flush_too_late],
+    "logs/flush": [flush, flush_values, flush_too_late],
     "logs/join": [join],
     "logs/leave": [leave],
     "logs/recognise": [recognise],

@@ -2,19 +2,19 @@
 A pytest plugin: the project uses Redis as a user with the rights that `manage.py acl` gives it, while what tests do
 to the server themselves may do all.
 
-    python -m pytest tests/queues --redis-user worker
+    python -m pytest --redis-user roles                 each test as the user whose processes do what it is about
+    python -m pytest --redis-user worker tests/queues   all as this user
 
-A test of what processes of that user do not run is left out: it lies in the folder of such files, or imports from
-them, itself or through its helpers. kit/rights.py names these files.
+ROLES says which user that is. Processes that a test starts, and servers that it starts without redis_at, are its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,18 +23,70 @@ from django.test.signals import setting_changed
 from redis import Redis
 from redis.exceptions import ConnectionError
 
-import components
 from components import testing
-from components.kit.rights import USERS, rights
+from components.embedded import EmbeddedServer
+from components.kit.client import get_client
+from components.kit.keyspace import prefix_pattern
+from components.kit.rights import USERS, _cache_prefixes, needs, rights
 
 PASSWORD = "only-for-tests"
-_TESTS = Path(__file__).parents[1]
-_APP = Path(components.__file__).parent
-_redis_at = testing.redis_at
+#: The keys of locks that a project makes with redis-py, which it adds to the rights itself.
+OWN_KEYS = ("~a", "~report")
+#: The user of each test, by its id without "tests/": the first pattern that fits counts. "" may do all.
+ROLES: tuple[tuple[str, str], ...] = (
+    # Locks at keys that no pattern describes.
+    ("locks/admin/*test_a_lock_at_any_key_of_its_own_has_its_pages*", ""),
+    ("control_room/test_unreadable_lists*", ""),
+    ("locks/*test_a_key_of_the_callers_own_is_found_by_it*", ""),
+    # Replicas, which do not have the users.
+    ("locks/test_locks_replicas*", ""),
+    ("autocomplete/forms/test_books_replicas*", ""),
+    # It takes a right from the user that may do all.
+    ("overview/*test_a_server_that_does_not_permit_info*", ""),
+    # A worker in the same process.
+    ("rows/api/*test_a_row_that_is_not_loaded_in_time_is_a_problem*", "worker"),
+    # What is about this user's processes.
+    ("*/admin/*", "admin"),
+    ("control_room/*", "admin"),
+    ("overview/*", "admin"),
+    ("api/*", "web"),
+    ("*/api/*", "web"),
+    ("*/page/*", "web"),
+    ("autocomplete/forms/*", "web"),
+    ("counters/middleware/*", "web"),
+    ("observing/test_dashboard*", "web"),
+    ("observing/test_health*", "web"),
+    *((f"{service}/*", "worker") for service in sorted(needs(""))),
+    ("observing/*", "worker"),
+    # What serves or proves all of it: processes, servers and users of its own.
+    ("*", ""),
+)
+_redis_at, _run = testing.redis_at, EmbeddedServer._run
+_option = ""
+#: The user of the present test; "" may do all.
+_user = ""
+#: The clients of the servers that the project uses now, which may do all.
+_operators: list[Redis] = []
 
 
-def add_user(client: Redis, user: str, *, cluster: bool = False) -> None:
-    client.execute_command("ACL SETUSER", user, "reset", "on", f">{PASSWORD}", *rights(user, cluster=cluster))
+def operator() -> Redis:
+    """Return a client of the project's present server that may do all."""
+    return _operators[-1] if _operators else get_client()
+
+
+def add_user(client: Redis, user: str, *more: str, cluster: bool = False) -> None:
+    """Add *user*, with its rights and *more*."""
+    client.execute_command("ACL SETUSER", *_rules(user, *more, cluster=cluster))
+
+
+def _rules(user: str, *more: str, cluster: bool) -> list[str]:
+    rules = _rights(user, cluster, prefix_pattern(), *_cache_prefixes())
+    return [user, "reset", "on", f">{PASSWORD}", *rules, *more]
+
+
+@cache
+def _rights(user: str, cluster: bool, *prefixes: str) -> list[str]:
+    return rights(user, cluster=cluster)
 
 
 def as_user(url: str, user: str) -> str:
@@ -43,31 +95,37 @@ def as_user(url: str, user: str) -> str:
     return parts._replace(netloc=f"{user}:{PASSWORD}@{parts.netloc.rpartition('@')[2]}").geturl()
 
 
-def restricted_to(user: str) -> Callable[..., Any]:
-    """Return a redis_at whose project is *user*, while the client that it yields may do all."""
-
-    @contextmanager
-    def redis_at(url: str, **options: Any) -> Iterator[Redis]:
-        is_cluster = "cluster" in str(options.get("CLIENT_CLASS", "")).lower()
-        with ExitStack() as stack:
-            everything = stack.enter_context(Redis.from_url(url))
-            stack.enter_context(_user(everything, user, cluster=is_cluster))
-            if is_cluster:
-                everything = stack.enter_context(_redis_at(url, **options))
-            with _redis_at(as_user(url, user), **options):
+@contextmanager
+def redis_at(url: str, **options: Any) -> Iterator[Redis]:
+    """Let the project be the user of the present test, while the client that this yields may do all."""
+    # Several nodes have no users, and a URL with a user is that of a redis_at around this one.
+    user = "" if "," in url or f":{PASSWORD}@" in url else _user
+    if not user:
+        with _redis_at(url, **options) as client:
+            yield client
+        return
+    is_cluster = "cluster" in str(options.get("CLIENT_CLASS", "")).lower()
+    with ExitStack() as stack:
+        everything = stack.enter_context(Redis.from_url(url))
+        stack.enter_context(_added(everything, user, cluster=is_cluster))
+        if is_cluster:
+            everything = stack.enter_context(_redis_at(url, **options))
+        with _redis_at(as_user(url, user), **options):
+            _operators.append(everything)
+            try:
                 yield everything
-
-    return redis_at
+            finally:
+                _operators.remove(everything)
 
 
 @contextmanager
-def _user(everything: Redis, user: str, *, cluster: bool) -> Iterator[None]:
+def _added(everything: Redis, user: str, *, cluster: bool) -> Iterator[None]:
     """Give *user* its rights, and those to the keys of another prefix while a test sets one."""
 
     def add(*, setting: str, **kwargs: Any) -> None:
         if setting == "COMPONENTS":
             with suppress(ConnectionError):  # a server that is away on purpose
-                add_user(everything, user, cluster=cluster)
+                add_user(everything, user, *OWN_KEYS, cluster=cluster)
 
     add(setting="COMPONENTS")
     setting_changed.connect(add, weak=False)
@@ -77,50 +135,42 @@ def _user(everything: Redis, user: str, *, cluster: bool) -> Iterator[None]:
         setting_changed.disconnect(add)
 
 
+def run(self: EmbeddedServer, server: Path, url: str, options: Mapping[str, str]) -> None:
+    """Start a server that has the users, also when it comes back from a crash; one with a password has no others."""
+    if "requirepass" not in options:
+        lines = (["user", *_rules(user, *OWN_KEYS, cluster="cluster-enabled" in options)] for user in USERS)
+        users = self.folder / "users.acl"
+        users.write_text("".join(f"{' '.join(line)}\n" for line in lines))
+        options = {"aclfile": str(users), **options}
+    _run(self, server, url, options)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--redis-user", choices=[*USERS], help="Use Redis with the rights of this user only")
+    parser.addoption(
+        "--redis-user", choices=[*USERS, "roles"], help="Use Redis with the rights of this user only"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if user := config.getoption("--redis-user"):
-        testing.redis_at = restricted_to(user)
+    global _option
+    if option := config.getoption("--redis-user"):
+        _option = option
+        testing.redis_at = redis_at
+        EmbeddedServer._run = run  # type: ignore[method-assign]
 
 
 def pytest_unconfigure() -> None:
     testing.redis_at = _redis_at
+    EmbeddedServer._run = _run  # type: ignore[method-assign]
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if user := config.getoption("--redis-user"):
-        foreign = {item.path: _is_foreign(item, user) for item in items}
-        config.hook.pytest_deselected(items=[item for item in items if foreign[item.path]])
-        items[:] = [item for item in items if not foreign[item.path]]
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    global _user
+    _user = _option if _option != "roles" else role(item.nodeid)
 
 
-def _is_foreign(item: pytest.Item, user: str) -> bool:
-    """Return True if the file of *item* tests what processes of *user* do not run."""
-    mirrored, module = item.path.relative_to(_TESTS), getattr(item, "module", None)
-    is_there = any(_matches(f"{folder}{mirrored}", user) for folder in ("", "services/"))
-    return is_there or (module is not None and _uses_foreign(module, user, set()))
-
-
-def _uses_foreign(module: ModuleType, user: str, seen: set[str]) -> bool:
-    from importlib import import_module
-
-    seen.add(module.__name__)
-    for value in vars(module).values():
-        name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-        if not isinstance(name, str) or name in seen:
-            continue
-        if name.startswith("tests."):
-            if _uses_foreign(import_module(name), user, seen):
-                return True
-        elif name.startswith("components."):
-            file = import_module(name).__file__ or ""
-            if _matches(str(Path(file).relative_to(_APP)), user):
-                return True
-    return False
-
-
-def _matches(path: str, user: str) -> bool:
-    return any(fnmatch(path, pattern) for pattern in USERS[user])
+def role(test: str) -> str:
+    """Return the user of Redis as whom the test of this id runs; "" for one that may do all."""
+    name = test.removeprefix("tests/")
+    return next(user for pattern, user in ROLES if fnmatch(name, pattern))

@@ -1,13 +1,15 @@
-"""Options of the commands that run workers: their types, and the options that several commands share."""
+"""Options of the commands: their types, and the options that several commands share."""
 
 from __future__ import annotations
 
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.utils.dateparse import parse_datetime
 
 from components.kit.commands.restarting import QUIETED
 from components.kit.worker.limits import LOWERED, Limits, memory
@@ -107,3 +109,16 @@ def find_limits(options: Mapping[str, Any]) -> Limits:
             returncode=2,
         )
     return Limits(options.get("max_tasks"), most, options["max_time"])
+
+
+def instant_from(text: str | None) -> datetime | None:
+    """Return the instant that was typed, in UTC if it has no zone. Raises CommandError."""
+    if text is None:
+        return None
+    try:
+        found = parse_datetime(text)
+    except ValueError:
+        found = None
+    if found is None:
+        raise CommandError(f"{text!r} is not an instant. Write it like 2026-01-31T12:00Z.")
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -51,7 +51,7 @@ def flush(last: Callable[[], None] | None = None) -> None:
     *last* is called when only output is left. An exception in it is logged and not raised, because the process has to
     end: threads that are stuck in tasks would otherwise keep it alive for ever.
     """
-    endings.do_all()
+    endings.do_all(is_sudden=True)
     if last:
         try:
             last()

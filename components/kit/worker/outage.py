@@ -32,7 +32,7 @@ class Outage:
         self._grace = self._longest_retry + _RENEWAL
         self._since: float | None = None
         self._over_at: float | None = None
-        self._retries = 0
+        self._longest = _SHORTEST_RETRY  # seconds to the next attempt, at most
 
     @property
     def grace(self) -> float:
@@ -56,16 +56,15 @@ class Outage:
         if self._since is None:
             self._since = time.monotonic()
             logger.warning("%s Waiting for Redis; nothing that was accepted is lost.", sentence(error))
-        self._retries += 1
-        longest = min(self._longest_retry, _SHORTEST_RETRY * 2.0**self._retries)
-        return random.uniform(_SHORTEST_RETRY, longest)
+        self._longest = min(self._longest_retry, 2 * self._longest)
+        return random.uniform(_SHORTEST_RETRY, self._longest)
 
     def is_over(self) -> None:
         """Note that Redis has answered."""
         if self._since is not None:
             logger.warning("Redis answers again after %.1f s.", time.monotonic() - self._since)
             self._over_at = time.monotonic() if self._has_cost_leases() else self._over_at
-            self._since, self._retries = None, 0
+            self._since, self._longest = None, _SHORTEST_RETRY
 
 
 def sentence(error: Exception) -> str:

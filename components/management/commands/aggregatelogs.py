@@ -35,6 +35,12 @@ class Command(BaseCommand):
         _add_reading(parser)
         parser.add_argument("--level", choices=_LEVELS, help="The finest places to count (default: city).")
         parser.add_argument(
+            "--by",
+            metavar="NAMES",
+            help="What else to count by: path, referrer and agent, with commas between them, or '' for none of them "
+            "(default: those that the format has). See logs.md.",
+        )
+        parser.add_argument(
             "--table", metavar="NAME", help="The table of addresses, made by importgeoip (default: default)."
         )
         parser.add_argument(
@@ -89,8 +95,8 @@ def _add_reading(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--json-keys",
         metavar="IP,TIME",
-        help="The fields with the address and the time for --format json, such as request.ip,at (default: "
-        "ip,time).",
+        help="The fields with the address and the time for --format json, such as request.ip,at; optionally "
+        "also those with the status, path, referrer and agent (default: ip,time,status,path,referrer,agent).",
     )
     parser.add_argument(
         "--days",

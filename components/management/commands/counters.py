@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.utils.dateparse import parse_datetime
 
 from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange, RedisUnavailable
+from components.kit.commands.options import instant_from
 from components.kit.commands.running import UNREACHABLE, unreachable
 from components.kit.commands.tables import instant, table
 from components.services.counters import CounterReader, Series
@@ -79,7 +78,7 @@ class Command(BaseCommand):
         until: str | None,
         **options: Any,
     ) -> dict[str, Series]:
-        reader, span = CounterReader(), {"since": _instant(since), "until": _instant(until)}
+        reader, span = CounterReader(), {"since": instant_from(since), "until": instant_from(until)}
         families = [name.removesuffix(EVERY) for name in names if name.endswith(EVERY)]
         if top is None and not names:
             names = [info.name for info in reader.page(limit=limit)]
@@ -89,24 +88,13 @@ class Command(BaseCommand):
         return reader.read(names, precision, fill=None, **span)
 
 
-def _instant(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        found = parse_datetime(text)
-    except ValueError:
-        found = None
-    if found is None:
-        raise CommandError(f"{text!r} is not an instant. Write it like 2026-01-31T12:00Z.")
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
 def _document(series: Series) -> dict[str, Any]:
     return {
         "name": series.name,
         "precision": series.precision,
         "since": series.since.isoformat(),
         "until": series.until.isoformat(),
+        "unit": series.unit,
         "total": series.total,
         "rate": series.rate,
         "samples": [{"at": sample.at.isoformat(), "count": sample.count} for sample in series],
@@ -119,9 +107,9 @@ def _text(found: Mapping[str, Series]) -> list[str]:
         [
             [
                 series.name,
-                total(series.total, series.name),
+                total(series.total, series),
                 rate(series),
-                total(series[-1].count or 0, series.name),
+                total(series[-1].count or 0, series),
                 instant(series.since),
                 instant(series.until),
             ]

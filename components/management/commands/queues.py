@@ -99,6 +99,7 @@ def _document(
                 "missed": info.periodic.missed,
                 "last_at": _iso(info.last_at),
                 "next_at": _iso(info.next_at),
+                "paused": info.is_paused,
             }
             for info in periodic
         ],
@@ -162,7 +163,7 @@ def _text(
                 [
                     info.periodic.task.module_path,
                     str(info.periodic.schedule),
-                    instant(info.next_at),
+                    "paused" if info.is_paused else instant(info.next_at),
                     instant(info.last_at),
                     info.periodic.missed,
                     info.periodic.task.queue_name,

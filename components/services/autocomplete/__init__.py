@@ -3,9 +3,9 @@
 from components.services.autocomplete.address_book import AddressBook
 from components.services.autocomplete.contacts import RecentContacts
 from components.services.autocomplete.facts import BookInfo, Completions, Contact, Entry, RankedEntry
-from components.services.autocomplete.folding import fold
+from components.services.autocomplete.folding import finds, fold
 from components.services.autocomplete.reader import AddressBookReader
-from components.services.autocomplete.usage import BookUsage, SlowSearch
+from components.services.autocomplete.usage import BookUsage, Miss, SlowSearch
 
 __all__ = [
     "AddressBook",
@@ -15,8 +15,10 @@ __all__ = [
     "Completions",
     "Contact",
     "Entry",
+    "Miss",
     "RankedEntry",
     "RecentContacts",
     "SlowSearch",
+    "finds",
     "fold",
 ]

@@ -88,11 +88,14 @@ class AddressBook:
 
     get, aget = twins(_get)
 
-    async def _complete(self, client: AnyRedis, prefix: str, *, limit: int = 10) -> Completions:
+    async def _complete(
+        self, client: AnyRedis, prefix: str, *, limit: int = 10, is_counted: bool = True
+    ) -> Completions:
         """
         Return the entries with a word that begins with *prefix*: most selected first, then in alphabetical order.
 
-        Raises BookNotFound, InvalidPrefix, InvalidLimit.
+        If *is_counted* is False, the search is not counted in the usage of the book. Raises BookNotFound,
+        InvalidPrefix, InvalidLimit.
         """
         typed = check_prefix(prefix)
         others = ["\1".join(way) for way in ways(typed.key, typed.joints)]
@@ -101,8 +104,9 @@ class AddressBook:
         found = await COMPLETE.run(client, self._keys, prefix=typed.key, limit=most, others=others)
         if not found:
             raise self._not_found()
-        usage.note(self.name, len(prefix), perf_counter() - began)
         version, has_more, text = found
+        if is_counted:
+            usage.note(self.name, len(prefix), perf_counter() - began, "" if text else typed.key)
         return Completions(_entries(text), version=int(version), is_whole=not has_more)
 
     complete, acomplete = twins(_complete)

@@ -234,6 +234,11 @@ def is_found(name: Spelling, typed: Spelling) -> bool:
     return any(_fits(beginnings, way) for way in [[typed.key], *ways(typed.key, typed.joints)])
 
 
+def finds(typed: str, label: str) -> bool:
+    """Return whether *typed* finds *label*, as it would if *label* were in a book."""
+    return is_found(spell(label), spell(typed))
+
+
 def _fits(beginnings: Sequence[Sequence[str]], way: Sequence[str]) -> bool:
     """Return whether each prefix in *way* begins a different word. The longest prefixes come first."""
     taken: set[int] = set()

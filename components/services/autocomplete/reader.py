@@ -52,9 +52,14 @@ class AddressBookReader:
         """
         return at_once(_loading(get_client(), BookKeys(name).loading))
 
-    def usage(self, names: Sequence[str]) -> list[BookUsage]:
-        """Return the usage of these books, in one round trip to each node."""
-        return at_once(usage.read(get_client(), names))
+    def usage(self, names: Sequence[str], *, with_misses: bool = False) -> list[BookUsage]:
+        """
+        Return the usage of these books, in one round trip to each node.
+
+        With *with_misses*, it includes the texts that found nothing, at most 200 of each book, and none unless
+        COMPONENTS["BOOK_MISSES"] is True.
+        """
+        return at_once(usage.read(get_client(), names, with_misses=with_misses))
 
 
 def _range(beginning: str) -> tuple[bytes, bytes]:

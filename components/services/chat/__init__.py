@@ -11,15 +11,18 @@ from components.services.chat.facts import (
     Erased,
     Event,
     EventKind,
+    Found,
     Member,
     Page,
     Position,
+    Present,
     Quote,
     Role,
     Sent,
     Unread,
 )
 from components.services.chat.inbox import Inbox
+from components.services.chat.presence import Presence
 from components.services.chat.reader import ChatReader
 from components.services.chat.settings import ChatSettings
 
@@ -36,10 +39,13 @@ __all__ = [
     "Erased",
     "Event",
     "EventKind",
+    "Found",
     "Inbox",
     "Member",
     "Page",
     "Position",
+    "Presence",
+    "Present",
     "Quote",
     "Role",
     "Sent",

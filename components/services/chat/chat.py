@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Self
 
+from components.conf import conf
 from components.exceptions import (
     Blocked,
     ChatClosed,
@@ -42,6 +43,7 @@ from components.kit.keyspace import bucket
 from components.kit.news import channel
 from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import EPOCH, from_ms, number_of, text_of
+from components.kit.texts import gettext, grouped
 from components.kit.together import together
 from components.kit.twins import twins
 from components.kit.values import check_int, check_seconds
@@ -50,6 +52,7 @@ from components.services.chat.facts import (
     ChatMessage,
     ChatNews,
     EventKind,
+    Found,
     Member,
     Page,
     Role,
@@ -76,6 +79,7 @@ from components.services.chat.ids import (
 )
 from components.services.chat.keys import ChatKeys
 from components.services.chat.limits import charge
+from components.services.chat.search import Search
 from components.services.chat.settings import (
     SETTINGS,
     ChatSettings,
@@ -91,6 +95,7 @@ MAX_BYTES = 65_536  # bytes of bodies of one chat in one answer, unless a single
 READS_TOLD = 50  # most members of a chat that shows how far each has read
 TRIMMED = 500  # entries that one run of the script removes
 MAX_LIMIT = 200  # messages in one page
+SEARCHED = 10  # pages that one search reads
 _LAST = 2**53  # above all seqs
 #: The default settings.
 USUAL = ChatSettings()
@@ -358,12 +363,45 @@ class Chat:
         messages = [read_message(self.id, entry) for entry in entries]
         return Page(messages, bool(has_more), int(oldest), bool(has_newer))
 
+    async def _search(
+        self, client: AnyRedis, user: str, words: str, *, before: int | None = None, limit: int = 20
+    ) -> Found:
+        """
+        Find messages *before* a seq that have all the *words*, or words that begin with them.
+
+        One call examines the last 2,000 messages and events before that seq, fewer if they are long. It may find
+        nothing although there is more: *next* of the answer is the *before* with which to go on.
+
+        Raises InvalidPrefix, ValueError.
+        """
+        return await self._find(client, check_person(user), Search(words), before, check_limit(limit))
+
+    search, asearch = twins(_search)
+
+    async def _find(
+        self, client: AnyRedis, user: str, search: Search, before: int | None, limit: int
+    ) -> Found:
+        """Search what *user* may see; "" may see everything."""
+        found: list[ChatMessage] = []
+        for _ in range(SEARCHED):
+            page = await self._read(client, user, before, None, MAX_LIMIT)
+            for message in reversed(page.messages):
+                before = message.seq
+                if not message.event and not message.is_unreadable and search.finds(message.text):
+                    found.append(message)
+                if len(found) == limit:
+                    return Found(found, before if before > page.oldest else None)
+            if not page.has_more:
+                return Found(found, None)
+        return Found(found, before)
+
     async def _message(self, client: AnyRedis, user: str, seq: int) -> ChatMessage:
         """Return the message or event with this seq. Raises MessageNotFound."""
         check_seq("seq", seq)
         page = await self._history(client, user, after=max(seq, 1) - 1, limit=1)
         if not page.messages or page.messages[0].seq != seq:
-            raise MessageNotFound(f"There is no message {seq} in the chat {self.id!r}.")
+            absent = gettext("There is no message %(seq)s in the chat %(chat)r.")
+            raise MessageNotFound(absent % {"seq": seq, "chat": self.id})
         return page.messages[0]
 
     message, amessage = twins(_message)
@@ -465,7 +503,9 @@ class Chat:
 
         Raises ChatNotFound unless *user*, if given, is one of them.
         """
-        found = await MEMBERS.run(client, self._keys, person="" if user is None else check_person(user))
+        person = "" if user is None else check_person(user)
+        tells = int(conf().chat_presence)
+        found = await MEMBERS.run(client, self._keys, person=person, tells_presence=tells)
         if not found:
             raise unknown(self.id)
         return read_members(found)
@@ -863,48 +903,57 @@ def check_known(chat_id: object) -> str:
 
 
 def refusal(chat_id: str, said: bytes, *why: Any) -> ComponentsError:
-    """Return the error for the refusal of a script."""
+    """Return the error for the refusal of a script. People who chat read its text."""
+    chat = {"chat": chat_id}
     match said:
         case b"closed":
-            return ChatClosed(f"The chat {chat_id!r} is closed.")
+            return ChatClosed(gettext("The chat %(chat)r is closed.") % chat)
         case b"denied":
-            return NotAllowed(f"The role in the chat {chat_id!r} does not include this.")
+            return NotAllowed(gettext("The role in the chat %(chat)r does not include this.") % chat)
         case b"last":
-            return NotAllowed(
-                f"This is the only owner of the chat {chat_id!r}. Make someone else an owner first."
-            )
+            only = gettext("This is the only owner of the chat %(chat)r. Make someone else an owner first.")
+            return NotAllowed(only % chat)
         case b"absent":
-            return NotAMember(f"The person is not in the chat {chat_id!r}.")
+            return NotAMember(gettext("The person is not in the chat %(chat)r.") % chat)
         case b"nowhere":
-            return MessageNotFound(f"There is no such message in the chat {chat_id!r}.")
+            return MessageNotFound(gettext("There is no such message in the chat %(chat)r.") % chat)
         case b"blocked":
-            return Blocked(f"{why[0].decode()!r} is blocked in the chat {chat_id!r}.")
+            blocked = gettext("%(user)r is blocked in the chat %(chat)r.")
+            return Blocked(blocked % {**chat, "user": why[0].decode()})
         case b"crowded":
-            return TooManyBlocked(
-                f"The chat {chat_id!r} blocks 10,000 persons, which is the limit. Unblock others first."
+            crowded = gettext(
+                "The chat %(chat)r blocks %(most)s persons, which is the limit. Unblock others first."
             )
+            return TooManyBlocked(crowded % {**chat, "most": grouped(10_000)})
         case b"full":
-            return TooManyMembers(f"The chat {chat_id!r} takes {why[0]:,} members at most.")
+            full = gettext("The chat %(chat)r takes %(most)s members at most.")
+            return TooManyMembers(full % {**chat, "most": grouped(why[0])})
         case b"muted":
-            until = "until they are unmuted" if why[0] < 0 else f"until {from_ms(why[0]).isoformat()}"
-            return Muted(f"The person is muted in the chat {chat_id!r} {until}.")
+            if why[0] < 0:
+                return Muted(
+                    gettext("The person is muted in the chat %(chat)r until they are unmuted.") % chat
+                )
+            muted = gettext("The person is muted in the chat %(chat)r until %(time)s.")
+            return Muted(muted % {**chat, "time": from_ms(why[0]).isoformat()})
         case b"long":
-            return InvalidMessage(
-                f"The message is too long: the chat {chat_id!r} takes texts of up to {why[0]:,} characters and data "
-                f"of up to {why[1]:,} bytes."
+            long = gettext(
+                "The message is too long: the chat %(chat)r takes texts of up to %(characters)s characters and data "
+                "of up to %(bytes)s bytes."
             )
+            return InvalidMessage(long % {**chat, "characters": grouped(why[0]), "bytes": grouped(why[1])})
         case b"many":
-            return InvalidMessage(
-                f"The message has too many reactions: the chat {chat_id!r} takes {why[0]:,} of them, and {why[1]} "
+            many = gettext(
+                "The message has too many reactions: the chat %(chat)r takes %(most)s of them, and %(kinds)s "
                 "different ones."
             )
+            return InvalidMessage(many % {**chat, "most": grouped(why[0]), "kinds": why[1]})
         case b"fast":
             seconds = why[0] / 1000
-            return TooFast(
-                f"The person sends to the chat {chat_id!r} too fast. Try again in {seconds:g} s.", seconds
-            )
+            fast = gettext("The person sends to the chat %(chat)r too fast. Try again in %(seconds)s s.")
+            return TooFast(fast % {**chat, "seconds": f"{seconds:g}"}, seconds)
     return unknown(chat_id)
 
 
 def unknown(chat_id: object) -> ChatNotFound:
-    return ChatNotFound(f"There is no chat {repr(chat_id)[:80]}, or the person is not in it.")
+    absent = gettext("There is no chat %(chat)s, or the person is not in it.")
+    return ChatNotFound(absent % {"chat": repr(chat_id)[:80]})

@@ -124,6 +124,20 @@ class Member:
     muted_until: datetime | None
     #: Whether the stored membership cannot be read. Then role and instants are placeholders.
     is_unreadable: bool = False
+    #: When they last had the chat open, None if it is not known; and whether they have it open now.
+    seen_at: datetime | None = None
+    is_here: bool = False
+
+
+@dataclass(frozen=True)
+class Present:
+    """The people who have a chat open at the moment, without the one who asks."""
+
+    #: At most 50 of them, those with the latest sign of life first; and how many there are.
+    here: Sequence[str]
+    count: int
+    #: Those who are typing, at most five.
+    typing: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -159,6 +173,15 @@ class Page:
     oldest: int
     #: Whether there are more messages after a page *around* a message.
     has_newer: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """Messages that a search has found, the newest first."""
+
+    messages: Sequence[ChatMessage]
+    #: The seq *before* which to search on; None if the whole history has been searched.
+    next: int | None
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from django.utils.translation import gettext
-
 from components.exceptions import InvalidMessage
 from components.kit.contracts import record
 from components.kit.stored import (
@@ -34,11 +32,13 @@ from components.kit.stored import (
     text_of,
     too_deep,
 )
+from components.kit.texts import gettext
 from components.services.chat.facts import ChatMessage, ChatNews, Event, EventKind, Member, Quote, Role
 from components.services.counters import tally
 
 MAX_CLIENT_ID = 64  # characters
 MAX_EMOJI = 12  # characters
+LEASE = 60_000  # milliseconds that a sign of life counts, as in _present.lua
 #: The blocks of Unicode with emoji, and what may follow the first: the joiner, the variation selector, tags of flags.
 _SYMBOLS = "\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
 _JOINING = "\u200d\ufe0f\U000e0020-\U000e007f"
@@ -65,10 +65,12 @@ def write_body(text: str, data: Any) -> tuple[bytes, int]:
     try:
         raw = text.encode()
         if "\0" in text:
-            raise InvalidMessage("The text holds a NUL character, which cannot be stored. Remove it.")
+            raise InvalidMessage(
+                gettext("The text holds a NUL character, which cannot be stored. Remove it.")
+            )
         if data is None:
             if not text.strip():
-                raise InvalidMessage("The message is empty: it needs a text, or data.")
+                raise InvalidMessage(gettext("The message is empty: it needs a text, or data."))
             return b"t" + raw, 0
         if is_too_deep(data):
             raise InvalidMessage(too_deep("The data of the message"))
@@ -105,14 +107,16 @@ def check_emoji(emoji: object) -> str:
     """Return *emoji* if it can be a reaction: one symbol, with what may belong to it. Raises InvalidMessage."""
     if isinstance(emoji, str) and AN_EMOJI.fullmatch(emoji):
         return emoji
-    raise InvalidMessage(f"{repr(emoji)[:80]} cannot be a reaction; it must be one emoji.")
+    wrong = gettext("%(emoji)s cannot be a reaction; it must be one emoji.")
+    raise InvalidMessage(wrong % {"emoji": repr(emoji)[:80]})
 
 
 def check_title(title: object) -> str:
     """Return *title* if it is valid. Raises InvalidMessage."""
     if isinstance(title, str) and len(title) <= 200 and (title.isprintable() or not title):
         return title
-    raise InvalidMessage(f"The title is {repr(title)[:80]}; it must be up to 200 printable characters.")
+    wrong = gettext("The title is %(title)s; it must be up to 200 printable characters.")
+    raise InvalidMessage(wrong % {"title": repr(title)[:80]})
 
 
 def write_event(kind: EventKind, by: str, user: str = "", detail: str | None = "") -> bytes:
@@ -256,14 +260,24 @@ def read_members(found: Sequence[Any]) -> list[Member]:
     """Return the members that members.lua found: owners first, then moderators, then in the order of joining."""
     now, *rows = found
     placed = []
-    for person, words, read_seq, unread, mentions in rows:
+    for person, words, read_seq, unread, mentions, seen in rows:
         its = _MEMBER.read(words)
         try:
             until = muted_until(its["muted_until"])
             if until and until <= from_ms(now):
                 until = None
             role, joined_at, place = ROLES[its["role"]], from_ms(its["joined_at"]), int(its["number"])
-            member = Member(person.decode(), role, joined_at, read_seq, unread, mentions, until)
+            member = Member(
+                person.decode(),
+                role,
+                joined_at,
+                read_seq,
+                unread,
+                mentions,
+                until,
+                seen_at=from_ms(seen) if seen else None,
+                is_here=bool(seen) and 0 <= now - int(seen) < LEASE,
+            )
             placed.append((list(ROLES).index(its["role"]), place, member))
         except (ValueError, KeyError, OverflowError):
             nothing = (Role.MEMBER, EPOCH, number_of(read_seq), 0, 0, None, True)

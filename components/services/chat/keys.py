@@ -109,6 +109,20 @@ class ChatKeys:
         return f"{self._bucket}muted:{self._id}"
 
     @property
+    def here(self) -> str:
+        """
+        ZSET person by the millisecond of their last sign of life with the chat open; the 10,000 latest.
+
+        An entry goes when they leave the chat, and after 30 days. Expires 30 days after the last one.
+        """
+        return f"{self._bucket}here:{self._id}"
+
+    @property
+    def typing(self) -> str:
+        """ZSET person who is typing by the millisecond at which that ends; five at most. Expires in six seconds."""
+        return f"{self._bucket}typing:{self._id}"
+
+    @property
     def names(self) -> str:
         """ZSET chat id by the millisecond of its last message, of the bucket. An entry goes with the chat."""
         return f"{self._bucket}names"

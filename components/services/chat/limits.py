@@ -16,6 +16,7 @@ from components.kit.client import AnyRedis
 from components.kit.ids import new_call
 from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import text_of
+from components.kit.texts import gettext, grouped
 from components.services.chat.hints import YOUNG_AFTER_LEAVING
 from components.services.chat.ids import is_id
 from components.services.chat.keys import ChatKeys, InboxKeys
@@ -46,15 +47,18 @@ async def charge(client: AnyRedis, person: str, *, chat_id: str = "", people: in
         said, *facts = await CHARGE.run(client, InboxKeys(person), **args)
     if said == b"full":
         raise TooManyChats(
-            f"{person!r} has created {settings.max_chats_created:,} chats, which is the limit. A chat "
-            "is deleted when its last member leaves."
+            gettext(
+                "%(person)r has created %(most)s chats, which is the limit. A chat is deleted when its last member "
+                "leaves."
+            )
+            % {"person": person, "most": grouped(settings.max_chats_created)}
         )
     if said == b"fast":
         seconds = facts[0] / 1000
-        raise TooFast(
-            f"{person!r} created chats, or added people to chats, too fast. Try again in {seconds:g} s.",
-            seconds,
+        fast = gettext(
+            "%(person)r created chats, or added people to chats, too fast. Try again in %(seconds)s s."
         )
+        raise TooFast(fast % {"person": person, "seconds": f"{seconds:g}"}, seconds)
 
 
 async def _clear_created(client: AnyRedis, person: str, now: int) -> None:

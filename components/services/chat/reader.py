@@ -15,9 +15,10 @@ from components.kit.keyspace import BUCKETS
 from components.kit.scripts import pipelined
 from components.kit.stored import text_of
 from components.services.chat.chat import Chat, look_at
-from components.services.chat.facts import ChatInfo, Page
+from components.services.chat.facts import ChatInfo, Found, Page
 from components.services.chat.ids import is_id
 from components.services.chat.keys import index
+from components.services.chat.search import Search
 
 
 class ChatReader:
@@ -42,6 +43,10 @@ class ChatReader:
     def messages(self, id: str, *, before: int | None = None, limit: int = 50) -> Page:
         """Return a page of a chat's history, for users who may read all of it. Raises ChatNotFound, ValueError."""
         return at_once(Chat(id)._read(get_client(), "", before, None, limit))
+
+    def search(self, id: str, words: str, *, before: int | None = None, limit: int = 50) -> Found:
+        """Search a chat's history as Chat.search() does, for users who may read all of it."""
+        return at_once(Chat(id)._find(get_client(), "", Search(words), before, limit))
 
     async def _page(self, client: AnyRedis, offset: int, limit: int) -> list[ChatInfo]:
         wanted = []

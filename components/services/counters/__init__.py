@@ -1,19 +1,26 @@
 """Counters over time: how often something happened, by the second, the minute, the hour."""
 
-from components.services.counters.buffer import aflush, count, finish, flush, forget, prepare
+from components.services.counters.buffer import aflush, count, finish, flush, forget, measure, prepare
 from components.services.counters.cleaning import Cleaned, clean
 from components.services.counters.counter import Counter
-from components.services.counters.measuring import beside, counted, tally, tally_each, timed
+from components.services.counters.histograms import RELATIVE_ERROR, Histogram, Measured
+from components.services.counters.marks import Mark, Marks
+from components.services.counters.measuring import beside, counted, pattern_of, tally, tally_each, timed, took
 from components.services.counters.reader import CounterInfo, CounterReader, Ranked, recent
 from components.services.counters.series import Fill, Sample, Series
 from components.services.counters.sums import Sum, cumulated, observe, read_sums, send_sums, sum_up, sums_key
 
 __all__ = [
+    "RELATIVE_ERROR",
     "Cleaned",
     "Counter",
     "CounterInfo",
     "CounterReader",
     "Fill",
+    "Histogram",
+    "Mark",
+    "Marks",
+    "Measured",
     "Ranked",
     "Sample",
     "Series",
@@ -27,7 +34,9 @@ __all__ = [
     "finish",
     "flush",
     "forget",
+    "measure",
     "observe",
+    "pattern_of",
     "prepare",
     "read_sums",
     "recent",
@@ -37,4 +46,5 @@ __all__ = [
     "tally",
     "tally_each",
     "timed",
+    "took",
 ]

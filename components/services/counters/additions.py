@@ -1,10 +1,10 @@
 """
 Additions: the calls that add to counters, and the sources that number them, so that each counts once.
 
-A counter has a hash for each stored precision and window of 120 slots. The script names the hash by the server's
-time, so the clocks of clients do not matter, and sets its expiry when it creates it, so nothing has to be cleaned.
-Counters are in buckets, so that one call adds to many of them. Each bucket has an index of their names, ordered by
-when each was last seen.
+A counter has a hash for each stored precision and window of 120 slots, and another one if it has histograms. The
+script names the hash by the server's time, so the clocks of clients do not matter, and sets its expiry when it
+creates it, so nothing has to be cleaned. Counters are in buckets, so that one call adds to many of them. Each bucket
+has an index of their names, ordered by when each was last seen.
 
 A source has at most one call in flight. Its calls have rising numbers, and Redis stores the last number for an hour,
 so that it can ignore a repeated or late call, whose number is not larger. The stored data therefore grow with the
@@ -19,7 +19,8 @@ import secrets
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
+from typing import TypeAlias
 
 from components.exceptions import CountRefused, InvalidCount
 from components.kit.keyspace import bucket
@@ -29,6 +30,9 @@ from components.services.counters.precisions import plan
 from components.services.counters.series import is_time
 
 ADD = Script("counters/add")
+
+#: What is added to: a counter, or a bucket of its histogram.
+Target: TypeAlias = str | tuple[str, int]
 
 #: Lua counts exactly up to this number; slots stop here.
 MAX_COUNT = 2**53 - 1
@@ -102,22 +106,40 @@ class Addition:
         _idle[self.tag].append(self.source)
 
 
-def addition(tag: str, counts: Iterable[tuple[str, int]]) -> Addition:
-    """Return a call that adds *counts* to counters of the bucket *tag*."""
-    source, sizes = _take(tag), {False: 0, True: 0}
+def addition(tag: str, counts: Iterable[tuple[Target, int]]) -> Addition:
+    """Return a call that adds *counts* to counters of the bucket *tag*, and to their histograms."""
+    source, sizes, chosen = _take(tag), {False: 0, True: 0}, plan()
     counted: list[str | int] = []
-    for name, count in counts:
-        counted += (name, count)
-        sizes[is_time(name)] += abs(count)
-    args = ADD.contract.args_of({"call": source.next_number(), "plan": plan().stored, "counted": counted})
+    measured: dict[str, str] = {}
+    for target, count in counts:
+        if isinstance(target, tuple):
+            name, number = target
+            measured[name] = f"{measured.get(name, '')}{number} {count} "
+        else:
+            counted += (target, count)
+            sizes[is_time(target)] += abs(count)
+    args = ADD.contract.args_of(
+        {
+            "call": source.next_number(),
+            "plan": chosen.stored,
+            "kept_histograms": chosen.stored_histograms if measured else "",
+            "counted": counted,
+            "measured": [*chain.from_iterable(measured.items())],
+        }
+    )
     return Addition(source, (source.keys, args), sizes[False], sizes[True])
 
 
-def additions(counts: Mapping[str, int]) -> list[Addition]:
+def name_of(target: Target) -> str:
+    """Return the name of the counter that something is added to."""
+    return target[0] if isinstance(target, tuple) else target
+
+
+def additions(counts: Mapping[Target, int]) -> list[Addition]:
     """Return as few calls as can add all of *counts*."""
-    by_bucket: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
-    for name, count in counts.items():
-        by_bucket[bucket(name)].append((name, max(-MAX_COUNT, min(MAX_COUNT, count))))
+    by_bucket: defaultdict[str, list[tuple[Target, int]]] = defaultdict(list)
+    for target, count in counts.items():
+        by_bucket[bucket(name_of(target))].append((target, max(-MAX_COUNT, min(MAX_COUNT, count))))
     calls = []
     for tag, pairs in by_bucket.items():
         rest = iter(pairs)

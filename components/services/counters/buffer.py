@@ -14,11 +14,11 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 
-from components.exceptions import CountRefused, RedisNotPrivate
+from components.exceptions import CountRefused, InvalidCount, RedisNotPrivate
 from components.kit.client import get_client
 from components.kit.endings import at_end
 from components.kit.keyspace import bucket
@@ -26,8 +26,18 @@ from components.kit.leases import clock
 from components.kit.scripts import CLUSTERS
 from components.kit.test_runs import is_test_run
 from components.kit.values import check_name
-from components.services.counters.additions import ADD, PATIENCE, Addition, additions, check_count
+from components.services.counters.additions import (
+    ADD,
+    MAX_COUNT,
+    PATIENCE,
+    Addition,
+    Target,
+    additions,
+    check_count,
+    name_of,
+)
 from components.services.counters.additions import forget as forget_sources
+from components.services.counters.histograms import bucket_of
 from components.services.counters.precisions import plan
 from components.services.counters.series import is_time
 from components.services.counters.sums import forget_sums
@@ -51,8 +61,8 @@ class Buffer:
 
     def __init__(self) -> None:
         self.guard = threading.Lock()
-        self.counts: dict[str, int] = {}
-        self._inbox: SimpleQueue[tuple[str, int] | None] = SimpleQueue()
+        self.counts: dict[Target, int] = {}
+        self._inbox: SimpleQueue[tuple[Target, int] | None] = SimpleQueue()
         self._sending = threading.Lock()
         self._unanswered: list[Addition] = []
         self._thread: threading.Thread | None = None
@@ -61,21 +71,24 @@ class Buffer:
         #: Whether any call of the last flush was answered.
         self._was_answered = False
 
-    def begin(self, name: str, count: int) -> None:
-        """Add the first count of a name since the last flush. The caller holds the guard. Raises InvalidName."""
-        check_name("counter", name)
+    def begin(self, target: Target, count: int) -> None:
+        """Add the first count of a target since the last flush. The caller holds the guard. Raises InvalidName."""
+        name = check_name("counter", name_of(target))
         is_test_run()  # noticed now, since the last counts are sent when Django has ended the run
         if len(self.counts) >= MAX_NAMES:
-            name, count = DROPPED_TIME if is_time(name) else DROPPED, abs(count)
+            if isinstance(target, tuple):  # its value is counted, or dropped, by itself
+                return
+            target, count = DROPPED_TIME if is_time(name) else DROPPED, abs(count)
         if not self.counts:
             self._inbox.put(None)
-        self.counts[name] = self.counts.get(name, 0) + count
+        self.counts[target] = self.counts.get(target, 0) + count
         if self._thread is None:
             self._start()
 
-    def leave(self, name: str, count: int) -> None:
+    def leave(self, target: Target, count: int) -> None:
         """Put a count into the queue, for a caller that did not get the guard. Raises InvalidName."""
-        self._inbox.put((check_name("counter", name), count))
+        check_name("counter", name_of(target))
+        self._inbox.put((target, count))
 
     def flush(self) -> None:
         """Send everything. Raises RedisUnavailable; then unanswered calls are kept."""
@@ -155,28 +168,30 @@ class Buffer:
         if failed := self._send(calls) or failed:
             raise failed
 
-    def _take_all(self, but: Container[str]) -> dict[str, int]:
+    def _take_all(self, but: Container[str]) -> dict[Target, int]:
         """Take all counts, except for the buckets *but*, whose last calls are not answered yet."""
         self._fold(self._late())
         with self._holding():
             counts, self.counts = self.counts, {}
             if but:
-                kept = self.counts = {name: count for name, count in counts.items() if bucket(name) in but}
-                counts = {name: count for name, count in counts.items() if name not in kept}
+                kept = self.counts = {
+                    target: count for target, count in counts.items() if bucket(name_of(target)) in but
+                }
+                counts = {target: count for target, count in counts.items() if target not in kept}
         return counts
 
-    def _late(self) -> list[tuple[str, int] | None]:
-        late: list[tuple[str, int] | None] = []
+    def _late(self) -> list[tuple[Target, int] | None]:
+        late: list[tuple[Target, int] | None] = []
         with suppress(Empty):
             while True:
                 late.append(self._inbox.get_nowait())
         return late
 
-    def _fold(self, late: list[tuple[str, int] | None]) -> None:
+    def _fold(self, late: list[tuple[Target, int] | None]) -> None:
         """Add the counts from the queue."""
         with self._holding():
-            for name, number in filter(None, late):
-                self.counts[name] = self.counts.get(name, 0) + number
+            for target, number in filter(None, late):
+                self.counts[target] = self.counts.get(target, 0) + number
 
     def _send(self, calls: Iterable[Addition]) -> Exception | None:
         """Send these unanswered calls. Return the error of an unavailable node; the other nodes get their counts."""
@@ -232,8 +247,9 @@ class Buffer:
             False: sum(call.size for call in self._unanswered),
             True: sum(call.microseconds for call in self._unanswered),
         }
-        for name, count in self.counts.items():
-            lost[is_time(name)] += abs(count)
+        for target, count in self.counts.items():
+            if not isinstance(target, tuple):
+                lost[is_time(target)] += abs(count)
         return lost[False], lost[True]
 
 
@@ -257,6 +273,62 @@ def count(name: str, count: int = 1) -> None:
         buffer.counts[name] += count
     except (KeyError, TypeError):
         buffer.begin(name, count)
+    finally:
+        guard.release()
+
+
+def measure(name: str, value: int) -> None:
+    """
+    Add *value* to the counter *name* and to its histogram, in this process: a duration in microseconds, a size in
+    bytes.
+
+    The name says the unit: "pay-us:card", "upload-bytes". It never waits. Raises InvalidName and InvalidCount, and
+    nothing else.
+    """
+    if type(value) is not int or not 0 <= value <= MAX_COUNT:
+        raise InvalidCount(f"The value is {value!r}; what is measured is a whole number, from 0 to 2^53.")
+    measure_valid(name, value)
+
+
+def measure_valid(name: str, value: int) -> None:
+    """Do what measure() does with a value that is known to be valid."""
+    buffer, target = _buffer, (name, bucket_of(value))
+    guard = buffer.guard
+    if not guard.acquire(False):
+        buffer.leave(name, value)
+        buffer.leave(target, 1)
+        return
+    try:
+        counts = buffer.counts
+        if name in counts:
+            counts[name] += value
+        else:
+            buffer.begin(name, value)
+        if target in counts:
+            counts[target] += 1
+        else:
+            buffer.begin(target, 1)
+    finally:
+        guard.release()
+
+
+def add_up(*counts: tuple[Sequence[Target], int]) -> None:
+    """Add to targets in one go: pairs of some, which are valid, and what each of these gets. It never waits."""
+    buffer = _buffer
+    guard = buffer.guard
+    if not guard.acquire(False):
+        for targets, count in counts:
+            for target in targets:
+                buffer.leave(target, count)
+        return
+    try:
+        known = buffer.counts
+        for targets, count in counts:
+            for target in targets:
+                if target in known:
+                    known[target] += count
+                else:
+                    buffer.begin(target, count)
     finally:
         guard.release()
 

@@ -1,18 +1,24 @@
-"""The card of counters: how many there are."""
+"""The card of counters: how many there are, and the pages of times."""
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from components.kit.cards import Card, CardReading
+from components.kit.cards import Card, CardReading, Link
 from components.kit.figures import ask_sizes
 from components.kit.keyspace import BUCKETS
 from components.services.counters.keys import CounterKeys
 
 PAST = None
+LINKS = (
+    Link("times", _("Tasks by time"), of="tasks"),
+    Link("times", _("Views by time"), of="views"),
+    Link("times", _("Locks by time"), of="locks"),
+)
 
 
 def card() -> CardReading:
     """Count the counters."""
     count = sum((yield ask_sizes(CounterKeys(tag).names for tag in BUCKETS)))
-    return Card(count, ngettext("counter", "counters", count))
+    return Card(count, ngettext("counter", "counters", count), links=LINKS)

@@ -28,7 +28,7 @@ _PAGE = 1_000  # keys that are mended together
 _HOUR = 3_600  # seconds
 _ANY = "any"
 _NO_TIME = 2**40  # seconds since 1970: no slot is so far ahead
-_SAMPLES = re.compile(r"samples:.+/(\d+):(\d+)", re.DOTALL)
+_SAMPLES = re.compile(r"(samples|histograms):.+/(\d+):(\d+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,11 @@ def _call(key: Any, chosen: Plan) -> Call:
 def _expected(part: str, chosen: Plan) -> dict[str, Any]:
     """Return the required properties of a key with this last part, as arguments of mend.lua."""
     if match := _SAMPLES.fullmatch(part):
-        precision, window = int(match[1]), int(match[2])
-        end = (window + 1) * WINDOW * precision + chosen.kept.get(precision, precision * chosen.samples)
+        precision, window = int(match[2]), int(match[3])
+        kept_of = chosen.kept if match[1] == "samples" else chosen.histograms
+        end = (window + 1) * WINDOW * precision + kept_of.get(precision, precision * chosen.samples)
         return {"kind": "hash" if end < _NO_TIME else "", "latest": end, "longest": 0, "kept": ""}
-    if part in ("names", "names-families") or part.startswith("names:"):
+    if part in ("marks", "names", "names-families") or part.startswith("names:"):
         kept = chosen.kept[chosen.coarsest]
         return {"kind": "zset", "latest": "", "longest": kept, "kept": kept * 1_000_000}
     kind = "string" if part.startswith("source:") else ""

@@ -68,6 +68,14 @@ class Counter:
         """
         buffer.count(self.name, count)
 
+    def measure(self, value: int) -> None:
+        """
+        Add *value* to the counter and to its histogram, in this process, as count() does.
+
+        Raises InvalidCount.
+        """
+        buffer.measure(self.name, value)
+
     async def _get(
         self,
         client: AnyRedis,

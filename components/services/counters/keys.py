@@ -22,6 +22,15 @@ class CounterKeys:
         return f"{self._stem}samples"
 
     @property
+    def histograms(self) -> str:
+        """
+        HASH like *samples*, of the values that were measured: slot -> each bucket and its count, as text.
+
+        Expires when its last slot is older than what is kept of histograms.
+        """
+        return f"{self._stem}histograms"
+
+    @property
     def names(self) -> str:
         """
         ZSET name by the microsecond it was last seen.
@@ -39,6 +48,22 @@ class CounterKeys:
         An entry goes with its last sample. Expires with the last entry.
         """
         return f"{self._stem}names-families"
+
+
+class MarkKeys:
+    """The key of the marks, which lie in a bucket of counters."""
+
+    def __init__(self, tag: str) -> None:
+        self._stem = stem("counters", tag)
+
+    @property
+    def marks(self) -> str:
+        """
+        ZSET call and name of a mark, by its microsecond.
+
+        An entry goes when the longest slices of its time do. Expires with the last entry.
+        """
+        return f"{self._stem}marks"
 
 
 class FamilyKeys(CounterKeys):

@@ -1,22 +1,24 @@
 """
-counted and timed count calls of a function or block; tally() counts events of this app's own services.
+counted and timed count calls of a function or block; tally() and took() are for events of this app's own services.
 
 All of them add in the memory of this process, as count() does. The name "pay:card" has related counters:
-"pay-errors:card" for calls that raised an error, and "pay-us:card" for the microseconds that all calls took. Counters
-are whole numbers, so a mean is the quotient of two of them.
+"pay-errors:card" for calls that raised an error, and "pay-us:card" for the microseconds that all calls took, with a
+histogram of them (histograms.py).
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, wraps
 from inspect import iscoroutinefunction
 from time import perf_counter_ns
 from typing import Any, Self, TypeVar
 
 from components.conf import conf
 from components.kit.values import check_name
+from components.services.counters.buffer import add_up, measure, measure_valid
 from components.services.counters.buffer import count as add
 from components.services.counters.sums import sum_up
 
@@ -24,8 +26,14 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 _MOST = 200  # things that one event is counted of by name in a process; that of others goes to "others"
 
-#: The names of the counters of an event, by the event and what it was of: of how often, of how long.
-_names: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+_MAX_OF = 400  # characters of such a name; the name of a counter may have 500
+
+#: The names of the counters of an event, by the event and by what it was of: of how often, of how long.
+_names: dict[str, dict[str, tuple[list[str], list[str]]]] = {}
+_NO_NAMES: Mapping[str, tuple[list[str], list[str]]] = {}
+
+#: A part of a name that tells one thing of many from the others: a number, a UUID, a digest.
+_ONE_OF_MANY = re.compile(r"(?<![^:/])(?=[^:/]*\d)(?:\d+|[0-9a-fA-F-]{8,})(?![^:/])")
 
 
 def beside(name: str, what: str) -> str:
@@ -91,7 +99,7 @@ class timed(counted):  # noqa: N801  (as counted)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
-        add(self._microseconds, (perf_counter_ns() - self._began) // 1_000)
+        measure(self._microseconds, (perf_counter_ns() - self._began) // 1_000)
         super().__exit__(kind, error, trace)
 
     def _anew(self) -> timed:
@@ -113,12 +121,33 @@ def tally(event: str, count: int = 1, *, of: str = "", seconds: float | None = N
         sum_up(event, count, of=of)
     if not settings.count_services:
         return
-    often, long = _names.get((event, of)) or _names_of(event, of)
-    for name in often:
-        add(name, count)
-    if seconds is not None:
-        for name in long:
-            add(name, int(seconds * 1_000_000))
+    often, long = _names.get(event, _NO_NAMES).get(of) or _names_of(event, of)
+    if seconds is None:
+        add_up((often, count))
+    else:
+        add_up((often, count), (long, int(seconds * 1_000_000)))
+
+
+def took(event: str, seconds: float, *, of: str) -> None:
+    """
+    Measure how long an event of a service took: "runs" *of* "mail.send" as "runs-us:mail.send", in microseconds.
+
+    Nothing happens unless COMPONENTS["COUNT_SERVICES"] is True.
+    """
+    if conf().count_services:
+        _often, [name] = _names.get(event, _NO_NAMES).get(of) or _names_of(event, of)
+        measure_valid(name, int(seconds * 1_000_000) if seconds > 0 else 0)
+
+
+@lru_cache(maxsize=4_096)
+def pattern_of(name: str) -> str:
+    """Return the name with an asterisk in place of its number, so that item:42 and item:43 are measured as one."""
+    return _ONE_OF_MANY.sub("*", name)
+
+
+def name_of_times(event: str, of: str) -> str:
+    """Return the name of the counter into which took() measures: "runs-us:mail.send" for "runs" of "mail.send"."""
+    return f"{beside(event, 'us')}:{of[:_MAX_OF]}"
 
 
 def tally_each(event: str, names: Sequence[str]) -> None:
@@ -131,9 +160,10 @@ def tally_each(event: str, names: Sequence[str]) -> None:
 
 
 def _names_of(event: str, of: str) -> tuple[list[str], list[str]]:
-    if of and sum(known == event for known, _other in list(_names)) >= _MOST:
+    known = _names.setdefault(event, {})
+    if of and len(known) >= _MOST:
         of = "others"
     service, _colon, what = event.partition(":")
-    member = f"{service}:{of}"
+    member = f"{service}:{of[:_MAX_OF]}"
     found = ([event, beside(member, what)], [beside(member, "us")]) if of else ([event], [])
-    return _names.setdefault((event, of), found)
+    return known.setdefault(of, found)

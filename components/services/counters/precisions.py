@@ -10,7 +10,7 @@ multiples of their length in UTC.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -18,15 +18,19 @@ from itertools import accumulate, islice, repeat
 from operator import add
 from typing import Any
 
-from django.utils.formats import number_format
-from django.utils.translation import gettext
-
 from components.conf import conf
 from components.exceptions import InvalidPrecision, InvalidRange
+from components.kit.texts import gettext, grouped
+from components.services.counters.histograms import Measured, read_histogram
 from components.services.counters.series import Fill, Sample, Series, instant
 
 _MOST_SLOTS = 24  # in a slice: hours in a day
 _AT_ONCE = 20_000  # slots that a script looks at: a few milliseconds of the server
+
+_HISTOGRAM = 60  # seconds: histograms of shorter slices would have few values, and take much memory
+_MOST_HISTOGRAMS = 744  # slots of a histogram that are kept: the hours of 31 days
+
+_HEAVIER = 20  # times as long as a count takes a slot of a histogram to be read
 
 #: Slots in one key. So few that Redis keeps them in a few bytes each, and finds one by looking through them.
 WINDOW = 120
@@ -49,14 +53,37 @@ class Plan:
         #: What is stored, as add.lua takes it.
         self.stored = " ".join(f"{stored}:{seconds}" for stored, seconds in self.kept.items())
         self.coarsest = max(self.kept)
+        #: Stored precision of histograms -> for how many seconds its slots are kept.
+        self.histograms = {
+            stored: min(seconds, stored * _MOST_HISTOGRAMS)
+            for stored, seconds in self.kept.items()
+            if stored >= min(_HISTOGRAM, self.coarsest)
+        }
+        self.stored_histograms = " ".join(f"{each}:{seconds}" for each, seconds in self.histograms.items())
 
     def check(self, precision: object) -> int:
         """Return *precision* if it is one of these. Raises InvalidPrecision."""
         if type(precision) is not int or precision not in self.made_of:
-            known = ", ".join(number_format(each, force_grouping=True) for each in self.precisions)
+            known = ", ".join(grouped(each) for each in self.precisions)
             wrong = gettext("The precision is %(precision)r; it must be one of these, in seconds: %(known)s.")
             raise InvalidPrecision(wrong % {"precision": precision, "known": known})
         return precision
+
+    def check_histogram(self, precision: object) -> int:
+        """Return *precision* if there are histograms of its slices. Raises InvalidPrecision."""
+        checked = self.check(precision)
+        if self.made_of[checked] not in self.histograms:
+            wrong = gettext(
+                "The precision is %(precision)s s; of measured values it must be at least %(least)s s."
+            )
+            least = min(each for each in self.precisions if self.made_of[each] in self.histograms)
+            raise InvalidPrecision(wrong % {"precision": checked, "least": least})
+        return checked
+
+    def finest_histogram(self, seconds: int) -> int:
+        """Return the finest precision of measured values whose usual number of slices covers so many seconds."""
+        measured = [each for each in self.precisions if self.made_of[each] in self.histograms]
+        return next((each for each in measured if each * self.samples >= seconds), measured[-1])
 
     def slices(self, precision: int) -> int:
         """Return how many slices of it are kept, with the one that is not yet over."""
@@ -103,6 +130,17 @@ class Asked:
         }
 
     @property
+    def histogram_args(self) -> dict[str, Any]:
+        """The same for histograms, which are not kept for as long. Raises InvalidPrecision."""
+        stored = self.plan.made_of[self.plan.check_histogram(self.precision)]
+        return {**self.args, "kept": self.plan.histograms[stored]}
+
+    @property
+    def histograms_at_once(self) -> int:
+        """How many counters a script may look at the histograms of."""
+        return max(1, self.names_at_once // _HEAVIER)
+
+    @property
     def names_at_once(self) -> int:
         """How many counters a script may look at."""
         return max(1, _AT_ONCE // self._most_slots())
@@ -136,8 +174,8 @@ class Asked:
                 wrong
                 % {
                     "at": instant(max(0, min(first, last) * self.precision)),
-                    "seconds": number_format(self.precision, force_grouping=True),
-                    "count": number_format(self.plan.slices(self.precision), force_grouping=True),
+                    "seconds": grouped(self.precision),
+                    "count": grouped(self.plan.slices(self.precision)),
                 }
             )
         return range(first, int(last) + 1)
@@ -149,13 +187,8 @@ class Asked:
         Its first slice begins at the second *first*.
         """
         slices = self.slices(now)
-        ahead = slices.start - first // self.precision
-        # Another node's clock may be so far ahead of the one that says now that it has not answered of the first.
-        texts = [b""] * -ahead + text.split(b",")[max(0, ahead) :]
-        counts = [int(each) if each else None for each in texts[: len(slices)]]
-        counts += [None] * (len(slices) - len(counts))
-        at, step = instant(slices.start * self.precision), timedelta(seconds=self.precision)
-        instants = islice(accumulate(repeat(step), add, initial=at), len(slices))
+        counts = [int(each) if each else None for each in self._texts(slices, first, text)]
+        at, instants = instant(slices.start * self.precision), self._instants(slices)
         filler = None if fill == "skip" else fill
         return Series(
             [
@@ -169,6 +202,24 @@ class Asked:
             until=instant(min(now, slices.stop * self.precision)),
             total=sum(filter(None, counts)),
         )
+
+    def histograms(self, now: float, first: int, text: bytes) -> list[Measured]:
+        """Return the histogram of each slice from the answer of histograms.lua."""
+        slices = self.slices(now)
+        texts = self._texts(slices, first, text)
+        instants = self._instants(slices)
+        return [Measured(at, read_histogram(each)) for at, each in zip(instants, texts, strict=True)]
+
+    def _texts(self, slices: range, first: int, text: bytes) -> list[bytes]:
+        """Return the text of each slice, from an answer whose first slice begins at the second *first*."""
+        ahead = slices.start - first // self.precision
+        # Another node's clock may be so far ahead of the one that says now that it has not answered of the first.
+        texts = ([b""] * -ahead + text.split(b",")[max(0, ahead) :])[: len(slices)]
+        return texts + [b""] * (len(slices) - len(texts))
+
+    def _instants(self, slices: range) -> Iterable[datetime]:
+        at, step = instant(slices.start * self.precision), timedelta(seconds=self.precision)
+        return islice(accumulate(repeat(step), add, initial=at), len(slices))
 
 
 def ask(precision: object, since: object, until: object) -> Asked:

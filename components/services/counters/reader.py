@@ -17,18 +17,20 @@ from functools import partial
 from typing import Any
 
 from components.kit.client import AnyRedis
-from components.kit.figures import Ask, Reading
+from components.kit.figures import Ask, Reading, send
 from components.kit.keyspace import BUCKETS, bucket
-from components.kit.scripts import Script, pipelined
+from components.kit.scripts import Script, all_well, pipelined
 from components.kit.stored import instant_of, text_of
 from components.kit.twins import twins
 from components.kit.values import check_int, check_name, is_name
 from components.services.counters.counter import READ
+from components.services.counters.histograms import Histogram, Measured, read_histogram
 from components.services.counters.keys import CounterKeys, FamilyKeys
+from components.services.counters.marks import Mark, marks_key, read_marks
 from components.services.counters.precisions import Asked, ask, check_fill, plan
 from components.services.counters.series import Fill, Series
 
-TOP = Script("counters/top")
+TOP, HISTOGRAMS, SIZES = (Script(f"counters/{verb}") for verb in ("top", "histograms", "sizes"))
 
 _MOST = 10_000  # of a family, or of names
 _HOUR = 3_600  # seconds
@@ -71,18 +73,92 @@ class CounterReader:
         InvalidName.
         """
         asked, fill = ask(precision, since, until), check_fill(fill)
-        parts = _parts(asked, dict.fromkeys(check_name("counter", name) for name in names))
+        parts = _parts(dict.fromkeys(check_name("counter", name) for name in names), asked.names_at_once)
         calls = [READ.call(CounterKeys(tag), names=some, **asked.args) for tag, some in parts]
         answers = await READ.amany(client, calls) if calls else []
-        now = min((int(each[0]) for each in answers), default=0) / 1_000_000
-        found = {
-            name: asked.series(name, now, int(first), text, fill)
-            for (_tag, some), (_now, first, *texts) in zip(parts, answers, strict=True)
-            for name, text in zip(some, texts, strict=True)
-        }
-        return {name: found[name] for name in names}
+        return _all_series(asked, fill, names, parts, answers)
 
     read, aread = twins(_read)
+
+    def read_marked(
+        self,
+        names: Sequence[str],
+        precision: int,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> tuple[dict[str, Series], list[Mark]]:
+        """
+        Return what read() does, with None in gaps, and the marks of this time, in the same round trip.
+
+        Raises what read() does.
+        """
+        asked = ask(precision, since, until)
+        parts = _parts(dict.fromkeys(check_name("counter", name) for name in names), asked.names_at_once)
+        asks = []
+        for tag, some in parts:
+            keys = CounterKeys(tag)
+            asks.append(Ask(keys.samples, partial(READ.put, keys=keys, names=some, **asked.args)))
+        asks.append(Ask(marks_key(), lambda pipe: pipe.zrange(marks_key(), 0, -1, withscores=True)))
+        *answers, marked = all_well(send(asks))
+        found = _all_series(asked, None, names, parts, answers)
+        first = next(iter(found.values()), None)
+        marks = [mark for mark in read_marks(marked) if first and first.since <= mark.at <= first.until]
+        return found, marks
+
+    async def _histograms(
+        self,
+        client: AnyRedis,
+        names: Sequence[str],
+        precision: int,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> dict[str, Histogram]:
+        """
+        Return the histograms of several counters, by name, each of all slices that Counter.get() would return. The
+        server merges the slices. The histogram of a counter that measured nothing is empty.
+
+        Raises the errors of get(), InvalidPrecision also for a precision without histograms, and InvalidName.
+        """
+        asked = ask(precision, since, until)
+        found = await self._ask_histograms(client, asked, names, is_merged=True)
+        return {name: read_histogram(text.partition(b",")[0]) for name, (_now, _first, text) in found.items()}
+
+    histograms, ahistograms = twins(_histograms)
+
+    async def _histogram_slices(
+        self,
+        client: AnyRedis,
+        names: Sequence[str],
+        precision: int,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> dict[str, list[Measured]]:
+        """Return the histogram of each slice, for several counters, by name. Raises what histograms() does."""
+        asked = ask(precision, since, until)
+        found = await self._ask_histograms(client, asked, names, is_merged=False)
+        now = min((now for now, _first, _text in found.values()), default=0.0)
+        return {name: asked.histograms(now, first, text) for name, (_now, first, text) in found.items()}
+
+    histogram_slices, ahistogram_slices = twins(_histogram_slices)
+
+    async def _ask_histograms(
+        self, client: AnyRedis, asked: Asked, names: Sequence[str], *, is_merged: bool
+    ) -> dict[str, tuple[float, int, bytes]]:
+        """Return the answers of histograms.lua: the server's time, the first second, and the text of each name."""
+        args = asked.histogram_args | {"merged": int(is_merged)}
+        wanted = dict.fromkeys(check_name("counter", name) for name in names)
+        parts = _parts(wanted, asked.histograms_at_once)
+        calls = [HISTOGRAMS.call(CounterKeys(tag), names=some, **args) for tag, some in parts]
+        answers = await HISTOGRAMS.amany(client, calls) if calls else []
+        found = {}
+        for (_tag, some), (now, first, *texts) in zip(parts, answers, strict=True):
+            asked.slices(int(now) / 1_000_000)  # raises what get() does
+            for name, text in zip(some, texts, strict=True):
+                found[name] = int(now) / 1_000_000, int(first), text
+        return {name: found[name] for name in names}
 
     async def _top(
         self,
@@ -128,10 +204,12 @@ class CounterReader:
     count, acount = twins(_count)
 
     async def _sizes(self, client: AnyRedis, families: Sequence[str]) -> dict[str, int]:
-        """Return how many counters each of these families has, in one round trip to each node."""
-        found = await pipelined(client, [key for family in families for key in _indexes(family)], _add_size)
-        many = len(BUCKETS)
-        return {family: sum(found[at * many : (at + 1) * many]) for at, family in enumerate(families)}
+        """
+        Return how many counters each of these families has, in one round trip to each node. Raises InvalidName.
+        """
+        wanted = [check_name("family of counters", family) for family in dict.fromkeys(families)]
+        found = await SIZES.amany(client, [SIZES.call(CounterKeys(tag), families=wanted) for tag in BUCKETS])
+        return {family: sum(some) for family, some in zip(wanted, zip(*found, strict=True), strict=True)}
 
     sizes, asizes = twins(_sizes)
 
@@ -158,7 +236,9 @@ class CounterReader:
         found = await pipelined(
             client, BUCKETS, lambda pipe, tag: pipe.zrange(CounterKeys(tag).families, 0, -1)
         )
-        return sorted({name for some in found for name in map(text_of, some) if is_name(name)})
+        # A large family is in every bucket.
+        names = map(text_of, {name for some in found for name in some})
+        return sorted({name for name in names if is_name(name)})
 
     families, afamilies = twins(_families)
 
@@ -176,12 +256,11 @@ def recent(name: str) -> Reading[Series]:
     return asked.series(name, int(now) / 1_000_000, int(first), text, 0)
 
 
-def _parts(asked: Asked, names: Iterable[str]) -> list[tuple[str, list[str]]]:
-    """Return buckets, and names in them that one call may ask for."""
+def _parts(names: Iterable[str], many: int) -> list[tuple[str, list[str]]]:
+    """Return buckets, and names in them, of which one call may ask for *many*."""
     by_bucket: defaultdict[str, list[str]] = defaultdict(list)
     for name in names:
         by_bucket[bucket(name)].append(name)
-    many = asked.names_at_once
     return [
         (tag, some[at : at + many]) for tag, some in by_bucket.items() for at in range(0, len(some), many)
     ]
@@ -197,3 +276,20 @@ def _indexes(family: str | None) -> list[str]:
 
 def _add_size(pipe: Any, key: str) -> None:
     pipe.zcard(key)
+
+
+def _all_series(
+    asked: Asked,
+    fill: Fill,
+    names: Sequence[str],
+    parts: Sequence[tuple[str, list[str]]],
+    answers: Sequence[Any],
+) -> dict[str, Series]:
+    """Return the series of all names, from the answers of read.lua for *parts*."""
+    now = min((int(each[0]) for each in answers), default=0) / 1_000_000
+    found = {
+        name: asked.series(name, now, int(first), text, fill)
+        for (_tag, some), (_now, first, *texts) in zip(parts, answers, strict=True)
+        for name, text in zip(some, texts, strict=True)
+    }
+    return {name: found[name] for name in names}

@@ -11,6 +11,13 @@ from components.kit.stored import EPOCH
 
 #: The value for a slice in which nothing was counted: a number, None, or "skip" to leave it out.
 Fill: TypeAlias = int | Literal["skip"] | None
+#: What a counter counts: microseconds, bytes, or events.
+Unit: TypeAlias = Literal["", "us", "bytes"]
+
+#: The families whose counters are events of a service (tally()): "tasks:enqueued", "tasks:failed".
+_OF_EVENTS = frozenset(
+    ("autocomplete", "chat", "counters", "locks", "mailboxes", "rows", "runs", "semaphores", "tasks")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,11 @@ class Series(list[Sample]):
         self.total = total
 
     @property
+    def unit(self) -> Unit:
+        """What the counts are: "us" for microseconds, "bytes", or "" for events."""
+        return unit_of(self.name)
+
+    @property
     def rate(self) -> float:
         """The average count in a second."""
         seconds = (self.until - self.since).total_seconds()
@@ -57,9 +69,20 @@ def instant(seconds: float) -> datetime:
     return EPOCH + timedelta(seconds=seconds)
 
 
+def unit_of(name: str) -> Unit:
+    """Return the unit of the counter *name*: "us" for "pay-us:card", "bytes" for "upload-bytes", "" for "pay"."""
+    ending = name.partition(":")[0].rpartition("-")[2]
+    return "us" if ending == "us" else "bytes" if ending == "bytes" else ""
+
+
+def is_of_events(family: str) -> bool:
+    """Return whether the counters of a family count different events, so that their sum means nothing: "tasks"."""
+    return family in _OF_EVENTS
+
+
 def is_time(name: str) -> bool:
     """Return whether the counter *name* counts microseconds: "pay-us:card", as timed() names it."""
-    return name.partition(":")[0].endswith("-us")
+    return unit_of(name) == "us"
 
 
 def family_of(name: str) -> str | None:

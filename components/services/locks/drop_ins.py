@@ -35,6 +35,7 @@ from redis.asyncio.lock import Lock as RedisAsyncLock
 from redis.exceptions import LockError, LockNotOwnedError
 from redis.lock import Lock as RedisLock
 
+from components.conf import conf
 from components.exceptions import LockLost, LockNotAcquired, NotReplicated
 from components.kit import leases
 from components.kit.at_once import answer, at_once, cancellations, to_its_end
@@ -44,7 +45,7 @@ from components.kit.leases import clock, new_token
 from components.kit.scripts import Call, Script
 from components.kit.values import LONGEST, check_seconds
 from components.kit.waits import tell_waited
-from components.services.counters import observe, tally
+from components.services.counters import observe, pattern_of, tally, took
 from components.services.locks.holding import GivenToken, Holding, Shared, TaskLocal, ThreadLocal, asker_of
 from components.services.locks.keys import LockKeys
 from components.services.locks.replicas import send_and_wait
@@ -150,6 +151,10 @@ class AnyLock:
             raise LockError("The lock is not held here: it was not acquired, or was released.", self.name)
         return holding
 
+    @property
+    def _shown_name(self) -> str:
+        return LockKeys.name_of(self.keys.lock) or self.keys.lock
+
     def _patience(self, blocking: bool | None, blocking_timeout: float | None) -> tuple[bool, float | None]:
         """Return whether to wait, and for how long, from the arguments of acquire() and of the lock."""
         blocking = self.blocking if blocking is None else blocking
@@ -214,10 +219,10 @@ class AnyLock:
             if has_waited := blocking and bool(wait):
                 tally("locks:waited")
             while wait and cancellations() == cancelled:
-                if not blocking:
-                    return False
-                if (left := until - clock()) <= 0:
-                    await self._leave(token)
+                if (left := until - clock()) <= 0 or not blocking:
+                    if blocking:
+                        await self._leave(token)
+                    took("locks-refused", clock() - began_at, of=pattern_of(self._shown_name))
                     return False
                 await self._wait(token, min(wait, left))
                 wait = await self._try(token, waits=True, waited=clock() - began_at)
@@ -231,9 +236,10 @@ class AnyLock:
             raise
         finally:
             if has_waited:
-                observe("locks:wait", clock() - began_at)
-                name = LockKeys.name_of(self.keys.lock) or self.keys.lock
-                tell_waited("lock", name, clock() - began_at, is_granted=is_granted)
+                waited = clock() - began_at
+                observe("locks:wait", waited)
+                took("locks-waited", waited, of=pattern_of(self._shown_name))
+                tell_waited("lock", self._shown_name, waited, is_granted=is_granted)
         return True
 
     async def _give_up(self, token: bytes) -> None:
@@ -381,6 +387,8 @@ class AnyLock:
         if self.local.token == token:
             if holding := self.local.holding:
                 self._drop(holding)
+                if conf().count_services:
+                    took("locks-held", clock() - holding.began_at, of=pattern_of(self._shown_name))
             self.local.token = None
             self.local.holding = None
 

@@ -29,6 +29,7 @@ class Holding:
         self._lock = ref(lock)
         self.token = token
         self.fence = fence
+        self.began_at = leases.clock()
         self.valid_until = valid_until
         self.lease: float = lock._ms / 1000 or math.inf
         self._is_lost = False

@@ -10,11 +10,9 @@ import json
 from hashlib import sha1
 from typing import Any
 
-from django.utils.formats import number_format
-from django.utils.translation import gettext, gettext_noop
-
 from components.exceptions import InvalidMessage
 from components.kit.stored import MAX_DEPTH, Unreadable, is_too_deep, read_json, too_deep
+from components.kit.texts import gettext, gettext_noop, grouped
 
 _TEXT, _JSON = "t", "j"
 _DIGITS = 16  # length of the digest: enough to distinguish all pushes of two days
@@ -60,7 +58,7 @@ def check_text(text: object, *, max_text: int) -> None:
         raise InvalidMessage(f"The text of a message is {type(text).__name__}; it must be str.")
     if len(text) > max_text:
         said = gettext("The text has %(count)s characters; a message takes %(most)s at most.")
-        raise InvalidMessage(said % {"count": _grouped(len(text)), "most": _grouped(max_text)})
+        raise InvalidMessage(said % {"count": grouped(len(text)), "most": grouped(max_text)})
     _check_characters(
         text,
         nul=gettext_noop("The text holds a NUL, at position %(position)s."),
@@ -97,10 +95,6 @@ def _halves(text: str) -> list[int]:
     except UnicodeEncodeError as error:
         return [ord(text[error.start])]
     return []
-
-
-def _grouped(number: int) -> str:
-    return number_format(number, force_grouping=True)
 
 
 def _as_json(data: Any) -> str:

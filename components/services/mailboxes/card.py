@@ -12,8 +12,8 @@ from components.services.mailboxes.keys import index
 PAST = Past(
     "mailboxes:pushed",
     ngettext_lazy(
-        "%(count)s message was pushed in the last %(span)s",
-        "%(count)s messages were pushed in the last %(span)s",
+        "%(count)s message was sent in the last %(span)s",
+        "%(count)s messages were sent in the last %(span)s",
         "number",
     ),
 )

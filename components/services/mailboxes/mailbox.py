@@ -14,9 +14,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django.utils.formats import number_format
-from django.utils.translation import gettext
-
 from components.exceptions import Blocked, MailboxFull, MessageNotFound, TooManyBlocked
 from components.kit.at_once import at_once, cancellations
 from components.kit.client import (
@@ -32,6 +29,7 @@ from components.kit.leases import clock
 from components.kit.news import Listener, Turns, channel
 from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import EPOCH, UNREADABLE, from_ms, from_ms_or_none, number_of, text_of
+from components.kit.texts import gettext, grouped
 from components.kit.twins import twins
 from components.kit.values import check_int, check_name, check_seconds
 from components.services.counters import tally
@@ -107,7 +105,7 @@ class Mailbox:
             raise Blocked(refused % {"mailbox": self.name, "sender": sender})
         if said == b"full":
             full = gettext("The mailbox %(mailbox)r is full: it has %(count)s messages.")
-            count = number_format(facts[0], force_grouping=True)
+            count = grouped(facts[0])
             raise MailboxFull(full % {"mailbox": self.name, "count": count})
         by, message, sent_at, *dropped = facts[0].split()
         if by.decode() != call:
@@ -236,7 +234,7 @@ class Mailbox:
             many = gettext(
                 "The mailbox %(mailbox)r refuses the mail of %(most)s senders already. Unblock some."
             )
-            most = number_format(MAX_BLOCKED, force_grouping=True)
+            most = grouped(MAX_BLOCKED)
             raise TooManyBlocked(many % {"mailbox": self.name, "most": most})
 
     block, ablock = twins(_block)

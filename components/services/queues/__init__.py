@@ -12,6 +12,7 @@ from components.services.queues.chains import TaskRun
 from components.services.queues.consumer import Claimed, Consumer, Finished, Step
 from components.services.queues.facts import (
     Cancelled,
+    Look,
     Progress,
     QueueStats,
     Resent,
@@ -34,7 +35,7 @@ from components.services.queues.policy import (
 )
 from components.services.queues.queue import TaskQueue, execute_later
 from components.services.queues.schedules import Schedule, cron, every
-from components.services.queues.ticks import Ticks
+from components.services.queues.ticks import TickRun, Ticks
 
 __all__ = [
     "Cancelled",
@@ -42,6 +43,7 @@ __all__ = [
     "Concurrency",
     "Consumer",
     "Finished",
+    "Look",
     "MissedPolicy",
     "NewTask",
     "PeriodicTask",
@@ -56,6 +58,7 @@ __all__ = [
     "TaskInfo",
     "TaskQueue",
     "TaskRun",
+    "TickRun",
     "Ticks",
     "WorkerInfo",
     "aprogress",

@@ -216,7 +216,7 @@ def _dead(alias: str, queues: Sequence[QueueStats]) -> list[Line]:
     lines = [
         Line(
             said(queue),
-            _tasks(gettext("Dead tasks"), alias, queue.name, "dead"),
+            Link("failures", gettext("Dead tasks"), alias=alias, queue=queue.name),
             Link(
                 "resend", gettext("Send them again"), alias=alias, queue=queue.name, state="dead", scope="all"
             ),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Literal
@@ -48,6 +50,24 @@ class TaskFailure:
 
     exception_class_path: str
     traceback: str
+
+    @property
+    def kind(self) -> str:
+        """The exception's class as tracebacks name it: without the module if it is built in."""
+        return self.exception_class_path.removeprefix("builtins.")
+
+    @property
+    def message(self) -> str:
+        """The first line of the exception's message; "" if it has none."""
+        lines = [line.lstrip(" |") for line in self.traceback.splitlines()]
+        for line in reversed(lines):
+            kind, colon, message = line.partition(": ")
+            if kind == self.kind and colon:
+                return message.strip()
+            if line.rstrip(":") == self.kind:
+                return ""
+        # No traceback, but a sentence: a worker that died has left none.
+        return next((line for line in lines if line and not line.startswith("Traceback ")), "")
 
 
 @dataclass(frozen=True)
@@ -108,6 +128,19 @@ class TaskInfo:
     #: What middleware gave it on its way (NewTask.metadata), or what its latest failed attempt left in its place.
     metadata: dict[str, str] = field(default_factory=dict)
 
+    def without_contents(self) -> TaskInfo:
+        """Return the task without its arguments, result and tracebacks. The classes of its errors stay."""
+        errors = tuple(TaskFailure(error.exception_class_path, "") for error in self.errors)
+        return replace(self, args=[], kwargs={}, return_value=None, errors=errors)
+
+    def contains(self, text: str) -> bool:
+        """Return whether the id, name, arguments or latest error contain *text*, ignoring case."""
+        error = self.errors[-1] if self.errors else None
+        parts = [self.id, self.name, *((error.exception_class_path, error.traceback) if error else ())]
+        with suppress(RecursionError):  # too deeply nested to be searched
+            parts.append(json.dumps([self.args, self.kwargs], ensure_ascii=False))
+        return text.casefold() in "\n".join(parts).casefold()
+
     @classmethod
     def of(cls, facts: dict[str, Any]) -> TaskInfo:
         """
@@ -118,6 +151,18 @@ class TaskInfo:
         info = object.__new__(cls)
         info.__dict__.update(facts)
         return info
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a bounded look at the tasks of a queue in a state has found."""
+
+    found: list[TaskInfo]
+    #: How many tasks were looked at, and how many of the listing come before these.
+    looked_at: int
+    offset: int
+    #: The place of the last one, for the look that continues from there.
+    after: str
 
 
 @dataclass(frozen=True, kw_only=True)

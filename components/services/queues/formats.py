@@ -55,7 +55,7 @@ _STATES: dict[str, State] = {
     "cancelled": "dead",
 }
 #: The errors that are shown for ends that no worker has stored.
-_UNSAID = {
+UNSAID = {
     "crashed": (
         TaskFailure(
             "components.exceptions.WorkerDied",
@@ -92,8 +92,8 @@ def read_task(
         if run:
             found = RUN.read(run.decode())
             facts |= _read_run(found)
-            if found["state"] in _UNSAID:
-                facts["errors"] = (*facts.get("errors", ()), *_UNSAID[found["state"]])
+            if found["state"] in UNSAID:
+                facts["errors"] = (*facts.get("errors", ()), *UNSAID[found["state"]])
         return TaskInfo.of(facts)
     except NONSENSE as error:
         raise _nonsense(task_id, error) from error

@@ -42,6 +42,16 @@ class BackendKeys:
         return f"{self._stem}periodic"
 
     @property
+    def ticked(self) -> str:
+        """HASH tick name -> ids of the tasks of its last ticks, newest first. Goes with the name in *periodic*."""
+        return f"{self._stem}ticked"
+
+    @property
+    def paused_ticks(self) -> str:
+        """SET names whose ticks are skipped. A name goes when it is resumed, or with that in *periodic*."""
+        return f"{self._stem}paused-ticks"
+
+    @property
     def awaited(self) -> str:
         """SET ids of tasks with a waiting caller. An entry goes when the task ends."""
         return f"{self._stem}awaited"

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from hashlib import sha256
@@ -70,6 +70,8 @@ class TickInfo:
     last_at: datetime | None
     #: It is in the past while no worker runs; None if no worker has seen it yet.
     next_at: datetime | None
+    #: Whether its ticks are skipped.
+    is_paused: bool = False
 
 
 def periodic(
@@ -158,8 +160,11 @@ def _import_tasks() -> None:
 
 def overview(alias: str = "default") -> list[TickInfo]:
     """Return the periodic tasks of *alias* and their last and next ticks. Raises RedisUnavailable."""
-    entries = declared(alias)
-    return tick_infos(entries, *Ticks(alias).look([entry.name for entry in entries])) if entries else []
+    entries, ticks = declared(alias), Ticks(alias)
+    if not entries:
+        return []
+    infos, paused = tick_infos(entries, *ticks.look([entry.name for entry in entries])), ticks.paused()
+    return [replace(info, is_paused=info.periodic.name in paused) for info in infos]
 
 
 def tick_infos(

@@ -10,12 +10,11 @@ trips, whatever the size of a queue.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from math import inf, isinf, isnan
 from typing import Any, Literal, TypeVar, cast
 
 from asgiref.sync import sync_to_async
@@ -33,6 +32,7 @@ from components.services.counters import tally, tally_each
 from components.services.queues.chains import enqueue_through
 from components.services.queues.facts import (
     Cancelled,
+    Look,
     QueueStats,
     Resent,
     State,
@@ -40,6 +40,7 @@ from components.services.queues.facts import (
     WorkerInfo,
     from_us,
     read_instant,
+    to_us,
 )
 from components.services.queues.formats import (
     instant_of_ms,
@@ -55,7 +56,9 @@ from components.services.queues.keys import BackendKeys, QueueKeys
 from components.services.queues.new_task import CheckedTask, NewTask, check_queue, ticks_of
 from components.services.queues.ticks import warn_of_jump
 
+_LATEST_FIRST = ("dead", "successful")  # the states whose listing begins with the latest
 CHUNK = 500  # tasks in one call of a script: a few milliseconds of Redis, far below Lua's limits
+_LOOK = 1_000  # tasks that a look reads in one round trip
 _PAGE = 500  # tasks that a search reads in one round trip
 _TOLD = 60_000  # milliseconds within which waiting callers must notice the end of a task
 _ORDERED = 86_400_000  # milliseconds for which a request to a worker is kept
@@ -341,6 +344,14 @@ class TaskQueue:
         """Return the sizes of one queue."""
         return self._stats([queue])[1][0]
 
+    def stats_and_names(self, queue: str) -> tuple[QueueStats, list[str]]:
+        """Return the sizes of one queue, and all_names(), in one round trip."""
+        with redis_errors(), get_client().pipeline(transaction=False) as pipe:
+            STATS.put(pipe, self._keys, queues=[self._keys_of(queue)], names=[queue])
+            pipe.smembers(self._keys.names)
+            (_now, sizes), names = pipe.execute()
+        return read_sizes(queue, sizes), _read_names(names)
+
     def all_stats(self) -> list[QueueStats]:
         """Return the sizes of all queues in all_names()."""
         return self._stats(self.all_names())[1]
@@ -407,12 +418,69 @@ class TaskQueue:
         Only the first *window* tasks of the listing are searched. If *shows* returns False for a task, only its id,
         its name and the class of its latest error are searched.
         """
-        wanted = text.casefold()
         for offset in range(0, window, _PAGE):
             page = self.tasks(queue, state, offset=offset, limit=min(_PAGE, window - offset))
-            yield from (info for info in page if wanted in _searched(info, shows(info)))
+            yield from (
+                info for info in page if (info if shows(info) else info.without_contents()).contains(text)
+            )
             if not page:
                 return
+
+    def look(
+        self,
+        queue: str,
+        state: State,
+        matches: Callable[[TaskInfo], bool],
+        *,
+        most: int = 1_000,
+        after: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Look:
+        """
+        Look at *most* tasks of *queue* in *state*, in the order of the listing, and return those that match.
+
+        *after* is Look.after of the look that this one continues. Of dead and successful tasks, only those that ended
+        from *since* to *until* are looked at; of delayed tasks, those that are due then. Other states ignore them.
+        """
+        first, last = bounds_of(state, since, until)
+        offset = self._offset(queue, state, after, last if state in _LATEST_FIRST else first)
+        found, looked_at = list[TaskInfo](), 0
+        while looked_at < most:
+            size = min(_LOOK, most - looked_at)
+            with redis_errors():
+                page = self._page(queue, state, offset + looked_at, size)
+            within = [(task_id, score) for task_id, score in page if first <= score <= last]
+            found += filter(matches, self.read(queue, state, within))
+            looked_at += len(within)
+            if len(within) < size:
+                return Look(found, looked_at, offset, "")
+            after = place_of(*within[-1])
+        return Look(found, looked_at, offset, after)
+
+    def offset_after(self, queue: str, state: State, after: str) -> int:
+        """Return how many tasks of the listing there are up to the place *after*; 0 if it is "" or none."""
+        return self._offset(queue, state, after, inf if state in _LATEST_FIRST else -inf)
+
+    def _offset(self, queue: str, state: State, after: str, bound: float) -> int:
+        """Return how many tasks of a listing come before a look: those up to *after*, and those beyond *bound*."""
+        if not after and isinf(bound):
+            return 0
+        key, latest_first = getattr(self._keys_of(queue), state), state in _LATEST_FIRST
+        place, task_id = read_place(after) or (bound, "")
+        with redis_errors(), get_client().pipeline(transaction=False) as pipe:
+            for score in (place, bound):
+                if latest_first:
+                    pipe.zcount(key, f"({score}", "+inf")
+                else:
+                    pipe.zcount(key, "-inf", f"({score}")
+            if latest_first:
+                pipe.zrevrank(key, task_id)
+            else:
+                pipe.zrank(key, task_id)
+            beyond_place, beyond_bound, rank = pipe.execute()
+        # If the task has left the state meanwhile, those with its score are looked at again.
+        return max(int(beyond_place if rank is None else rank + 1), int(beyond_bound))
 
     def tasks(self, queue: str, state: State, *, offset: int = 0, limit: int = 50) -> list[TaskInfo]:
         """
@@ -420,20 +488,26 @@ class TaskQueue:
 
         A task that this release cannot read is listed, too, without a name and with the reason as its error.
         """
-        keys = self._keys
         with redis_errors():
             page = self._page(queue, state, offset, limit)
-            if not page:
-                return []
-            ids = [task_id for task_id, _score in page]
-            with get_client().pipeline(transaction=False) as pipe:
-                for key in (keys.tasks, keys.runs, keys.errors, keys.progress):
-                    pipe.hmget(key, ids)
+        return self.read(queue, state, page)
+
+    def read(self, queue: str, state: State, page: Sequence[tuple[str, float]]) -> list[TaskInfo]:
+        """Return the tasks with these ids and scores, which are of *queue* in *state*, as tasks() does."""
+        if not page:
+            return []
+        keys, ids = self._keys, [task_id for task_id, _score in page]
+        with redis_errors(), get_client().pipeline(transaction=False) as pipe:
+            if state == "successful":  # the result is all that is stored
                 for task_id in ids:
                     pipe.get(keys.result(task_id))
-                records, runs, errors, progress, *results = pipe.execute()
-        rows = zip(page, records, runs, errors, progress, results, strict=True)
-        found = (read_row(queue, state, task_id, score, *strings) for (task_id, score), *strings in rows)
+                strings = [(None, None, None, None, result) for result in pipe.execute()]
+            else:
+                for key in (keys.tasks, keys.runs, keys.errors, keys.progress):
+                    pipe.hmget(key, ids)
+                strings = [(*stored, None) for stored in zip(*pipe.execute(), strict=True)]
+        rows = zip(page, strings, strict=True)
+        found = (read_row(queue, state, task_id, score, *stored) for (task_id, score), stored in rows)
         return [info for info in found if info is not None]
 
     def ids(self, queue: str, state: State, *, limit: int) -> list[str]:
@@ -442,7 +516,7 @@ class TaskQueue:
             return [task_id for task_id, _score in self._page(queue, state, 0, limit)]
 
     def _page(self, queue: str, state: State, offset: int, limit: int) -> list[tuple[str, float]]:
-        key, latest_first = getattr(self._keys_of(queue), state), state in ("dead", "successful")
+        key, latest_first = getattr(self._keys_of(queue), state), state in _LATEST_FIRST
         page = get_client().zrange(key, offset, offset + limit - 1, desc=latest_first, withscores=True)
         return [(text_of(task_id), score) for task_id, score in cast("list[tuple[bytes, float]]", page)]
 
@@ -489,12 +563,25 @@ def _is_text(name: bytes) -> bool:
     return True
 
 
-def _searched(info: TaskInfo, shows: bool) -> str:
-    """Return the text of a task that is searched."""
-    error = info.errors[-1] if info.errors else None
-    parts = [info.id, info.name, error.exception_class_path if error else ""]
-    if shows:
-        with suppress(RecursionError):  # too deeply nested to be searched
-            parts.append(json.dumps([info.args, info.kwargs], ensure_ascii=False))
-        parts.append(error.traceback if error else "")
-    return "\n".join(parts).casefold()
+def place_of(task_id: str, score: float) -> str:
+    """Return the place of a task in a listing, for Look.after."""
+    return f"{score}:{task_id}"
+
+
+def read_place(place: str) -> tuple[float, str] | None:
+    """Return the score and the id of a place, or None if it is none."""
+    found, _colon, task_id = place.partition(":")
+    try:
+        score = float(found)
+    except ValueError:
+        return None
+    return None if isnan(score) else (score, task_id)
+
+
+def bounds_of(state: State, since: datetime | None, until: datetime | None) -> tuple[float, float]:
+    """Return the scores of *since* and *until* in the sorted set of *state*; infinity for no bound."""
+    unit = {"dead": 1_000, "successful": 1_000, "delayed": 1}.get(state)
+    return (
+        to_us(since) // unit if since and unit else -inf,
+        to_us(until) // unit if until and unit else inf,
+    )

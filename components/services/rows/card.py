@@ -29,10 +29,10 @@ def card() -> CardReading:
     late = {name: seconds for name, seconds in state.late.items() if seconds > LEASE}
     return Card(
         count,
-        ngettext("row on the schedule", "rows on the schedule", count),
+        ngettext("row is reloaded regularly", "rows are reloaded regularly", count),
         [
             (gettext("Most overdue"), duration(max(late.values(), default=None))),
-            (gettext("Failing"), grouped(sum(failing.values()))),
+            (gettext("Could not be loaded"), grouped(sum(failing.values()))),
             (gettext("Models"), grouped(len(state.names))),
         ],
         [*_late(late), *_failing(failing)],
@@ -42,11 +42,11 @@ def card() -> CardReading:
 
 def _late(late: dict[str, float]) -> list[Line]:
     found = sorted(late.items(), key=lambda pair: -pair[1])
-    text = gettext("Cached rows of %(name)s are late: the first has been due for %(age)s.")
+    text = gettext("Cached rows of %(name)s are late: the first should have been loaded %(age)s ago.")
     lines = [
         Line(
             text % {"name": legible(name), "age": duration(seconds)},
-            Link("model", gettext("Rows that are due"), model=name),
+            Link("model", gettext("Show the rows"), model=name),
             command="manage.py cacherows",
         )
         for name, seconds in found[:MOST_LINES]
@@ -64,14 +64,14 @@ def _failing(failing: dict[str, int]) -> list[Line]:
     lines = []
     for name, number in found[:MOST_LINES]:
         text = ngettext(
-            "%(count)s row of %(name)s could not be loaded when that was last tried.",
-            "%(count)s rows of %(name)s could not be loaded when that was last tried.",
+            "%(count)s row of %(name)s could not be loaded at the last attempt.",
+            "%(count)s rows of %(name)s could not be loaded at the last attempt.",
             number,
         )
         lines.append(
             Line(
                 text % {"count": grouped(number), "name": legible(name)},
-                Link("failing", gettext("Rows and their errors"), model=name),
+                Link("failing", gettext("Show the rows and their errors"), model=name),
                 Link("refresh", gettext("Try again now"), model=name),
                 is_serious=False,
             )
@@ -88,5 +88,5 @@ def _badges(late: dict[str, float], failing: int) -> Iterator[Badge]:
     if late:
         yield Badge(gettext("rows are late"))
     if failing:
-        text = ngettext("%(count)s failing row", "%(count)s failing rows", failing)
+        text = ngettext("%(count)s row not loaded", "%(count)s rows not loaded", failing)
         yield Badge(text % {"count": grouped(failing)}, is_serious=False)

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from components.kit.leases import Holder
+
+
+@dataclass(frozen=True)
+class MinuteOfUse:
+    """How full a semaphore was in a minute."""
+
+    #: When the minute began.
+    at: datetime
+    #: The highest total weight of the permits that were held at the same time.
+    most: int
 
 
 @dataclass(frozen=True)
@@ -31,6 +42,8 @@ class SemaphoreInfo:
     #: The number of waits that timed out, and of permits that were not given back in time.
     given_up: int
     expired: int
+    #: The permits in use in each minute of the last two hours, the current minute last; empty unless asked for.
+    use: Sequence[MinuteOfUse] = ()
 
     @property
     def limit(self) -> int | None:

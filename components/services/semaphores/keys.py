@@ -64,6 +64,14 @@ class SemaphoreKeys:
         return f"{self._bucket}stats:{self._name}"
 
     @cached_property
+    def use(self) -> str:
+        """
+        HASH minute of two hours -> the permits in use in that minute. A field goes when its minute comes again.
+        Expires eight days after the last change, a day after the longest lease.
+        """
+        return f"{self._bucket}use:{self._name}"
+
+    @cached_property
     def wake(self) -> str:
         """
         LIST with at most one token, which wakes a waiter; one per waiter (prefix of it: ends in ":" and the waiter's

@@ -33,6 +33,7 @@ from components.kit.ids import new_call
 from components.kit.leases import Holder, new_token
 from components.kit.stored import number_of
 from components.kit.values import check_int
+from components.services.counters import pattern_of, took
 
 if TYPE_CHECKING:
     from components.services.semaphores.semaphore import Semaphore
@@ -66,6 +67,7 @@ class Permit:
         #: The id of the release, by which a repeated release is recognised.
         self.call = f"release {new_call()}"
         self._is_renewed = False
+        self._began_at = leases.clock()
         self._lost: Any = None
 
     @property
@@ -148,6 +150,7 @@ class Permit:
 
     def end(self, *, is_released: bool) -> None:
         """Record that the permit was given back, or that the attempt to give it back found it lost."""
+        took("semaphores-held", leases.clock() - self._began_at, of=pattern_of(self.name))
         self.is_released = is_released
         self.valid_until = min(self.valid_until, leases.clock())
         if not is_released:

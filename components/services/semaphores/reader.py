@@ -8,19 +8,24 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from redis import Redis
 
 from components.kit.client import get_client
+from components.kit.contracts import record
 from components.kit.errors import redis_errors
 from components.kit.keyspace import BUCKETS
 from components.kit.leases import server_clock
-from components.kit.stored import number_of, text_of
-from components.services.semaphores.facts import SemaphoreInfo
+from components.kit.stored import instant_of, number_of, text_of
+from components.services.semaphores.facts import MinuteOfUse, SemaphoreInfo
 from components.services.semaphores.keys import SemaphoreKeys, index
 
+_USE = record("semaphores", "use")
+_MINUTE = 60_000_000  # microseconds
+_MINUTES = 120
 #: The fields of the HASH of figures.
 FIGURES = ("declared", "granted", "waits", "waited", "longest", "given_up", "expired")
 
@@ -36,9 +41,10 @@ class SemaphoreReader:
         """Return how many semaphores there are."""
         return sum(_sizes(get_client()))
 
-    def page(self, *, offset: int = 0, limit: int = 50) -> list[SemaphoreInfo]:
+    def page(self, *, offset: int = 0, limit: int = 50, with_use: bool = False) -> list[SemaphoreInfo]:
         """
-        Return a page of the semaphores, ordered by name within each bucket, from the *offset*-th on.
+        Return a page of the semaphores, ordered by name within each bucket, from the *offset*-th on. With *with_use*,
+        each has its use by the minute.
 
         Using a semaphore may move it to another page, at most once a day.
         """
@@ -50,16 +56,19 @@ class SemaphoreReader:
                 limit -= min(limit, size - offset)
             offset = max(0, offset - size)
         listed = _ask(client, wanted, lambda pipe, each: pipe.zrange(index(each[0]), *each[1:], desc=True))
-        return look(client, sorted(text_of(name) for names in listed for name in names))
+        return look(client, sorted(text_of(name) for names in listed for name in names), with_use=with_use)
 
-    def find(self, name: str) -> SemaphoreInfo | None:
-        """Return the semaphore with this name; None if it was never used, or not within a month."""
-        [info] = look(get_client(), [name])
+    def find(self, name: str, *, with_use: bool = False) -> SemaphoreInfo | None:
+        """
+        Return the semaphore with this name; None if it was never used, or not within a month. With *with_use*, it has
+        its use by the minute.
+        """
+        [info] = look(get_client(), [name], with_use=with_use)
         return info if info.limit is not None else None
 
 
-def look(client: Redis, names: Sequence[str]) -> list[SemaphoreInfo]:
-    """Return the state of these semaphores, in two round trips."""
+def look(client: Redis, names: Sequence[str], *, with_use: bool = False) -> list[SemaphoreInfo]:
+    """Return the state of these semaphores, in two round trips. With *with_use*, it includes the last two hours."""
     if not names:
         return []
     now = server_clock(client)
@@ -72,9 +81,34 @@ def look(client: Redis, names: Sequence[str]) -> list[SemaphoreInfo]:
         pipe.zcount(keys.beats, f"({now}", "+inf")
         pipe.hget(keys.limits, name)
         pipe.hmget(keys.stats, FIGURES)
+        if with_use:
+            pipe.hvals(keys.use)
 
+    size = 7 if with_use else 6
     found = iter(_ask(client, names, add))
-    return [_info(name, *six) for name, six in zip(names, zip(*[found] * 6, strict=True), strict=True)]
+    answers = zip(names, zip(*[found] * size, strict=True), strict=True)
+    infos = [(_info(name, *each[:6]), each[6:]) for name, each in answers]
+    return [replace(info, use=_use(stored[0], now // _MINUTE)) if stored else info for info, stored in infos]
+
+
+def _use(stored: Sequence[bytes], this: int) -> list[MinuteOfUse]:
+    """Return the use in each minute, up to *this* one, from the minutes in which it changed."""
+    changes = {int(each["minute"]): each for each in map(_USE.read, stored) if _is_whole(each)}
+    used, ends, found = 0, 0, []
+    for minute in sorted({*changes, *range(this - _MINUTES + 1, this + 1)}):
+        if minute * 60 >= ends:
+            used = 0  # nobody gave it back, but all leases have ended
+        most = used
+        if change := changes.get(minute):
+            most, used = max(used, int(change["most"])), int(change["last"])
+            ends = max(ends, int(change["ends"]))
+        if this - _MINUTES < minute <= this:
+            found.append(MinuteOfUse(instant_of(minute * 60_000), most))
+    return found
+
+
+def _is_whole(change: Mapping[str, str]) -> bool:
+    return all(value.isdecimal() for value in change.values())
 
 
 def _info(

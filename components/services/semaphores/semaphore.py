@@ -44,7 +44,7 @@ from components.kit.stored import instant_of, text_of
 from components.kit.twins import twins
 from components.kit.values import check_name, check_seconds
 from components.kit.waits import tell_waited
-from components.services.counters import observe, tally
+from components.services.counters import observe, pattern_of, tally, took
 from components.services.semaphores.facts import HolderInfo, SemaphoreInfo, WaiterInfo
 from components.services.semaphores.keys import SemaphoreKeys
 from components.services.semaphores.permit import (
@@ -349,16 +349,19 @@ class Semaphore(SemaphoreControls):
                         observe("semaphores:wait", clock() - began_at)
                     return asked_at + int(number) / 1e6
                 if said == b"full":
+                    took("semaphores-refused", clock() - began_at, of=pattern_of(self.name))
                     return None
                 if said != b"wait":
                     raise self._refused(wish, said, number)
                 tally("semaphores:waited", 0 if has_waited else 1)
                 has_waited = True
                 if (left := until - clock()) <= 0:
+                    took("semaphores-refused", clock() - began_at, of=pattern_of(self.name))
                     raise self._full(wish)
                 await self._sleep(client, f"{self._keys.wake}:{wish.id}", min(left, BEAT, number / 1000))
         finally:
             if has_waited:
+                took("semaphores-waited", clock() - began_at, of=pattern_of(self.name))
                 tell_waited("semaphore", self.name, clock() - began_at, is_granted=is_granted)
 
     async def _ask(self, client: AnyRedis, wish: Wish) -> tuple[bytes, Any]:

@@ -1,28 +1,45 @@
 /*
- * Live refresh: fetches the page again and again, and updates the part that is marked [data-live].
+ * Live refresh: asks for the page again and again, and updates the part that is marked [data-live].
  *
  * Nodes that stay are kept, not replaced, so focus, scrolling, open <details> and a selection survive. The visitor
  * chooses the interval, and the choice is remembered; 0 is off. A hidden tab sends no requests; requests never
- * overlap. Status 503 means that Redis is away: the old figures stay, and attempts go on. After other failures, they
- * stop.
+ * overlap.
+ *
+ * What has come is kept in pieces with digests. A request names the digests, and the answer has only what is new. It
+ * is JSON, or a stream of server-sent events that goes on until the page is hidden or the server ends it. A page that
+ * knows nothing of this answers with HTML.
+ *
+ * Status 503 means that Redis is away: the old figures stay, are marked as old, and attempts go on. After other
+ * failures, they stop.
  */
 
 import { gettext, interpolate } from "./i18n.js";
 
 const PATIENCE = 10_000; // ms until a request is given up
+const SILENCE = 30_000; // ms without a sign of life until a stream is given up; the server sends one every 10 s
 const WHILE_AWAY = 10_000; // ms between attempts while Redis is away
 const SLOWEST = 60_000; // ms between attempts after failures
 const MAX_FAILURES = 6;
+const MOST_NAMED = 500; // pieces, nine bytes each; some servers take no header of more than 8,190
+const POLLING = 300_000; // ms until a stream is tried again after one that brought nothing
 const MEMORY = "components.live";
+const STREAM = "text/event-stream";
+const LEFT = "the page was hidden, or another interval was chosen";
 
 const part = document.querySelector("[data-live]");
 const control = document.querySelector("[data-live-control]");
 const choice = control.querySelector("select");
 const status = control.querySelector("[role=status]");
+const timeOfDay = () => new Date().toTimeString().slice(0, 8);
 let timer;
 let failures = 0;
 let busy = false;
-let updated = "";
+let updated = timeOfDay();
+let awaySince = "";
+let etag = "";
+let pieces = []; // [digest, html], in order
+let pollsUntil = 0;
+let under; // the controller that ends the request under way
 
 const key = (node) => node.dataset?.key;
 const say = (text) => { status.textContent = text; };
@@ -33,6 +50,7 @@ function renew(old, fresh) {
         if (old.data !== fresh.data) old.data = fresh.data;
         return;
     }
+    if (old.localName === "complete-field") return; // its script has changed it
     if (old.nodeName === "DETAILS") fresh.open = old.open;
     for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
     for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
@@ -69,29 +87,96 @@ function show(html) {
     const focused = part.contains(document.activeElement) && document.activeElement;
     renew(part, fresh);
     if (focused && focused !== document.activeElement) (focused.isConnected ? focused : part).focus({ preventScroll: true });
-    updated = new Date().toTimeString().slice(0, 8);
+    return current();
+}
+
+/** Make the page what *pairs* say: [index, number] for pieces that are here already, or [digest, html]. */
+function assemble(pairs) {
+    etag = "";
+    pieces = pairs.flatMap((pair) => (typeof pair[0] === "number" ? pieces.slice(pair[0], pair[0] + pair[1]) : [pair]));
+    show(pieces.map(([_digest, html]) => html).join(""));
+}
+
+function current() {
+    failures = 0;
+    awaySince = "";
+    part.removeAttribute("data-live-old");
+    control.removeAttribute("data-live-old");
+    updated = timeOfDay();
     return say(interpolate(gettext("Updated %(time)s"), { time: updated }));
 }
 
-/** Fetch once; return the minimum of milliseconds until the next time, or null to stop. */
+/** Mark the figures as old, and say since when. */
+function away() {
+    if (part.querySelector("[data-live-unavailable]")) return say(gettext("Redis does not answer. Trying again."));
+    awaySince ||= timeOfDay();
+    part.setAttribute("data-live-old", "");
+    control.setAttribute("data-live-old", "");
+    const text = gettext("Redis has not answered since %(since)s; the figures are those of %(time)s. Trying again.");
+    return say(interpolate(text, { since: awaySince, time: updated }));
+}
+
+function gone() {
+    say(gettext("Refresh has stopped: this page is no longer available. Reload it to see why."));
+    return null;
+}
+
+/** Ask once; return the minimum of milliseconds until the next time, or null to stop. */
 async function refresh() {
-    const options = { headers: { "X-Live": "1" }, cache: "no-store", signal: AbortSignal.timeout(PATIENCE) };
-    const answer = await fetch(location.pathname + location.search, options);
-    if (answer.status === 503) {
-        const text = updated
-            ? gettext("Redis does not answer; the figures are those of %(time)s. Trying again.")
-            : gettext("Redis does not answer. Trying again.");
-        say(interpolate(text, { time: updated }));
-        return WHILE_AWAY;
+    under = new AbortController();
+    const { signal } = under;
+    const patience = setTimeout(() => under.abort(), PATIENCE);
+    const headers = {
+        Accept: Date.now() < pollsUntil ? "application/json" : STREAM,
+        "X-Live": choice.value,
+        "X-Live-Parts": (pieces.length <= MOST_NAMED && pieces.map(([digest]) => digest).join(" ")) || "-",
+        ...(etag && { "If-None-Match": etag }),
+    };
+    try {
+        const answer = await fetch(location.pathname + location.search, { headers, cache: "no-store", signal });
+        if (answer.status === 503) return away(), WHILE_AWAY;
+        if (answer.redirected || [403, 404].includes(answer.status)) return gone();
+        if (answer.status === 304) return current(), 0;
+        if (!answer.ok) throw new Error(answer.statusText);
+        const type = answer.headers.get("Content-Type") ?? "";
+        if (type.startsWith(STREAM)) {
+            clearTimeout(patience);
+            return await follow(answer);
+        }
+        if (type.startsWith("application/json")) {
+            assemble(await answer.json());
+            etag = answer.headers.get("ETag") ?? "";
+        } else show(await answer.text());
+        return 0;
+    } catch (error) {
+        if (signal.reason === LEFT) return 0;
+        if (signal.aborted) pollsUntil = Date.now() + POLLING; // a proxy may hold streams back
+        throw error;
+    } finally {
+        clearTimeout(patience);
+        under.abort();
     }
-    if (answer.redirected || [403, 404].includes(answer.status)) {
-        say(gettext("Refresh has stopped: this page is no longer available. Reload it to see why."));
-        return null;
+}
+
+/** Read a stream to its end, as refresh() does. */
+async function follow(answer) {
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    let unread = "";
+    for (;;) {
+        const silence = setTimeout(() => under.abort(), SILENCE);
+        const { value, done } = await reader.read().finally(() => clearTimeout(silence));
+        if (done) return 0;
+        const events = (unread + value).split("\n\n");
+        unread = events.pop();
+        for (const event of events) {
+            const [, name, data] = /^event: (\w+)\ndata: (.*)$/s.exec(event) ?? []; // nothing for a comment
+            if (name === "parts") assemble(JSON.parse(data));
+            else if (name === "same") current();
+            else if (name === "away") away();
+            else if (name === "gone") return gone();
+            else if (name === "failed") throw new Error("The server could not make the page.");
+        }
     }
-    if (!answer.ok) throw new Error(answer.statusText);
-    show(await answer.text());
-    failures = 0;
-    return 0;
 }
 
 function failed() {
@@ -103,11 +188,17 @@ function failed() {
 
 async function run() {
     clearTimeout(timer);
-    if (busy || document.hidden || choice.value === "0") return;
+    if (document.hidden) return leave();
+    if (busy || choice.value === "0") return;
     busy = true;
     const least = await refresh().catch(failed);
     busy = false;
-    if (least !== null) schedule(least);
+    if (least !== null && !document.hidden) schedule(least);
+}
+
+/** End the stream, if there is one. */
+function leave() {
+    if (busy) under.abort(LEFT);
 }
 
 function schedule(least) {
@@ -128,6 +219,7 @@ function choose() {
     remember(choice.value);
     failures = 0;
     say(choice.value === "0" ? gettext("Refresh is off.") : "");
+    leave();
     schedule(0);
 }
 

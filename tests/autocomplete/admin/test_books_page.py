@@ -13,6 +13,7 @@ from components.kit.client import get_client
 from components.kit.compat import BaseTaskBackend
 from components.services.autocomplete import AddressBook, AddressBookReader, keys, usage
 from components.services.autocomplete import models as books
+from components.services.autocomplete.admin import address_books
 from components.services.autocomplete.models import ModelBook, ModelBooks
 from components.services.queues import TaskQueue
 from components.templatetags.control_room import grouped, legible
@@ -23,7 +24,7 @@ from tests.db.models import Box, Shelf
 from tests.locks.admin.test_locks_page import AWKWARD
 
 ROOT = "/admin/components/addressbook/"
-NONE = 'There is no address book. AddressBook("guild:7").add("Jeff", id=12) makes one.'
+NONE = 'There is no address book yet. AddressBook("guild:7").add("Jeff", id=12) creates one.'
 DASH = "\N{EN DASH}"
 BACKENDS = BaseTaskBackend.__module__.rpartition(".")[0]
 
@@ -82,6 +83,11 @@ def searched(name="guild:7", *seconds):
     usage.flush()
 
 
+def html_of(client, **query):
+    """The page of a book, as it is sent."""
+    return client.get(url("book", **query)).content.decode()
+
+
 def page(client, name="", /, **query):
     return text_of(client, ROOT, name, **query)
 
@@ -107,7 +113,7 @@ def half_loaded(book):
 
 def test_while_there_is_none_one_sentence_says_how_that_changes(viewer):
     assert rows_of(viewer, ROOT) == [
-        'There is no address book. AddressBook("guild:7").add("Jeff", id=12) makes one.'
+        'There is no address book yet. AddressBook("guild:7").add("Jeff", id=12) creates one.'
     ]
 
 
@@ -125,7 +131,7 @@ def test_the_progress_of_a_load_is_visible_while_it_runs(viewer):
     loaded = half_loaded(fill())
 
     assert rows_of(viewer, ROOT)[0].endswith(f" ago {loaded}")
-    assert f"Loading {loaded} entries so far" in page(viewer, "book/", book="guild:7")
+    assert f"Being loaded {loaded} entries so far" in page(viewer, "book/", book="guild:7")
 
 
 def test_a_book_is_found_by_its_name_or_by_how_that_begins(viewer):
@@ -158,8 +164,8 @@ def test_a_book_shows_what_was_selected_and_how_it_was_searched(viewer):
 
     text = page(viewer, "book/", book="guild:7")
 
-    assert "Entries 3 In the index 4 Selected 1 Size " in text
-    assert "Loading no Fed by no model" in text
+    assert "Entries 3 Words in the index 4 Entries ever chosen 1 Size " in text
+    assert "Being loaded no Loaded from code, not a model" in text
     assert rows_of(viewer, ROOT, "book/", book="guild:7") == ["bob 2 1"]
     assert "In the last hour 3 Mean time 84 ms Slowest 250 ms" in text
     [minute] = rows_of(viewer, ROOT, "book/", table=1, book="guild:7")
@@ -171,9 +177,61 @@ def test_a_book_that_nobody_has_searched_says_so(viewer):
 
     text = page(viewer, "book/", book="guild:7")
 
-    assert "No entry was ever selected, so all are in alphabetical order." in text
-    assert f"Per second, recently 0 In the last hour 0 Mean time {DASH} Slowest {DASH}" in text
-    assert "Loaded as a whole never" in text
+    assert "Nobody has chosen an entry yet, so searches list all in alphabetical order." in text
+    assert f"Per second, in the last two minutes 0 In the last hour 0 Mean time {DASH} Slowest {DASH}" in text
+    assert "Last complete load never" in text
+
+
+def test_searches_that_found_nothing_are_listed_and_can_be_tried(viewer):
+    book = fill()
+    for typed in ("Zoë", "zoe", "Bertha"):
+        book.complete(typed)
+    usage.flush()
+
+    text = page(viewer, "book/", book="guild:7")
+    first, second = rows_of(viewer, ROOT, "book/", table=2, book="guild:7")
+
+    assert "Searches that found nothing What people typed and did not find, most often first" in text
+    assert re.fullmatch(r"zoe 2 [\d:]+ .* ago", first)
+    assert re.fullmatch(r"bertha 1 [\d:]+ .* ago", second)
+    assert 'href="/admin/components/addressbook/book/?book=guild%3A7&amp;prefix=zoe"' in html_of(
+        viewer, book="guild:7"
+    )
+    assert "Matches: 0" in page(viewer, "book/", book="guild:7", prefix="zoe")
+    usage.flush()
+    assert (
+        AddressBookReader().usage(["guild:7"], with_misses=True)[0].misses[0].count == 2
+    )  # a trial is no search
+    assert "Add an entry" not in text
+
+
+def test_staff_who_may_add_a_row_to_the_model_of_a_book_get_a_link(fed, staff, monkeypatch):
+    fed.rebuild()
+    AddressBook("db.shelf").complete("zoe")
+    usage.flush()
+    address = "/admin/db/shelf/add/"
+    link = f'<a href="{address}">Add an entry to db.shelf</a>'
+
+    viewer, editor = staff("view_addressbook"), staff("view_addressbook", "add_shelf")
+
+    assert link not in html_of(editor, book="db.shelf")  # the admin has no such page
+    monkeypatch.setattr(address_books, "reverse", lambda name, current_app: address)
+    assert link in html_of(editor, book="db.shelf")
+    assert link not in html_of(viewer, book="db.shelf")
+
+
+def test_while_they_are_not_recorded_the_page_says_how_to_record_them(viewer, settings):
+    fill().complete("zoe")
+    usage.flush()
+    settings.COMPONENTS = {**settings.COMPONENTS, "BOOK_MISSES": False}
+
+    text = page(viewer, "book/", book="guild:7")
+
+    assert (
+        'They are not recorded. COMPONENTS["BOOK_MISSES"] = True stores what people typed, for 30 days'
+        in text
+    )
+    assert "zoe" not in text
 
 
 def test_a_prefix_can_be_tried(viewer):
@@ -183,13 +241,13 @@ def test_a_prefix_can_be_tried(viewer):
     few, many = (viewer.get(url("book", book="guild:7", prefix=prefix)) for prefix in ("ZO", "an"))
     shown = rows_of(viewer, ROOT, "book/", book="guild:7", prefix="an")
 
-    assert re.search(r"1 found, in [\d.]+ m?s\.", words(few))
+    assert re.search(r"Matches: 1, found in [\d.]+ m?s\.", words(few))
     assert rows_of(viewer, ROOT, "book/", book="guild:7", prefix="ZO") == ["zoë 32"]
-    assert re.search(r"20 of more found, in [\d.]+ m?s\.", words(many))
+    assert re.search(r"The first 20 matches, found in [\d.]+ m?s\. There are more\.", words(many))
     assert (len(shown), shown[0]) == (20, "ann 02 3")  # it was selected before the other
     assert "components/live.js" not in many.text
     assert "<script>alert" not in viewer.get(url("book", book="guild:7", prefix="scr")).text
-    assert re.search(r"0 found, in", page(viewer, "book/", book="guild:7", prefix="none"))
+    assert re.search(r"Matches: 0, found in", page(viewer, "book/", book="guild:7", prefix="none"))
 
 
 @pytest.mark.parametrize("prefix", ["", " ", "a\x00", "x" * 300])
@@ -199,22 +257,24 @@ def test_a_prefix_that_is_none_is_refused_in_words(viewer, prefix):
     response = viewer.get(url("book", book="guild:7", prefix=prefix))
 
     assert response.status_code == 200
-    assert "A prefix has 1 to 200 characters. At least one of them is visible" in words(response)
+    assert "A search has 1 to 200 characters. At least one of them is visible" in words(response)
 
 
 def test_a_book_that_a_model_feeds_is_listed_until_it_is_loaded(operator, fed):
-    assert rows_of(operator, ROOT) == ["db.shelf db.shelf not loaded Rebuild…"]
-    assert "State Not loaded Loading no Fed by db.shelf Rebuild…" in page(operator, "book/", book="db.shelf")
+    assert rows_of(operator, ROOT) == ["db.shelf db.shelf not loaded yet Rebuild…"]
+    assert "State Not loaded yet Being loaded no Loaded from db.shelf Rebuild…" in page(
+        operator, "book/", book="db.shelf"
+    )
     assert "Remove…" not in page(operator, "book/", book="db.shelf")
     assert "the address book db.shelf does not exist." in words(operator.get(url("remove", book="db.shelf")))
     loaded = half_loaded(fed.book)
-    assert f"Loading {loaded} entries so far" in page(operator, "book/", book="db.shelf")
+    assert f"Being loaded {loaded} entries so far" in page(operator, "book/", book="db.shelf")
 
     fed.rebuild()
 
     [row] = rows_of(operator, ROOT)
     assert row.startswith("db.shelf 3 4 0 ")
-    assert "Fed by db.shelf" in page(operator, "book/", book="db.shelf")
+    assert "Loaded from db.shelf" in page(operator, "book/", book="db.shelf")
 
 
 def test_a_worker_rebuilds_a_book_once_it_is_asked(operator, fed):
@@ -239,8 +299,10 @@ def test_a_worker_rebuilds_a_book_once_it_is_asked(operator, fed):
 
 def test_the_books_of_all_shelves_are_rebuilt_together_or_one_by_one(operator, fed_by_shelf):
     maps, tools = (fed_by_shelf.of(shelf.pk) for shelf in Shelf.objects.order_by("name"))
-    assert rows_of(operator, ROOT) == ["shelf:{} db.box one for each shelf Rebuild…"]
-    assert "State One for each shelf Fed by db.box Rebuild…" in page(operator, "book/", book="shelf:{}")
+    assert rows_of(operator, ROOT) == ["shelf:{} db.box one book for each shelf Rebuild…"]
+    assert "State One book for each shelf Loaded from db.box Rebuild…" in page(
+        operator, "book/", book="shelf:{}"
+    )
     asked = words(operator.get(url("rebuild", book="shelf:{}")))
     assert "A worker loads one book for each shelf, one after the other, from the table of db.box," in asked
 
@@ -262,7 +324,7 @@ def test_a_load_that_runs_is_named_before_another_ends_it(operator, fed):
 
     rebuilt, removed = (words(operator.get(url(name, book="db.shelf"))) for name in ("rebuild", "remove"))
 
-    assert f"A load of {loaded} entries so far is running, or has died." in rebuilt
+    assert f"Another load, with {loaded} entries so far, is running or has ended early." in rebuilt
     assert f"The running load, with {loaded} entries so far, ends" in removed
 
 
@@ -271,10 +333,8 @@ def test_a_book_that_no_model_feeds_cannot_be_rebuilt(operator):
     address = url("rebuild", book="guild:7")
 
     assert address not in operator.get(url("book", book="guild:7")).text.replace("&amp;", "&")
-    assert "no model feeds the address book guild:7. Run the code that loaded it" in words(
-        operator.get(address)
-    )
-    assert done(operator, address)[0].startswith("There is nothing to rebuild it from")
+    assert "No model is the source of the address book guild:7" in words(operator.get(address))
+    assert done(operator, address)[0].startswith("No model is the source")
     assert (TaskQueue().stats("default").ready, logged()) == (0, [])
 
 
@@ -334,7 +394,7 @@ def test_removing_asks_first_and_says_what_will_happen(operator, fed):
     text = words(operator.get(url("remove", book="guild:7")))
 
     assert re.search(r"It has 3 entries, [\d.]+\s(KB|bytes)\. Searches find nothing in it afterwards\.", text)
-    assert "Past selections of 1 entry are deleted." in text
+    assert "The score of 1 entry is deleted." in text
     assert "An entry that is added from now on creates it again." in text
     assert "Rows of db.shelf that are saved from now on" in words(
         operator.get(url("remove", book="db.shelf"))
@@ -373,7 +433,7 @@ def test_a_book_of_any_name_can_be_listed_found_tried_removed_and_looked_up(oper
     assert row.startswith(f"{shown} 3 4 1")
     if name.strip():
         assert f"Address book {shown}" in words(found)
-    assert "2 found" in tried
+    assert "Matches: 2, found in" in tried
     assert said == [f"Removed the address book {shown}. It had 3 entries."]
     assert logged_page.request["PATH_INFO"] == f"{ROOT}book/"
     assert "Entries 3" in words(logged_page)

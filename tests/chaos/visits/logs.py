@@ -74,6 +74,7 @@ class Sums:
             found["days"][day] = addresses.total()
             for (address, hour), number in self._hours[day].items():
                 found[f"hourly:{day}"][f"{hour}/{world.ids_of(address)[0]}/"] += number
+                found[f"answers:{day}"][f"{hour}/"] += number
         for tail, number in self._tails.items():
             day, _time, kind = tail.split()
             found[f"events:{day}"][kind] += number

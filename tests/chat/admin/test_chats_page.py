@@ -19,7 +19,7 @@ from tests.locks.admin.test_locks_page import AWKWARD
 ROOT = "/admin/components/chat/"
 DASH = "\N{EN DASH}"
 NAME = "Lantern Keepers (guild:7)"
-SIZE = "It has 4 messages and events, 3 members."
+SIZE = "It has 3 members, and 4 messages and events."
 AGO = r"[\d:]+ [\d.]+ m?s ago"
 
 url = addresses(ROOT)
@@ -72,7 +72,9 @@ def events():
 
 
 def test_while_there_is_none_one_sentence_says_how_that_changes(viewer):
-    assert rows_of(viewer, ROOT) == ['There is no chat. Chat.create("joe", members=["jill"]) makes one.']
+    assert rows_of(viewer, ROOT) == [
+        'There is no chat yet. Chat.create("joe", members=["jill"]) creates one.'
+    ]
 
 
 def test_a_chat_is_listed_with_its_size_and_its_last_message(viewer):
@@ -126,10 +128,10 @@ def test_a_chat_has_a_page_of_its_own(viewer):
     rows = rows_of(viewer, ROOT, "chat/", chat="guild:7")
 
     last = ChatReader().find("guild:7").last_seq
-    assert f"Id guild:7 State Open Members 3 Messages, events 4 numbers 1 to {last} " in text
+    assert f"Id guild:7 State Open Members 3 Messages and events 4 numbers 1 to {last} " in text
     assert "by joe" in text
-    assert "rate_limit 20" in text
-    assert "max_age no limit" in text
+    assert "Messages of a member in each period at most 20" in text
+    assert "Messages are deleted after never" in text
     assert [row.split()[:2] for row in rows] == [["joe", "Owner"], ["jack", "Member"], ["jill", "Member"]]
     assert re.fullmatch(rf"jill Member {AGO} 2 2 1 {DASH}", rows[2])
 
@@ -140,12 +142,12 @@ def test_the_settings_are_written_as_people_write_them(viewer):
 
     text = page(viewer, "chat/", chat="guild:7")
 
-    assert "history 0 " in text
-    assert "max_age 1 d " in text
-    assert "slow_mode 1.5 s " in text
-    assert "is_open yes" in text
-    assert "max_bytes 1,000,000 " in text
-    assert "drop_read_after never " in text
+    assert "Earlier messages that a new member sees 0 " in text
+    assert "Messages are deleted after 1 d " in text
+    assert "Least time between two messages of a member 1.5 s " in text
+    assert "Anyone may join yes" in text
+    assert "Bytes kept at most 1,000,000 " in text
+    assert "Messages that all have read are deleted after never " in text
 
 
 def test_members_are_listed_by_page(viewer):
@@ -195,7 +197,7 @@ def test_messages_and_events_are_shown_in_their_order_to_who_may_read_them(reade
     assert re.fullmatch(rf"\d+ jack {SECRET} mentions jill {AGO}", rows[-4])
     assert re.fullmatch(rf'\d+ joe look {{"picture": "https://pictures.example/mill.png"}} {AGO}', rows[-3])
     assert " joe renamed the chat: Mill Seekers " in rows[-2]
-    assert " The system kicked jack " in rows[-1]
+    assert " The system removed jack " in rows[-1]
     assert f'href="{of("messages")}"' in reader.get(of("chat")).text
 
 
@@ -220,7 +222,7 @@ def test_before_the_first_message_there_is_nothing(reader, before):
     guild()
 
     assert rows_of(reader, ROOT, "messages/", chat="guild:7", before=before) == [
-        "There is nothing before it."
+        "There are no older messages."
     ]
 
 
@@ -257,8 +259,8 @@ def test_people_go_by_their_names_with_the_id_beside_them(staff):
     assert people[0].startswith(f"joe {joe.pk} Owner")
     assert f"by joe ({joe.pk})" in page(client, "chat/", chat="guild:7")
     assert f" jill {jill.pk} hello mentions joe ({joe.pk}) " in said[-1]
-    assert kicked[0].startswith(f"Kicked jill ({jill.pk}) out of the chat guild:7. Role: member, ")
-    assert f" The system kicked jill ({jill.pk}) " in rows_of(client, ROOT, "messages/", chat="guild:7")[-1]
+    assert kicked[0].startswith(f"Removed jill ({jill.pk}) from the chat guild:7. Role: member, ")
+    assert f" The system removed jill ({jill.pk}) " in rows_of(client, ROOT, "messages/", chat="guild:7")[-1]
 
 
 def test_a_chat_is_closed_and_opened_again_and_both_are_logged(operator):
@@ -274,14 +276,14 @@ def test_a_chat_is_closed_and_opened_again_and_both_are_logged(operator):
     open_already = done(operator, of("reopen"))
 
     assert SIZE in asked
-    assert "Nobody can send to it until it is opened again." in asked
+    assert "Nobody can send messages to it until it is reopened." in asked
     assert [closed, opened] == [
         [f"Closed the chat {NAME}. {SIZE}"],
-        [f"Opened the chat {NAME} again. {SIZE.replace('4', '5')}"],
+        [f"Reopened the chat {NAME}. {SIZE.replace('4', '5')}"],
     ]
     assert logged() == closed + opened
-    assert again == [f"Nothing to close: the chat {NAME} is closed."]
-    assert open_already == [f"Nothing to open: the chat {NAME} is open."]
+    assert again == [f"There is nothing to close: the chat {NAME} is closed already."]
+    assert open_already == [f"There is nothing to reopen: the chat {NAME} is open already."]
     assert events()[-2:] == [("closed", "", ""), ("reopened", "", "")]
 
 
@@ -295,10 +297,10 @@ def test_a_member_is_kicked_and_it_is_logged(operator):
 
     assert "The messages of jack stay." in asked
     assert re.fullmatch(
-        rf"Kicked jack out of the chat {re.escape(NAME)}. Role: member, since [\d: A-Z-]+\.", kicked[0]
+        rf"Removed jack from the chat {re.escape(NAME)}. Role: member, since [\d: A-Z-]+\.", kicked[0]
     )
     assert kicked == logged()
-    assert again == [f"Nobody to kick: jack is not in the chat {NAME}."]
+    assert again == [f"There is nobody to remove: jack is not in the chat {NAME}."]
     assert set(members()) == {"joe", "jill"}
     assert events()[-1] == ("kicked", "", "jack")
 
@@ -318,7 +320,7 @@ def test_the_last_member_can_be_kicked_and_then_the_chat_is_gone_in_words(operat
 
     assert response.status_code == 404
     assert "There is no chat 'guild:7'" in words(response)
-    assert "Kicked joe out of the chat guild:7." in logged()[0]
+    assert "Removed joe from the chat guild:7." in logged()[0]
 
 
 def test_a_person_is_blocked_listed_and_unblocked(operator):
@@ -334,10 +336,10 @@ def test_a_person_is_blocked_listed_and_unblocked(operator):
     not_blocked = done(operator, of("unblock", user="jack"))
 
     assert blocked[0].startswith(f"Blocked jack in the chat {NAME}. Role: member, since ")
-    assert again == [f"Nobody to block: jack is blocked in the chat {NAME}."]
+    assert again == [f"There is nobody to block: jack is blocked in the chat {NAME} already."]
     assert re.fullmatch(rf"jack {AGO} Unblock…", row)
     assert unblocked == [f"Unblocked jack in the chat {NAME}. Blocked until now."]
-    assert not_blocked == [f"Nobody to unblock: jack is not blocked in the chat {NAME}."]
+    assert not_blocked == [f"There is nobody to unblock: jack is not blocked in the chat {NAME}."]
     assert logged() == blocked + unblocked
 
 
@@ -345,7 +347,7 @@ def test_a_person_never_in_the_chat_can_be_blocked_in_advance(operator):
     guild()
 
     assert done(operator, of("block", user="jenny")) == [
-        f"Blocked jenny in the chat {NAME}. Not a member now."
+        f"Blocked jenny in the chat {NAME}. This person is not a member at the moment."
     ]
     assert set(Chat("guild:7").blocked()) == {"jenny"}
 
@@ -357,7 +359,7 @@ def test_an_invalid_person_id_is_a_404_page(operator, verb):
     response = operator.post(of(verb, user="x" * 600))
 
     assert response.status_code == 404
-    assert "A person cannot be called" in words(response)
+    assert "Nobody can have this name" in words(response)
     assert logged() == []
 
 
@@ -365,12 +367,12 @@ def test_an_empty_id_cannot_be_blocked(operator):
     guild()
 
     for verb in ("kick", "block", "unblock", "unmute"):
-        assert "Nobody to" in words(operator.get(of(verb)))
+        assert "There is nobody to" in words(operator.get(of(verb)))
 
 
 @pytest.mark.parametrize(
     ("seconds", "how_long"),
-    [("600", "for 10 min"), ("86400", "for 1 d"), ("good", "until unmuted")],
+    [("600", "for 10 min"), ("86400", "for 1 d"), ("good", "until somebody unmutes them")],
 )
 def test_a_member_is_muted_for_a_while_and_unmuted(operator, seconds, how_long):
     chat = guild()
@@ -384,12 +386,12 @@ def test_a_member_is_muted_for_a_while_and_unmuted(operator, seconds, how_long):
     chat.send("jack", "at last")
     again = done(operator, of("unmute", user="jack"))
 
-    assert "A muted member can read, and cannot send messages." in asked
+    assert "A muted member can read messages, but cannot send any." in asked
     assert muted[0].startswith(f"Muted jack in the chat {NAME} {how_long}. Role: member, since ")
-    assert 'aria-label="Unmute jack"' in listed
-    assert ("until unmuted" in listed) == (seconds == "good")
+    assert 'aria-label="Unmute: jack"' in listed
+    assert ("somebody unmutes them" in listed) == (seconds == "good")
     assert unmuted[0].startswith(f"Unmuted jack in the chat {NAME}. Role: member, since ")
-    assert again == [f"Nobody to unmute: jack is not muted in the chat {NAME}."]
+    assert again == [f"There is nobody to unmute: jack is not muted in the chat {NAME}."]
     assert logged() == muted + unmuted
 
 
@@ -431,9 +433,10 @@ def test_a_history_is_trimmed_and_it_is_logged_how_much_went(remover):
     trimmed = done(remover, address, before=str(last))
     again = done(remover, address, before=str(last))
 
-    assert f"It has 4 messages and events, 3 members; the numbers 1 to {last}." in asked
+    assert f"It has 3 members, and 4 messages and events with the numbers 1 to {last}." in asked
     assert re.fullmatch(
-        rf"Trimmed the chat {re.escape(NAME)}: removed \d+ from before number {last}\.", trimmed[0]
+        rf"Deleted \d+ old messages and events of the chat {re.escape(NAME)}, those before number {last}\.",
+        trimmed[0],
     )
     assert trimmed == logged()
     assert again == ["There was nothing to do."]
@@ -466,8 +469,8 @@ def test_a_number_beyond_the_last_trims_all_there_is(remover):
     done(remover, of("trim"), before=str(10**18))
 
     assert texts() == []
-    assert "none is left" in page(remover, "chat/", chat="guild:7")
-    assert "No message is left." in page(remover, "messages/", chat="guild:7")
+    assert "were deleted" in page(remover, "chat/", chat="guild:7")
+    assert "This chat has no messages." in page(remover, "messages/", chat="guild:7")
 
 
 def test_one_message_is_deleted_and_neither_page_nor_log_repeats_its_text(remover):
@@ -484,7 +487,7 @@ def test_one_message_is_deleted_and_neither_page_nor_log_repeats_its_text(remove
     assert deleted[0].startswith(f"Deleted message {seq} of the chat {NAME}. It was sent by jack, ")
     assert [*deleted, "Read the messages."] == logged()  # the page of messages is where one comes back to
     assert SECRET not in deleted[0]
-    assert again == [f"Nothing to delete: there is no message {seq} in the chat {NAME} any more."]
+    assert again == [f"There is nothing to delete: the chat {NAME} has no message {seq} any more."]
     assert texts() == ["welcome", "look"]
     assert f"The system deleted message {seq}" in page(remover, "messages/", chat="guild:7")
 
@@ -494,7 +497,7 @@ def test_an_id_that_is_no_message_deletes_nothing(remover, seq):
     guild()  # its first number is the event of its making
     address = of("delete_message", seq=seq)
 
-    assert "Nothing to delete: there is no message" in words(remover.get(address))
+    assert "There is nothing to delete: the chat" in words(remover.get(address))
     remover.post(address)
     assert len(texts()) == 3
     assert logged() == []
@@ -507,7 +510,7 @@ def test_a_chat_is_deleted_and_the_list_is_shown(remover):
     response = remover.post(of("delete"), follow=True)
     again = remover.post(of("delete"))
 
-    assert "All messages in it are removed, for all its members." in asked
+    assert "All its messages are deleted, for all its members." in asked
     assert response.request["PATH_INFO"] == ROOT
     assert logged() == [f"Deleted the chat {NAME}. {SIZE}"]
     assert ChatReader().find("guild:7") is None
@@ -525,7 +528,9 @@ def test_an_action_that_was_overtaken_does_nothing_and_logs_nothing(operator, mo
 
     monkeypatch.setattr(Chat, "kick", late)
 
-    assert done(operator, of("kick", user="jack")) == [f"Nobody to kick: jack is not in the chat {NAME}."]
+    assert done(operator, of("kick", user="jack")) == [
+        f"There is nobody to remove: jack is not in the chat {NAME}."
+    ]
     assert logged() == []
 
 

@@ -33,9 +33,8 @@ def test_the_badge_counts_what_is_unread_in_all_chats(joe):
     chat.acknowledge(me, 2)
 
     assert Inbox(me).unread() == Unread(messages=3, mentions=0, chats=3)
-    assert '<span class="components-chat-badge" data-unread="3">3<span class="chat-hidden"> unread' in badge(
-        joe
-    )
+    whole = 'data-unread="3" data-url="/chat/-/badge/">3<span class="chat-hidden"> unread'
+    assert f'<span class="components-chat-badge" {whole}' in badge(joe)
     chat.send("jack", "@joe", mentions=[me])
     assert Inbox(me).unread() == Unread(messages=4, mentions=1, chats=3)
     assert '<span aria-hidden="true">@</span>4' in badge(joe)
@@ -47,7 +46,7 @@ def test_a_large_number_is_shown_short(joe):
     for _ in range(100):
         chat.send("jack", "hello")
 
-    assert 'data-unread="100">99+<' in badge(joe)
+    assert 'data-unread="100" data-url="/chat/-/badge/">99+<' in badge(joe)
 
 
 def test_who_has_read_everything_has_an_empty_badge(joe):
@@ -55,7 +54,9 @@ def test_who_has_read_everything_has_an_empty_badge(joe):
     chat.acknowledge(str(joe.pk), 2)
     chat.close()  # an event is not unread
 
-    assert badge(joe) == '<span class="components-chat-badge" data-unread="0"></span>'
+    assert (
+        badge(joe) == '<span class="components-chat-badge" data-unread="0" data-url="/chat/-/badge/"></span>'
+    )
     assert Inbox("nobody").unread() == Unread(0, 0, 0)
 
 
@@ -66,4 +67,19 @@ def test_strangers_and_pages_without_a_request_have_none(redis):
 
 def test_a_page_is_shown_while_redis_is_away(joe):
     with redis_at("unix:///nowhere/at-all"):
-        assert badge(joe) == '<span class="components-chat-badge" data-unread="0"></span>'
+        assert (
+            badge(joe)
+            == '<span class="components-chat-badge" data-unread="0" data-url="/chat/-/badge/"></span>'
+        )
+
+
+def test_the_badge_has_an_address_of_its_own(joe, client):
+    assert client.get("/chat/-/badge/").content.strip() == b""
+
+    Chat.create("jack", members=[str(joe.pk)], text="hello", settings=FREE)
+    client.force_login(joe)
+    shown = client.get("/chat/-/badge/")
+
+    assert 'data-unread="1"' in shown.content.decode()
+    assert "no-store" in shown["Cache-Control"]
+    assert client.post("/chat/-/badge/").status_code == 405

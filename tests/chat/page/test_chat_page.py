@@ -11,8 +11,10 @@ from django.test import Client
 from django.test.utils import override_settings
 from pytest_django.asserts import assertContains, assertNotContains, assertRedirects
 
-from components.services.chat import Chat, ChatSettings, Inbox, Role
-from components.services.chat.page.texts import linked, mentioned
+from components.services.chat import Chat, ChatSettings, Inbox, Presence, Role
+from components.services.chat.page.texts import here_now, linked, mentioned
+from tests.support.chats import let_pass
+from tests.support.restricted import operator
 
 PEOPLE = ("joe", "jack", "jill")
 FIELD = re.compile(r'name="(client_id|key)" value="([^"]+)"')
@@ -526,3 +528,27 @@ def test_the_page_and_its_scripts_speak_german(people, chat):
     assertContains(page, "<b>Antwort an joe</b>")
     assertContains(page, 'src="/components/jsi18n/"')
     assertContains(catalogue, '"Not sent.": "Nicht gesendet."')
+
+
+def test_a_page_says_who_is_there_and_who_was(people, chat):
+    client = visitor("joe")
+    assertContains(client.get(f"/chat/{chat.id}/"), '<p class="chat-here"></p>')
+    Presence(chat.id).attend(people["jack"])
+
+    shown = client.get(f"/chat/{chat.id}/")
+
+    assertContains(shown, '<p class="chat-here">Here now: jack</p>')
+    assertContains(shown, " data-presence>")
+    assert Presence(chat.id).look(people["jack"]).count == 0  # a GET changes nothing
+    assertContains(client.get(f"/chat/{chat.id}/members/"), "here now", 1)
+    let_pass(operator(), chat.id, 7_200)
+    assertContains(client.get(f"/chat/{chat.id}/members/"), "last here 2\xa0hours ago", 1)
+    with override_settings(COMPONENTS={"CHAT_PRESENCE": False}):
+        assertNotContains(client.get(f"/chat/{chat.id}/"), "data-presence")
+        assertNotContains(client.get(f"/chat/{chat.id}/members/"), "last here")
+
+
+def test_of_many_people_some_are_named():
+    assert here_now([], 0) == ""
+    assert here_now(["Ann", "Bo", "Cy"], 3) == "Here now: Ann, Bo, Cy"
+    assert here_now(["Ann", "Bo", "Cy", "Di"], 70) == "Here now: Ann, Bo, Cy and 67 more"

@@ -13,7 +13,7 @@ import pytest
 from django.test.utils import override_settings
 
 import components
-from components.services.counters import Counter, CounterReader
+from components.services.counters import Counter, CounterReader, Marks
 from components.services.counters.buffer import DROPPED, DROPPED_TIME, OUTAGES
 from components.templatetags.control_room import legible
 from tests.control_room.pages import FRAMELESS, rows_of, text_of, trips, words
@@ -39,8 +39,8 @@ def page(client, name="", /, **query):
 def chart_of(client, name="chart/", /, **query):
     """The counts in the table below a chart, by the second at which their slice begins."""
     html = client.get(ROOT + name, query, headers=FRAMELESS).text
-    rows = re.findall(r'<tr data-key="(\d+)">(.*?)</tr>', html, re.DOTALL)
-    return {int(second): re.findall(r'<td class="number">(.*?)</td>', row) for second, row in rows}
+    rows = re.findall(r'<tr data-key="(\d+)"[^>]*>(.*?)</tr>', html, re.DOTALL)
+    return {int(second): re.findall(r'<td class="number"[^>]*>(.*?)</td>', row) for second, row in rows}
 
 
 def refused(client, name, **query):
@@ -514,18 +514,51 @@ def test_a_project_without_time_zones_has_charts_too(viewer, redis):
 
 @pytest.mark.parametrize("page_of", ["chart/", "csv/"])
 def test_a_family_that_is_named_as_a_counter_is_its_sum(viewer, redis, page_of):
-    minute = counted(redis, "tasks:a", 1, now=2)
-    counted(redis, "tasks:b", 0, now=3, minute=minute)
+    minute = counted(redis, "shops:a", 1, now=2)
+    counted(redis, "shops:b", 0, now=3, minute=minute)
 
-    response = viewer.get(ROOT + page_of, {"counter": "tasks:*", "span": 600, "precision": 60})
+    response = viewer.get(ROOT + page_of, {"counter": "shops:*", "span": 600, "precision": 60})
 
     assert response.status_code == 200
     if page_of == "csv/":
         assert [row[1] for row in lines_of(response)[-2:]] == ["1", "5"]
-        assert lines_of(response)[0] == ["from", "tasks:*"]
+        assert lines_of(response)[0] == ["from", "shops:*"]
     else:
-        assert chart_of(viewer, counter="tasks:*", span=600)[minute] == ["5"]
-        assert "Family tasks" in words(response)
+        assert chart_of(viewer, counter="shops:*", span=600)[minute] == ["5"]
+        assert "Family shops" in words(response)
+
+
+def test_events_of_a_service_are_never_added_to_each_other(viewer, redis):
+    minute = counted(redis, "tasks:enqueued", 0, now=7)
+    counted(redis, "tasks:failed", 0, now=2, minute=minute)
+
+    assert chart_of(viewer, counter="tasks:*", span=600)[minute] == ["7", "2"]
+
+
+def test_counts_and_times_are_charts_of_their_own_with_their_units(viewer, redis):
+    counted(redis, "pay", 0, now=7)
+    counted(redis, "pay-us", 0, now=7_000_000)
+    counted(redis, "upload-bytes", 0, now=2_000)
+
+    html = viewer.get(f"{ROOT}chart/?counter=pay&counter=pay-us&counter=upload-bytes").text
+    heads = lines_of(viewer.get(f"{ROOT}csv/?counter=pay&counter=pay-us&counter=upload-bytes"))[0]
+
+    axes = re.findall(r'<p class="chart-axis">(.*?)</p>', html)
+    assert axes == ["Count per 1 min", "Time per 1 min", "Bytes per 1 min"]
+    assert "2,000 B" in html
+    assert heads == ["from", "pay", "pay-us (us)", "upload-bytes (bytes)"]
+
+
+def test_marks_are_lines_in_charts_of_their_time(viewer, redis):
+    counted(redis, "hits", 7)
+    Marks().add("version 1.2")
+    Marks().add("of yesterday", datetime.now(UTC) - timedelta(days=1))
+
+    html = viewer.get(f"{ROOT}chart/?counter=hits").text
+
+    assert html.count('<line class="chart-mark"') == 1
+    assert "Mark version 1.2 at" in html
+    assert "of yesterday" not in html
 
 
 def test_a_rate_claims_no_digits_and_a_time_has_its_unit(viewer, redis):

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from components.services.counters import Sample, Series
-from components.services.counters.charts import Chart, FamilySeries, sparkline
+from components.services.counters import RELATIVE_ERROR, Histogram, Measured, Sample, Series
+from components.services.counters.charts import Chart, FamilySeries, charts_of, percentile_chart, sparkline
 
 NOON = datetime(2026, 1, 15, 12, tzinfo=UTC)
 
@@ -151,3 +151,39 @@ def test_numbers_beside_a_chart_of_times_have_their_unit():
 
     assert [tick.text for tick in chart.numbers] == ["0 s", "500 ms", "1 s", "1.5 s"]
     assert Chart([series(1, name="pay-us"), series(1, name="pay")]).numbers[-1].text == "1"
+
+
+def measured(*values):
+    """Percentiles of slices in each of which some of *values* were measured; None if nothing was."""
+    like = series(*[each or None for each in values], name="pay-us")
+    slices = [
+        Measured(each.at, Histogram.of([value] if value else []))
+        for each, value in zip(like, values, strict=True)
+    ]
+    return percentile_chart("Time", like, slices)
+
+
+def test_percentiles_are_steps_with_gaps_where_nothing_was_measured():
+    chart = measured(1_000, 1_000, None, 10_000)
+
+    assert [line.name for line in chart.lines] == ["p50", "p95", "p99"]
+    path = chart.lines[0].path
+    assert (path.count("M"), path.count("H")) == (2, 3)
+    assert chart.lines[0].area == ""
+    assert chart.unit == "us"
+
+
+def test_a_percentile_of_the_whole_time_is_that_of_all_values_together():
+    [median, *_others] = measured(1_000, 1_000, None, 900_000).lines
+
+    assert abs(median.series.total - 1_000) <= 1_000 * RELATIVE_ERROR
+
+
+def test_series_of_different_units_are_different_charts():
+    charts = charts_of([series(1, name=name) for name in ("pay", "pay-us", "fail", "pay-bytes")])
+
+    assert [[line.name for line in chart.lines] for chart in charts] == [
+        ["pay", "fail"],
+        ["pay-us"],
+        ["pay-bytes"],
+    ]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.services.counters.charts.scales import Scale, clock_ticks, short
+from components.services.counters.charts.scales import LogScale, Scale, about, clock_ticks, short
 
 NOON = datetime(2026, 1, 15, 12, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -114,3 +114,41 @@ def test_a_chart_has_few_times_in_order_and_all_lie_in_it(seconds, begin, zone):
     assert len(found) <= 8
     assert found == sorted(set(found))
     assert all(since <= at <= until for at in found)
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "numbers"),
+    [
+        (3_000, 80_000, [1_000, 5_000, 10_000, 50_000, 100_000]),
+        (0, 0, [1, 5, 10]),
+        (1_000, 1_000, [1_000, 5_000, 10_000]),
+        (900, 1_100, [100, 500, 1_000, 5_000, 10_000]),
+        (1, 10**10, [1, 10**3, 10**6, 10**9]),
+    ],
+)
+def test_the_numbers_beside_durations_are_powers_of_ten(least, most, numbers):
+    scale = LogScale.around(least, most)
+
+    assert [*scale.ticks] == numbers
+    assert (scale.depth(scale.high), scale.depth(scale.low), scale.depth(0)) == (0, 1, 1)
+
+
+def test_each_power_of_ten_takes_the_same_room():
+    scale = LogScale.around(1_000, 1_000_000)
+
+    assert [round(scale.depth(10**power), 6) for power in (3, 4, 5, 6)] == [1, 0.666667, 0.333333, 0]
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "written"),
+    [
+        (0, "us", "\N{EN DASH}"),
+        (7, "us", "7 µs"),
+        (123_456, "us", "120 ms"),
+        (1_234_567, "us", "1.2 s"),
+        (99_600, "bytes", "100 kB"),
+        (1_560_000, "bytes", "1.6 MB"),
+    ],
+)
+def test_percentiles_have_the_two_digits_that_they_carry(value, unit, written):
+    assert about(value, unit) == written

@@ -129,7 +129,7 @@ def test_families_are_lines_with_the_slices_of_the_others(redis):
         Counter(name).update(count)
         count_at(redis, name, now - 1_800, count)
 
-    hits, sales, nothing = Span().lines(["hits"], ["sales", "gone"])
+    hits, sales, nothing = Span().lines(["hits"], ["sales", "gone"])[0]
 
     assert [each.name for each in (hits, sales, nothing)] == ["hits", "sales:*", "gone:*"]
     assert (hits.total, sales.total, nothing.total) == (2, 14, 0)
@@ -143,7 +143,7 @@ def test_the_largest_counters_of_a_big_family_are_summed(redis, monkeypatch):
     for name, count in (("sales:wood", 2), ("sales:iron", 5), ("sales:clay", 3)):
         Counter(name).update(count)
 
-    [sales] = Span().lines([], ["sales"])
+    [sales] = Span().lines([], ["sales"])[0]
 
     assert (sales.total, sales.size, sales.is_whole) == (8, 2, False)
 

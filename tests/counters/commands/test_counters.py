@@ -76,7 +76,7 @@ def test_the_json_has_all_samples(begun: int) -> None:
         {"at": datetime.fromtimestamp(begun + 60 * minute, UTC).isoformat(), "count": count}
         for minute, count in enumerate([None, 3, None])
     ]
-    span = {"precision": 60, "since": since, "until": until}
+    span = {"precision": 60, "unit": "", "since": since, "until": until}
     nothing = [{**each, "count": None} for each in samples]
     assert found == {
         "format": 1,

@@ -19,7 +19,7 @@ from redis import Redis
 from components import middleware
 from components.embedded import EmbeddedServer
 from components.middleware import CountRequestsMiddleware
-from components.services.counters import Counter, CounterReader, Ranked, buffer, flush
+from components.services.counters import Counter, CounterReader, Histogram, Ranked, buffer, flush
 from components.testing import redis_at
 from tests.support.waiting import eventually
 
@@ -119,6 +119,9 @@ def test_the_time_is_until_the_view_has_answered(monkeypatch: pytest.MonkeyPatch
 
     assert Counter("requests-us").get(86_400).total == 7_500
     assert Counter("requests-us:status").get(86_400).total == 7_500
+    assert CounterReader().histograms(["requests-us:status"], 60) == {
+        "requests-us:status": Histogram.of([7_500])
+    }
 
 
 def test_the_names_are_bounded(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,16 @@ def is_back(outage: Outage) -> Outage:
     return outage
 
 
+def test_an_outage_may_last_for_days(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.random, "uniform", lambda shortest, longest: longest)
+    outage = Outage(harmless=60.0)
+    pauses = [outage.goes_on(RedisUnavailable("It is away.")) for _ in range(2_000)]
+
+    assert pauses == [0.2, 0.4, 0.8, 1.6, *[2.0] * 1_996]
+    outage.is_over()
+    assert outage.goes_on(RedisUnavailable("It is away.")) == 0.2
+
+
 def test_an_outage_is_recent_until_all_others_have_renewed_their_leases(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

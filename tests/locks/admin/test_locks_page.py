@@ -11,6 +11,7 @@ from django.contrib.admin.models import LogEntry
 
 from components.control_room.names import shortened
 from components.exceptions import LockLost
+from components.services.counters import flush, measure
 from components.services.locks import LockReader
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
@@ -66,7 +67,7 @@ def release_url(name, **query):
 
 def test_while_nothing_is_held_one_sentence_says_how_that_changes(viewer):
     assert rows_of(viewer, ROOT) == [
-        "No lock is held. A lock taken by with lock(name): is listed here until it is released."
+        "No lock is held now. Code acquires one by with lock(name):, and it is listed here until it is released."
     ]
 
 
@@ -90,7 +91,7 @@ def test_a_lock_that_nobody_had_to_wait_for_has_no_waits(viewer):
 
     [row] = rows_of(viewer, ROOT)
 
-    assert row.endswith(f"no end 0 1 {DASH} 0")
+    assert row.endswith(f"never 0 1 {DASH} 0")
 
 
 def test_the_longest_holder_comes_first(viewer):
@@ -132,9 +133,9 @@ def test_a_missing_result_is_reported(viewer, text):
 
     response = viewer.get(ROOT, {"q": text})
 
-    nothing = "No lock that is held, or was waited for or lost within a day, has the name or the key"
-    assert f"{nothing} “{text}”." in words(response)
-    assert "All locks that are held" in words(response)
+    nothing = f"No lock with the name or key “{text}” is held, and nobody has waited for one or lost one"
+    assert f"{nothing} in the last day." in words(response)
+    assert "All held locks" in words(response)
     assert "live.js" not in response.text
 
 
@@ -152,7 +153,7 @@ def test_a_key_that_is_no_lock_is_neither_shown_nor_deleted(operator, redis, val
     shown = operator.get(url("lock", key="session:1"))
     posted = operator.post(url("release", key="session:1", holder="secret"))
 
-    assert "No lock that is held" in words(found)
+    assert "No lock with the name or key" in words(found)
     assert (shown.status_code, posted.status_code) == (404, 404)
     assert not any("secret" in response.text for response in (found, shown))
     assert redis.exists("session:1")
@@ -165,10 +166,10 @@ def test_a_lock_has_a_page_of_its_own(viewer):
     text = page(viewer, "lock/", key=key_of("item:42"))
 
     assert "State Held Held by jill MainThread, process" in text
-    assert f"Fence {held.fence} " in text
+    assert f"Fencing token {held.fence} " in text
     assert f"Key {key_of('item:42')}" in text
-    assert re.search("Time left (59 min 59 s|1 h|59 min)", text)
-    assert "Acquired 1 After a wait 0" in text
+    assert re.search("Expires in (59 min 59 s|1 h|59 min)", text)
+    assert "Times acquired 1 Of these, after a wait 0" in text
     waiters = rows_of(viewer, ROOT, "lock/", key=key_of("item:42"))
     assert [re.sub(r" [\d.]+ m?s$", "", row) for row in waiters] == [
         "jack worker, process 7 on shop-2",
@@ -182,7 +183,7 @@ def test_the_first_fifty_of_many_who_wait_are_shown(viewer):
 
     text = page(viewer, "lock/", key=key_of("item:42"))
 
-    assert "Waiters: the first 50 of 60" in text
+    assert "Callers waiting, in order: the first 50 of 60" in text
     assert "buyer 49" in text
     assert "buyer 50" not in text
 
@@ -192,7 +193,7 @@ def test_a_lock_that_is_free_says_so_and_cannot_be_released(operator):
 
     text = page(operator, "lock/", key=key_of("item:42"))
 
-    assert "State Free Acquired last" in text
+    assert "State Free Last acquired" in text
     assert "Nobody waits for it." in text
     assert "Release by force" not in text
 
@@ -206,8 +207,8 @@ def test_the_page_of_a_lock_that_was_released_meanwhile_says_so(operator):
     text, posted = words(operator.get(address)), words(operator.post(asked, follow=True))
 
     assert "State Free" in text
-    assert "Acquired last" not in text
-    assert "Last fence" not in text
+    assert "Last acquired" not in text
+    assert "Last fencing token" not in text
     assert "Nothing to release" in posted
 
 
@@ -225,7 +226,9 @@ def test_a_key_and_a_name_that_are_the_same_are_two_locks(viewer):
 
     assert "of the name" in page(viewer, "lock/", key=key_of("report"))
     assert "of the key" in page(viewer, "lock/", key="report")
-    assert "A key of its own, no name" in page(viewer, "lock/", key="report")
+    assert "The code that uses this lock chose its key, and gave it no name." in page(
+        viewer, "lock/", key="report"
+    )
 
 
 def test_a_holder_of_whom_nothing_is_known_is_shown_by_the_token(operator):
@@ -234,7 +237,7 @@ def test_a_holder_of_whom_nothing_is_known_is_shown_by_the_token(operator):
     [row] = rows_of(operator, ROOT)
     said = done(operator, url("release", key="report", holder="0a1b"))
 
-    assert row.startswith("report a key of its own Not known 0a1b")
+    assert row.startswith("report a key, not a name Not known 0a1b")
     assert "It was held by an unknown holder with the token 0a1b, since" in said[0]
 
 
@@ -257,9 +260,9 @@ def test_releasing_asks_first_and_says_what_will_happen(operator):
 
     assert "Release the lock item:42 by force" in text
     assert f"It is held by jill (process {os.getpid()} on {socket.gethostname()}, MainThread), since" in text
-    assert f"with the fence {held.fence}" in text
+    assert f"with the fencing token {held.fence}" in text
     assert re.search(r"It expires in (59 min \d+ s|1 h) if it is not renewed\.", text)
-    assert "Waiting for it: 2. One of them gets it at once." in text
+    assert "Callers waiting for it: 2. One of them gets it at once." in text
     assert "The holder is not stopped." in text
     assert held.owned()
 
@@ -272,12 +275,12 @@ def test_a_lock_released_by_force_is_free_logged_and_lost_to_its_holder(operator
     assert said == logged()
     assert said[0].startswith("Released the lock item:42 by force. It was held by jill (process")
     assert re.search(r"since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, ", said[0])
-    assert said[0].endswith(f"with the fence {held.fence}.")
+    assert said[0].endswith(f"with the fencing token {held.fence}.")
     entry = LogEntry.objects.get()
     assert (entry.object_repr, entry.user.username) == ("item:42", "staff ('change_lock',)")
     with pytest.raises(LockLost):
         held.release()
-    assert "Released by force 1" in page(operator, "lock/", key=key_of("item:42"))
+    assert "Times released by force 1" in page(operator, "lock/", key=key_of("item:42"))
 
 
 def test_a_waiting_call_is_woken(operator, redis):
@@ -348,6 +351,25 @@ def test_a_lock_at_any_key_of_its_own_has_its_pages(operator):
 
 def holder_at(key):
     return LockReader().at(key).token
+
+
+def test_staff_who_may_view_counters_see_for_how_long_locks_were_held(staff, settings):
+    for name in ("item:1", "item:2", "report"):
+        holdings.held(name)
+    measure("locks-held-us:item:*", 90_000_000)
+    flush()
+    clerk, viewer = staff("view_lock"), staff("view_lock", "view_counter")
+    settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": True}
+
+    rows = {row.split()[0]: row for row in rows_of(viewer, ROOT)}
+
+    assert rows["item:1"].endswith(" held 1 min 30 s")
+    assert rows["item:2"].endswith(" held 1 min 30 s")
+    assert rows["report"].endswith(f" {DASH}")
+    assert viewer.get(ROOT).content.count(b'class="sparkline"') == 2
+    assert round_trips(viewer, ROOT) == 7
+    assert "Last two hours" not in page(clerk)
+    assert round_trips(clerk, ROOT) == 6
 
 
 @pytest.mark.parametrize(("name", "most"), [("", 6), ("lock/", 5), ("release/", 3)])

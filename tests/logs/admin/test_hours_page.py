@@ -133,3 +133,72 @@ def test_weeks_of_a_long_chart_have_no_hours(viewer):
     html = unescape(viewer.get(url("traffic", job="default", days="200")).text)
 
     assert "from=2011-10-09&to=2011-10-09" not in html
+
+
+@pytest.fixture
+def requested(hours):
+    """What was requested on the second day, most of it by hour and by country; too much for all to be kept."""
+    table = f"values:path:served:{DAY}"
+    counted.add(
+        {table: {"/": 90, "/a?<b>": 40, "-": 20, "": 5}, f"values:path:unserved:{DAY}": {"/gone": 45}}
+    )
+    counted.add({f"values:path:unserved:{DAY}:*": {"404//gone": 45}})
+    counted.add({f"values:path:unserved:{DAY}:13": {"404//gone": 40}})
+    counted.add(
+        {f"values:path:unserved:{DAY}:@US": {"404//gone": 44}, f"daily:country:{DAY}": {"US": 1, "DE": 1}}
+    )
+    counted.add({f"values:referrer:served:{DAY}": {"example.org": 7, "-": 203}})
+    counted.add({f"values:path:unserved:{DAY}:@DE": {"404//gone": 1}})
+
+
+def test_paths_are_listed_and_lead_to_their_lines(viewer, requested):
+    assert tables(viewer, 3) == [
+        "/ 90 45.0 %",
+        "/gone at least 45 22.5 %",
+        "/a?<b> 40 20.0 %",
+        "no path in the line 20 10.0 %",
+    ]
+    shown, html = text(viewer), unescape(viewer.get(url("hours", job="default")).text)
+    assert "too many different ones to keep all of them apart: 5." in shown
+    assert "Lines of these days that were not counted in this way: 10." in shown
+    assert 'href="?job=default&path=%2Fgone"' in html
+    assert tables(viewer, 3, by="referrer") == [
+        "no referring site in the line 203 96.7 %",
+        "example.org 7 3.3 %",
+    ]
+    assert "These lines were not counted in this way" in text(viewer, by="agent")
+
+
+def test_a_path_is_combined_with_an_hour_or_a_country_and_a_status(viewer, requested):
+    shown = text(viewer, path="/gone")
+    assert "Only the path /gone: remove this filter" in shown
+    assert "Lines 45 " in shown
+    assert tables(viewer, 1, path="/gone") == ["404 45 100.0 %"]
+    assert tables(viewer, 2, path="/gone") == ["US 44 97.8 %", "DE 1 2.2 %"]
+    assert "Lines 40 " in text(viewer, path="/gone", hour="13", status="404")
+    assert "Countries are not listed" in text(viewer, path="/gone", hour="13")
+    assert "Lines by day" in text(viewer, path="/gone", country="US")
+    assert "Hours are not shown" in text(viewer, path="/gone", country="US")
+    assert 'id="hour"' not in viewer.get(url("hours", job="default", path="/gone", country="US")).text
+    assert "No line fits." in text(viewer, path="/gone", status="200")
+    assert tables(viewer, 3, hour="13", status="4xx") == ["/gone 40 100.0 %"]
+
+
+def test_what_was_not_counted_together_is_not_offered(viewer, requested):
+    assert "Remove one of the two to see them." in text(viewer, hour="13", country="US")
+    for query, said in (
+        ({"path": "/", "hour": "13", "country": "US"}, "Leave out the hour or the country."),
+        ({"path": "/", "agent": "curl"}, "Choose one of path, referring site and browser"),
+    ):
+        response = viewer.get(url("hours", job="default", **query))
+        assert response.status_code == 400
+        assert said in words(response)
+
+
+def test_the_last_minutes_list_what_was_requested(viewer):
+    note_job("default")
+    now = read_clock() // 60
+    counted.add({live(now): {"US/200": 6}, f"values:path:served:live:{now}": {"/": 4, "/a": 2}})
+
+    assert tables(viewer, 3, "live") == ["/ 4 66.7 %", "/a 2 33.3 %"]
+    assert "Remove the country to see them." in text(viewer, "live", country="US")

@@ -113,6 +113,11 @@ def test_without_a_table_of_addresses_it_says_how_to_have_one(redis: Redis) -> N
         (["--keep", "0"], "--keep"),
         (["--json-keys", "ip,time"], "needs --format json"),
         (["--format", "json", "--json-keys", "ip"], "names two keys"),
+        (["--format", "json", "--json-keys", "ip,time,,path"], "names two keys"),
+        (
+            ["--callback", "x.Y", "--aggregation", "mine", "--by", "path"],
+            "--by, --level and --table are for places",
+        ),
         (["--pattern", "(?P<ip>"], "is not a regular expression"),
         (["--pattern", "(?P<ip>.)"], "lacks the group"),
         (["--job", ""], "A log job cannot be called ''"),
@@ -134,6 +139,7 @@ def test_formats_are_made_of_options(redis: Redis, tmp_path: Path) -> None:
     options = {
         "job": "a", "aggregation": None, "lease": 7, "callback": [], "level": None, "table": None, "days": None,
         "keep": None, "drain": False, "format": "json", "pattern": None, "json_keys": "request.ip,at",
+        "by": None,
     }  # fmt: skip
 
     json = make_worker(options)
@@ -141,5 +147,7 @@ def test_formats_are_made_of_options(redis: Redis, tmp_path: Path) -> None:
 
     assert json.reader.form == JsonLines("request.ip", "at")
     assert json.about == ("json request.ip,at", "city")
+    assert make_worker({**options, "by": "path"}).about[1] == "city, by path"
+    assert make_worker({**options, "by": ""}).about[1] == "city, by nothing else"
     assert (json.aggregation.lease, json.aggregation.job) == (7, "a")
     assert pattern.reader.form == Pattern("(?P<ip>.*) (?P<time>.*)")

@@ -51,7 +51,7 @@ def page(client, name="", /, **query):
 
 def test_while_there_is_none_one_sentence_says_how_that_changes(viewer):
     assert rows_of(viewer, ROOT) == [
-        'No mailbox was used within a year. Mailbox(recipient).push(sender, "hello") makes one.'
+        'No mailbox was used in the last year. Mailbox(recipient).push(sender, "hello") creates one.'
     ]
 
 
@@ -66,9 +66,9 @@ def test_a_mailbox_is_listed_with_how_full_it_is_and_who_was_there(viewer):
 def test_a_recipient_who_never_pulled_is_told_from_one_who_has(viewer):
     fill()
 
-    assert "Last pull never" in page(viewer, "mailbox/", mailbox="jack")
+    assert "Last fetched never" in page(viewer, "mailbox/", mailbox="jack")
     Mailbox("jack").pull()
-    assert re.search(r"Last pull [\d:]+ .* ago", page(viewer, "mailbox/", mailbox="jack"))
+    assert re.search(r"Last fetched [\d:]+ .* ago", page(viewer, "mailbox/", mailbox="jack"))
 
 
 def test_a_full_mailbox_and_dropped_messages_are_marked(viewer):
@@ -100,7 +100,7 @@ def test_a_part_of_a_name_finds_nothing_and_says_so(viewer):
 
     text = page(viewer, q="jac")
 
-    assert "No mailbox that was used within a year has the name “jac”." in text
+    assert "No mailbox with the name “jac” was used in the last year." in text
     assert "Recipient" not in text
 
 
@@ -128,9 +128,9 @@ def test_permission_to_read_messages_shows_them_and_hands_nothing_out(reader):
     rows = rows_of(reader, ROOT, "messages/", mailbox="jack")
     html = reader.get(url("messages", mailbox="jack")).text
 
-    assert re.match(r"jill one two handed out [\d:]+", rows[0])
-    assert re.match(r"jill <script>alert\(1\)</script> waiting", rows[1])
-    assert rows[2].startswith('joe {"picture": "https://example.com/é.png"} waiting')
+    assert re.match(r"jill one two fetched, not confirmed yet [\d:]+", rows[0])
+    assert re.match(r"jill <script>alert\(1\)</script> not fetched yet", rows[1])
+    assert rows[2].startswith('joe {"picture": "https://example.com/é.png"} not fetched yet')
     assert "<script>alert" not in html
     assert HIDDEN not in page(reader, "mailbox/", mailbox="jack")
     assert mailbox.info() == before
@@ -162,8 +162,8 @@ def test_clearing_asks_first_and_says_what_will_happen(operator):
 
     text = words(operator.get(url("clear", mailbox="jack")))
 
-    assert "It has 2 messages now," in text
-    assert "1 of them were handed out and may have been read." in text
+    assert "It has 2 messages, " in text
+    assert "fetched, and perhaps read: 1." in text
     assert "This cannot be undone." in text
     assert Mailbox("jack").depth() == 2
 
@@ -175,7 +175,7 @@ def test_a_mailbox_is_cleared_once_logged_and_all_can_see_it(operator):
     said = done(operator, address)
     again = done(operator, address)
 
-    assert said == logged() == ["Cleared the mailbox of jack: 1 message dropped."]
+    assert said == logged() == ["Emptied the mailbox of jack: 1 message was deleted."]
     assert again == ["The mailbox of jack is empty."]
     assert LogEntry.objects.get().object_repr == "jack"
     assert Mailbox("jack").status(message).fate is Fate.DROPPED
@@ -198,8 +198,8 @@ def test_the_mail_of_a_blocked_sender_is_taken_again(operator):
     said = done(operator, address)
     again = done(operator, address)
 
-    assert said == logged() == ["The mailbox of jack accepts the mail of joe again."]
-    assert again == ["The mailbox of jack refuses no mail of joe."]
+    assert said == logged() == ["The mailbox of jack accepts mail from joe again."]
+    assert again == ["The mailbox of jack accepts mail from joe already."]
     assert mailbox.blocked() == {}
     assert "Blocked senders" not in page(operator, "mailbox/", mailbox="jack")
 
@@ -230,11 +230,11 @@ def test_a_mailbox_of_any_name_can_be_listed_found_cleared_and_looked_up(operato
 
     shown = shortened(legible(name))
     assert row.startswith(f"{shown} 1 of 1,000")
-    assert "Pushed 1" in detail
-    assert cleared == [f"Cleared the mailbox of {shown}: 1 message dropped."]
+    assert "Messages received 1" in detail
+    assert cleared == [f"Emptied the mailbox of {shown}: 1 message was deleted."]
     assert Mailbox(name).blocked() == {}
     assert logged_page.request["PATH_INFO"] == f"{ROOT}mailbox/"
-    assert "Dropped 1" in words(logged_page)
+    assert "Messages dropped 1" in words(logged_page)
     assert cleared[0] in words(history)
     assert "\x00" not in entry.object_id + entry.object_repr + entry.change_message
     assert "<script>alert" not in logged_page.text + history.text

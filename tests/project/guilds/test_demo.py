@@ -7,6 +7,7 @@ from redis import Redis
 
 from components.services.chat import Chat
 from components.services.mailboxes import Mailbox
+from project.guilds import demo as demo_guilds
 from project.guilds.books import guilds
 from project.guilds.models import Guild
 from project.market import demo, townsfolk
@@ -39,17 +40,21 @@ def test_the_players_are_in_two_guilds(db: None) -> None:
 
 
 @pytest.mark.usefixtures("few_others", "transactional_db")
-def test_each_guild_has_a_chat_with_a_word_of_welcome_and_jack_has_mail(redis: Redis) -> None:
+def test_all_members_of_each_guild_are_in_its_chat_with_a_talk_and_jack_has_mail(
+    redis: Redis,
+) -> None:
     demo.load()
     demo.load()
 
     for guild in Guild.objects.all():
         chat = Chat(guild.chat_id)
-        players = Player.objects.filter(user__username__in=members()[guild.name])
-        people = [str(each.user_id) for each in players]
+        mates = guild.memberships.order_by("pk").values_list("player__user", flat=True)
+        people = [str(user_id) for user_id in mates]
         assert {member.user for member in chat.members()} == set(people)
+        assert chat.info().members == len(people) > len(members()[guild.name])
         said = [message.text for message in chat.history(people[0]).messages if message.sender]
-        assert len(said) == 1
+        plan = demo_guilds.GUILDS[guild.name]
+        assert said == [plan.welcome, *(text for _, text in plan.talk)]
     jack = Player.objects.get(user__username="jack")
     assert texts(Mailbox(str(jack.user_id)).peek()) == ["Good that you are with us, jack."]
 

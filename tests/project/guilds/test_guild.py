@@ -114,3 +114,13 @@ def test_while_redis_is_away_the_members_are_shown(joe: Player, jack: Player) ->
     assert response.status_code == 200
     assert "The chat is unavailable at the moment." in text(response)
     assert "jack since" in text(response)
+
+
+def test_a_page_that_needs_redis_keeps_the_navigation_while_redis_is_away(joe: Player) -> None:
+    response = as_player(joe).get(reverse("components:chats"))
+
+    assert response.status_code == 503
+    page = text(response)
+    assert "This page is away for a moment" in page
+    assert "Log out joe" in page
+    assert f'href="{GUILD}"' in response.content.decode()

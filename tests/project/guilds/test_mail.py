@@ -146,7 +146,7 @@ def test_senders_see_what_became_of_their_message(redis: Redis, joe: Player, jac
     send(client, jack, "bring oil")
 
     def became() -> str:
-        return text(client.get(MAIL)).partition("Messages that you sent")[2]
+        return text(client.get(MAIL)).partition("Sent mail")[2]
 
     assert "jack bring oil waiting" in became()
     as_player(jack).get(MAIL)
@@ -171,7 +171,7 @@ def test_other_links_are_none(redis: Redis, joe: Player, jack: Player, link: obj
 
     html = as_player(jack).get(MAIL).content.decode()
 
-    assert "Look at the picture" not in html
+    assert "Open the picture" not in html
 
 
 def test_text_from_players_is_text(redis: Redis, joe: Player, jack: Player) -> None:
@@ -302,4 +302,4 @@ def test_the_fate_of_what_is_long_gone_is_not_known(redis: Redis, joe: Player, j
     assert letters.fate(joe, str(jack.user_id), mailbox(jack).peek()[0].id).fate is Fate.WAITING  # type: ignore[union-attr]
     mailbox(jack).erase()
 
-    assert "jack bring oil no longer known" in text(client.get(MAIL))
+    assert "jack bring oil status no longer known" in text(client.get(MAIL))

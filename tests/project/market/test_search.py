@@ -123,10 +123,10 @@ def test_a_list_says_that_it_is_cut(
     redis: Redis, joe: Player, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     offered(joe, "Glass Acorn", "Glass Bead", "Glass Cup")
-    assert "More names begin like this" not in text(client.get(BROWSE, {"q": "glass"}))
+    assert "Too many names begin like this" not in text(client.get(BROWSE, {"q": "glass"}))
     monkeypatch.setattr(books, "MOST", 2)
 
-    assert "More names begin like this" in text(client.get(BROWSE, {"q": "glass"}))
+    assert "Too many names begin like this" in text(client.get(BROWSE, {"q": "glass"}))
     assert shown(client, q="glass") == {"Glass Acorn", "Glass Bead"}
 
 

@@ -225,7 +225,7 @@ def test_listings_not_open_yet_or_over_are_hidden(listing: Listing, acorn: Listi
     opens_in(listing, seconds=30)
     ends_in(acorn, seconds=-1)
 
-    assert "the market is waiting for its first seller" in text(client.get(BROWSE))
+    assert "Nothing is for sale yet." in text(client.get(BROWSE))
 
 
 def test_many_listings_come_page_by_page_and_keep_the_search(joe: Player, client: Client) -> None:
@@ -324,7 +324,7 @@ def test_withdrawing_brings_the_thing_back(redis: Redis, listing: Listing) -> No
     page = as_player(listing.seller).post(withdraw_url(listing), follow=True)
 
     assert "Moonlit Dagger is no longer for sale." in text(page)
-    assert "You offer nothing at the moment." in text(page)
+    assert "You have nothing for sale at the moment." in text(page)
 
 
 def test_a_token_withdraws_only_its_own_request(redis: Redis, listing: Listing, jack: Player) -> None:

@@ -59,7 +59,7 @@ def test_it_says_where_an_address_lives(redis: Redis, client: Client) -> None:
         return text(client.get(PAGE, {"address": address}))
 
     assert f"{example_address()}: Los Angeles, California, United States" in find(example_address())
-    assert "127.0.0.1: unknown." in find("127.0.0.1")
+    assert "127.0.0.1: its place is not known." in find("127.0.0.1")
     assert "is not an address" in find("<script>")
     assert example_address() in text(client.get(PAGE))
 

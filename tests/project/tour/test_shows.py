@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import logging
+import shlex
+from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 from django.core.cache import cache
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from redis import Redis
 
+from components.services.logs import LogStream
+from components.services.logs.traffic import Traffic
 from components.services.queues import TaskQueue
 from components.testing import run_tasks
 from project.market.models import FlashPurchase, FlashSale, Item, Listing, Player
+from project.players import demo as players
+from project.supervisor import _ALSO
 from project.tour import tasks
 from project.tour.shows import SHOWS
 from tests.project.market.test_settings import PRODUCTION, python, settings
@@ -51,7 +61,7 @@ def test_while_redis_is_away_a_button_says_so(visitor: Client, settings: Any, na
     answer = visitor.post(reverse("tour:show", args=[name]), {"next": "/flash/"})
 
     assert answer.status_code == 303
-    assert "Nothing was begun" in visitor.get(answer["Location"]).content.decode()
+    assert "Nothing was started" in visitor.get(answer["Location"]).content.decode()
 
 
 def test_the_next_rush_undoes_the_last(
@@ -84,7 +94,7 @@ def test_a_show_that_is_on_is_not_begun_again(redis: Redis, visitor: Client, nam
 
     page = press(visitor, name)
 
-    assert "is still on." in page
+    assert "is still going on." in page
     assert {each: TaskQueue().stats(each).ready for each in TaskQueue().names()} == waiting
 
 
@@ -118,22 +128,63 @@ def test_the_fighters_hold_the_lock_in_turns(
     assert fought.return_value >= 4
 
 
-def test_the_lines_are_written_and_deleted(
+def test_the_lines_are_counted_apart_and_nothing_of_them_is_left(
     redis: Redis, visitor: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(tasks, "LINES", 20_000)
-    (tmp_path / "logs").mkdir()
-
-    press(visitor, "lines")
+    players.load()
+    page = press(visitor, "lines")
     run_tasks()
+    count_lines()
 
-    written = tmp_path / "logs" / "tour.log"
-    assert len(written.read_text().splitlines()) == 20_000
-    assert [task.name for task in TaskQueue().tasks(tasks.QUEUE, "delayed")] == [
-        "project.tour.tasks.delete_lines"
-    ]
+    written, traffic = tmp_path / "tour" / "lines.log", Traffic(tasks.JOB)
+    totals = traffic.totals()
+    lines, counted = totals.pop("lines"), totals.pop("counted")
+    assert "In ten minutes they are deleted" in page
+    assert len(written.read_text().splitlines()) == lines == 20_000
+    assert counted == sum(each.lines for each in traffic.days()) > 19_900  # a few are made up to be rejected
+    assert counted + sum(totals.values()) == lines
+    assert Traffic().days() == ()  # the game's own figures
+    [later] = TaskQueue().tasks(tasks.QUEUE, "delayed")
+    assert later.name == "project.tour.tasks.delete_lines"
+
+    monkeypatch.setattr(tasks, "_WRITTEN", timedelta(milliseconds=1))
     tasks.delete_lines.call()
+
     assert not written.exists()
+    assert not [*LogStream(tasks.JOB).files()]
+    assert (traffic.days(), traffic.totals()) == ((), {})
+    assert {each for each in redis.keys("*{tour}:table:*") if b":live" not in each} == set()
+
+
+def test_the_next_million_replaces_the_last(
+    redis: Redis, visitor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "LINES", 10_000)
+    players.load()
+    for _ in range(2):
+        press(visitor, "lines")
+        run_tasks()
+        count_lines()
+        cache.delete("tour:lines")  # it is over
+
+        assert Traffic(tasks.JOB).totals()["lines"] == 10_000
+
+
+def count_lines() -> None:
+    """Do what the demo's process does that counts these lines."""
+
+    def count() -> None:
+        with suppress(SystemExit):  # which ends the command
+            call_command(*shlex.split(_ALSO["tally"]), "--drain", verbosity=0)
+
+    log = logging.getLogger("components")
+    level, handlers = log.level, log.handlers[:]
+    counter = Thread(target=count)  # outside of the main thread, it leaves signals alone
+    counter.start()
+    counter.join()
+    log.setLevel(level)  # it has set up the log of this process
+    log.handlers[:] = handlers
 
 
 def test_without_a_worker_none_is_killed(

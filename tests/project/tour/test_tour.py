@@ -7,15 +7,25 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings as site
+from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 from redis import Redis
 
+from components.services.chat import Chat
 from components.testing import run_tasks
 from project.market.models import Listing, Sale
 from project.tour.steps import STEPS
 from tests.project.tour.conftest import to_files
+
+#: Of views that take one.
+ARGUMENT = {
+    "tour:show": "rush",
+    "components:api-messages": "guild-1",
+    "components:chat": "guild-1",
+    "components:api-book": "guild:1",
+}
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -39,7 +49,7 @@ def test_each_step_can_be_done_and_leads_somewhere(redis: Redis, visitor: Client
         for each in step.by - {"row", "piece"}:
             method, _, view = each.partition(" ")
             assert method in ("GET", "POST")
-            assert reverse(view, args=["rush"] if view == "tour:show" else None)
+            assert reverse(view, args=[ARGUMENT[view]] if view in ARGUMENT else None)
 
 
 def test_one_click_logs_in(redis: Redis, visitor: Client) -> None:
@@ -75,13 +85,33 @@ def test_a_page_that_could_not_be_seen_ticks_nothing_off(redis: Redis, visitor: 
     assert done(visitor.get("/").content.decode()) == []
 
 
+@pytest.mark.parametrize("has_scripts", [True, False])
+def test_whoever_writes_in_a_chat_has_talked_and_whoever_only_looks_has_not(
+    redis: Redis, visitor: Client, has_scripts: bool
+) -> None:
+    visitor.post(reverse("tour:log-in"), {"name": "jack"})
+    user_id = str(User.objects.get(username="jack").pk)
+    chat = Chat.create(user_id, title="Talk")
+    seen = visitor.get(reverse("components:chat", args=[chat.id]))
+    assert done(visitor.get("/").content.decode()) == []
+
+    if has_scripts:
+        url, said = reverse("components:api-messages", args=[chat.id]), {"text": "hello"}
+        answer = visitor.post(url, said, content_type="application/json")
+    else:
+        answer = visitor.post(reverse("components:chat", args=[chat.id]), {"text": "hello", "client_id": "a"})
+
+    assert (seen.status_code, answer.status_code) == (200, 201 if has_scripts else 302)
+    assert done(visitor.get("/").content.decode()) == ["Talk in the chat"]
+
+
 def test_the_tour_tells_what_a_purchase_did(redis: Redis, visitor: Client, listing: Listing) -> None:
     assert "What your purchase did" not in visitor.get("/").content.decode()
 
     page = buy(visitor, listing)
 
     assert re.search(r"A lock was held for \d+\.\d ms", page)
-    assert "The row of “Moonlit Dagger” was fenced" in page
+    assert "The database row of “Moonlit Dagger” was changed" in page
     assert "The task sweep was put into the queue “market”" in page
     assert "The task send_sold_email was put into the queue “mail”" in page
     assert f"item:{listing.item.pk}" in page  # the key of the lock

@@ -20,6 +20,7 @@ from tests.support.queues import hand_in, succeeded, to_retry
 TRACEBACK = (
     'Traceback (most recent call last):\n  File "tasks.py", line 4, in send\nOSError: <b>no route</b>\n'
 )
+KIND = "builtins.OSError"
 
 
 def ready(queue: str = "mail", count: int = 1, **task: Any) -> list[str]:
@@ -49,7 +50,7 @@ def retrying(queue: str = "mail", **task: Any) -> str:
 def dead(queue: str = "mail", failures: int = 1, **task: Any) -> str:
     consumer = worker(queue)
     claimed = _claim(consumer, queue, **task)
-    errors = write_errors([TaskFailure("builtins.OSError", TRACEBACK)] * failures)
+    errors = write_errors([TaskFailure(KIND, TRACEBACK)] * failures)
     return _hand_in(consumer, Finished(claimed, "dead", _started(claimed), errors))
 
 

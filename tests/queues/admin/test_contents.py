@@ -63,7 +63,7 @@ def test_without_the_permission_no_page_shows_what_a_task_holds(onlooker, viewer
     for client, is_shown in ((onlooker, False), (viewer, True)):
         page = text_of(client, "task", id=ids[state])
         assert (SECRET in page) == is_shown
-        assert SECRET not in text_of(client, "tasks", state=state)
+        assert (SECRET in text_of(client, "tasks", state=state)) == is_shown
     assert "You do not have the permission to see the arguments" in text_of(onlooker, "task", id=ids[state])
 
 
@@ -78,6 +78,18 @@ def test_the_class_of_an_error_is_seen_without_its_traceback(onlooker, one_of_ea
     # A template of the project's own has nothing to show either.
     assert [error.traceback for error in response.context["task"].errors] == [""]
     assert "builtins.OSError" in text_of(onlooker, "tasks", state="dead")
+
+
+def test_a_row_shows_the_arguments_and_the_message_of_the_error(onlooker, viewer):
+    scene.dead(args=[7, "<b>"], kwargs={"to": "Jürgen", "lines": list(range(500))})
+
+    shown, hidden = text_of(viewer, "tasks", state="dead"), text_of(onlooker, "tasks", state="dead")
+
+    assert '7, "<b>", to="Jürgen", lines=[0, 1, 2,' in shown
+    assert "499" not in shown
+    assert "<b>no route</b>" in shown
+    assert "Jürgen" not in hidden
+    assert "no route" not in hidden
 
 
 @pytest.mark.parametrize("state", STATES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from urllib.parse import urlencode
 
@@ -11,10 +11,10 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.utils.html import strip_tags
 
-from components.services.queues import TaskQueue, Ticks, keys
+from components.services.queues import Consumer, NewTask, TaskQueue, Ticks, keys
 from components.services.queues.facts import to_us
 from tests.queues.admin.periodic import HOURLY, NIGHTLY, UNIQUE, declare_only
-from tests.support.queues import places
+from tests.support.queues import ECHO, claim, failed, hand_in, places, succeeded
 
 ROOT = "/admin/components/queue/"
 DASH = "\N{EN DASH}"
@@ -34,7 +34,7 @@ def words(response):
 
 def cells(client, entry):
     html = client.get(f"{ROOT}periodic/").text
-    rows = dict(re.findall(r'<tr data-key="([^"]*)">(.*?)</tr>', html, re.DOTALL))
+    rows = dict(re.findall(r'<tr data-key="([^"]*)"[^>]*>(.*?)</tr>', html, re.DOTALL))
     row = {unescape(name): found for name, found in rows.items()}[entry.name]
     return [" ".join(unescape(strip_tags(cell)).split()) for cell in re.split(r"</t[hd]>", row)]
 
@@ -51,9 +51,9 @@ def test_each_has_its_schedule_zone_policy_and_queue(viewer):
     name, schedule, zone, _next, _last, missed, queue, *_rest = cells(viewer, NIGHTLY)
 
     assert name == 'tests.queues.admin.periodic.sweep ["<b>month</b>"]'
-    assert (schedule, zone, missed, queue) == ("0 3 * * *", "Europe/Berlin", "Skip", "default")
+    assert (schedule, zone, missed, queue) == ("0 3 * * *", "Europe/Berlin", "skip them", "default")
     assert cells(viewer, HOURLY)[1:3] == ["every 1 hour", "UTC"]
-    assert [cells(viewer, entry)[5] for entry in (HOURLY, UNIQUE)] == ["Run once", "Run all"]
+    assert [cells(viewer, entry)[5] for entry in (HOURLY, UNIQUE)] == ["run once", "run all of them"]
 
 
 def test_the_next_and_the_last_run_are_shown(viewer, redis):
@@ -67,7 +67,7 @@ def test_the_next_and_the_last_run_are_shown(viewer, redis):
 
 
 def test_before_a_worker_has_seen_it_there_is_no_next_run(viewer):
-    assert cells(viewer, HOURLY)[3:5] == ["No worker has seen it yet", DASH]
+    assert cells(viewer, HOURLY)[3:5] == ["not known: no worker has started since it was declared", DASH]
 
 
 def test_one_that_has_only_become_known_has_not_run(viewer):
@@ -93,7 +93,7 @@ def test_running_one_now_is_asked_done_and_logged(operator):
     [task_id] = places()["ready"]
     info = TaskQueue().get(task_id)
     said = f"Put tests.queues.admin.periodic.sweep into the queue default, as the task {task_id}."
-    assert "Its schedule does not change." in question
+    assert "Its next scheduled run stays as it is." in question
     assert (info.name, info.args, info.queue) == (
         "tests.queues.admin.periodic.sweep",
         ["<b>month</b>"],
@@ -162,3 +162,49 @@ def test_without_any_the_page_says_how_to_declare_one(viewer):
         assert "No periodic task is declared. @periodic above @task declares one." in words(
             viewer.get(f"{ROOT}periodic/")
         )
+
+
+def change(client, verb, entry):
+    address = f"{ROOT}{verb}/?{urlencode({'alias': 'default', 'periodic': entry.name})}"
+    return client.post(address, follow=True)
+
+
+def test_one_can_be_paused_and_resumed(operator):
+    Ticks().declare([HOURLY.name])
+
+    paused = change(operator, "pause-periodic", HOURLY)
+
+    assert "Paused tests.queues.admin.periodic.sweep." in words(paused)
+    assert cells(operator, HOURLY)[3] == "Paused"
+    assert "Resume" in cells(operator, HOURLY)[8]
+    assert "is paused already" in words(change(operator, "pause-periodic", HOURLY))
+
+    resumed = change(operator, "resume-periodic", HOURLY)
+
+    assert "Resumed tests.queues.admin.periodic.sweep." in words(resumed)
+    assert "in " in cells(operator, HOURLY)[3]
+    assert "is not paused" in words(change(operator, "resume-periodic", HOURLY))
+    assert [entry.change_message for entry in LogEntry.objects.order_by("pk")] == [
+        "Paused tests.queues.admin.periodic.sweep.",
+        "Resumed tests.queues.admin.periodic.sweep.",
+    ]
+
+
+def test_staff_who_may_only_look_cannot_pause(viewer):
+    assert change(viewer, "pause-periodic", HOURLY).status_code == 403
+    assert change(viewer, "resume-periodic", HOURLY).status_code == 403
+    assert Ticks().paused() == frozenset()
+
+
+def test_the_last_runs_are_shown_with_their_ends(viewer):
+    assert cells(viewer, HOURLY)[7] == "None yet"
+    hour = datetime(2026, 1, 1, tzinfo=UTC)
+    new = [NewTask(name=ECHO, tick=(HOURLY.name, hour + timedelta(hours=number))) for number in range(3)]
+    TaskQueue().push_many(new)
+    consumer = Consumer()
+    good, bad, _running = claim(consumer, 3)
+    hand_in(consumer, succeeded(good), failed(bad))
+
+    assert cells(viewer, HOURLY)[7] == "Running 1 of the last 3 failed"
+    graph = viewer.get(f"{ROOT}periodic/").text
+    assert re.findall(r'<rect class="(\w+)"', graph) == ["successful", "failed", "running"]

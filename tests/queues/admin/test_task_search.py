@@ -9,7 +9,7 @@ import pytest
 from django.utils.html import strip_tags
 
 from components.services.queues import TaskQueue
-from components.services.queues.admin import queues as pages
+from components.services.queues.admin import filters
 from tests.queues.admin import scene
 
 ROOT = "/admin/components/queue/tasks/"
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("redis")
 @pytest.fixture
 def window(monkeypatch):
     """A search looks at three tasks."""
-    monkeypatch.setattr(pages, "WINDOW", 3)
+    monkeypatch.setattr(filters, "WINDOW", 3)
 
 
 def found(client, text, state="ready", **query):

@@ -305,7 +305,7 @@ def test_the_confirmation_warns_of_what_cannot_be_undone(client):
 def test_cancelling_says_how_many_the_dead_set_keeps(client):
     scene.ready()
 
-    assert "The latest 10,000 dead tasks of this queue are kept." in asked(
+    assert "The latest 10,000 dead tasks of each queue are kept." in asked(
         client, "cancel", "ready", scope="all"
     )
 
@@ -325,7 +325,8 @@ def test_an_entry_that_cannot_be_read_can_be_deleted_and_not_sent(client, redis)
 def test_a_task_offers_what_can_be_done_to_it(client, state):
     task_id = scene.one_of_each("mail")[state]
     offered = {"ready": {"Cancel", "Delete"}, "delayed": {"Cancel", "Delete"}, "running": {"Cancel"}}
-    offered |= {"dead": {"Send again", "Delete"}, "successful": {"Delete"}}
+    again = "Run again with other arguments"
+    offered |= {"dead": {"Send again", "Delete", again}, "successful": {"Delete", again}}
 
     html = client.get(f"{ROOT}task/", {"alias": "default", "id": task_id}).text
     buttons = dict(re.findall(r'<a class="button[^"]*" href="([^"]+)">([^<]+)…</a>', html))

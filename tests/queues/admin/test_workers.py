@@ -29,7 +29,7 @@ def words(response):
 
 def row(client, worker):
     html = client.get(ROOT).text
-    [found] = re.findall(rf'<tr data-key="{worker.id}">(.*?)</tr>', html, re.DOTALL)
+    [found] = re.findall(rf'<tr data-key="{worker.id}"[^>]*>(.*?)</tr>', html, re.DOTALL)
     return " ".join(unescape(strip_tags(found)).split()), set(re.findall(r'href="[^"]*/(\w+)/\?', found))
 
 
@@ -47,12 +47,12 @@ def test_a_worker_is_asked_and_the_page_says_so_until_it_has_heard(operator):
     assert row(operator, worker)[1] == {"quiet", "stop"}
 
     operator.post(url("quiet", worker))
-    assert "Asked to be quiet" in row(operator, worker)[0]
+    assert "Asked to take no more tasks" in row(operator, worker)[0]
     assert worker.renew(["mail"]).order == "quiet"
 
     worker.is_quiet = True
     worker.renew(["mail"])
-    assert "Quiet" in row(operator, worker)[0]
+    assert "Takes no more tasks" in row(operator, worker)[0]
     assert row(operator, worker)[1] == {"stop"}
 
     operator.post(url("stop", worker))
@@ -62,15 +62,18 @@ def test_a_worker_is_asked_and_the_page_says_so_until_it_has_heard(operator):
 
 
 @pytest.mark.parametrize(
-    ("order", "effect"),
-    [("quiet", "A quiet worker takes no more tasks"), ("stop", "the same time as after a SIGTERM")],
+    ("order", "title", "effect"),
+    [
+        ("quiet", "Stop giving tasks to the worker %s", "finishes the running ones"),
+        ("stop", "Stop the worker %s", "the same time as after a SIGTERM"),
+    ],
 )
-def test_it_is_asked_first_what_will_happen(operator, order, effect):
+def test_it_is_asked_first_what_will_happen(operator, order, title, effect):
     worker = scene.worker("mail")
 
     response = operator.get(url(order, worker))
 
-    assert f"{order.capitalize()} the worker {worker.id}" in words(response)
+    assert title % worker.id in words(response)
     assert effect in words(response)
     assert orders() == {worker.id: ""}
 

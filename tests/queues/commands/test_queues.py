@@ -58,7 +58,7 @@ def test_the_document_has_the_keys_that_are_promised(redis):
             *("id", "kind", "host", "pid", "queues", "concurrency", "running"),
             *("started_at", "seen_at", "alive", "quiet", "order"),
         },
-        "periodic": {"name", "task", "schedule", "queue", "missed", "last_at", "next_at"},
+        "periodic": {"name", "task", "schedule", "queue", "missed", "last_at", "next_at", "paused"},
     }
 
 
@@ -116,6 +116,7 @@ def test_periodic_tasks_with_their_ticks(redis):
         "missed": "once",
         "last_at": "2025-01-01T00:00:00+00:00",
         "next_at": "2025-01-01T01:00:00+00:00",
+        "paused": False,
     }
     assert (nightly["schedule"], nightly["last_at"], nightly["next_at"]) == (
         "0 3 * * * (Europe/Berlin)",

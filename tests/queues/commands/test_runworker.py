@@ -11,11 +11,11 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisRefused
-from components.kit.client import get_client
 from components.servers import inspect_server
 from components.services.queues import Consumer, NewTask, TaskQueue, keys
 from tests.commands.processes import Command, Held, run_worker
 from tests.support.queues import claim_one, found, places
+from tests.support.restricted import operator
 from tests.support.waiting import eventually
 
 SIGNALS = [signal.SIGTERM, signal.SIGINT]
@@ -157,7 +157,7 @@ def test_a_worker_ends_with_0_after_its_last_task(server: EmbeddedServer, queue:
 def test_a_full_server_is_drained_by_a_worker_that_runs_and_by_one_that_has_just_started(
     server: EmbeddedServer, queue: TaskQueue, held: Held
 ) -> None:
-    client = get_client()
+    client = operator()
     with run_worker(server.url, LEASE="1") as running:
         assert held.has_begun()
         queue.push("tests.tasks.fail")

@@ -28,6 +28,11 @@ def test_ends_are_counted_of_all_queues_and_of_each_with_the_time_that_tasks_too
         for info in CounterReader().page()
     }
     times = [found.pop(f"tasks-us:{queue}") for queue in ("default", "mail")]
+    runs = {"tests.tasks.note": 3, "tests.tasks.fail": 2}
+    for task, count in runs.items():
+        for name in (f"runs-us:{task}", f"runs-waited-us:{task}"):
+            times.append(found.pop(name))
+            assert CounterReader().histograms([name], 3_600)[name].count == count
     assert all(0 < each < 60_000_000 for each in times)
     assert found == {
         "tasks:enqueued": 1,
@@ -38,4 +43,8 @@ def test_ends_are_counted_of_all_queues_and_of_each_with_the_time_that_tasks_too
         "tasks-retried:mail": 1,
         "tasks:failed": 1,
         "tasks-failed:mail": 1,
+        "runs:retry": 1,
+        "runs-retry:tests.tasks.fail": 1,
+        "runs:dead": 1,
+        "runs-dead:tests.tasks.fail": 1,
     }

@@ -61,10 +61,10 @@ def listed(client, name="", /, **query):
 def test_while_there_is_none_the_models_are_listed_and_no_row(viewer):
     text = page(viewer)
 
-    assert f"On the schedule 0 Failing 0 Hit rate {DASH} Reads 0" in text
+    assert f"Rows reloaded regularly 0 Could not be loaded 0 Hit rate {DASH} Reads in the last hour 0" in text
     assert f"db.ware db.Ware 0 0 {DASH} {DASH} 0" in text
-    assert listed(viewer) == ["No row is on the schedule."]
-    assert "None of its rows is on the schedule." in page(viewer, "model/", model="db.ware")
+    assert listed(viewer) == ["No row is reloaded regularly."]
+    assert "None of its rows is reloaded regularly." in page(viewer, "model/", model="db.ware")
 
 
 def test_rows_are_listed_with_when_they_are_due_how_old_and_large_they_are(viewer, redis):
@@ -76,8 +76,8 @@ def test_rows_are_listed_with_when_they_are_due_how_old_and_large_they_are(viewe
 
     assert re.fullmatch(rf"items:9 [\d:]+ .* 1 min {DASH} {DASH} 1", rows[0])
     assert re.fullmatch(rf"items:\d [\d:]+ in .* {DASH} 1 min \d+ s {SIZE} 0", rows[1])
-    assert "items none in this release 4 1" in page(viewer)
-    assert "On the schedule 4 Failing 1" in page(viewer)
+    assert "items no such model in this release 4 1" in page(viewer)
+    assert "Rows reloaded regularly 4 Could not be loaded 1" in page(viewer)
 
 
 def test_a_dead_daemon_is_noticed(viewer, staff, redis):
@@ -85,7 +85,7 @@ def test_a_dead_daemon_is_noticed(viewer, staff, redis):
     assert "No daemon" not in page(viewer)
     let_pass(redis, 72)
 
-    told = r"No daemon has loaded rows that are due for 1[2-9] s: none is running, .* manage\.py cacherows starts"
+    told = r"Some rows should have been loaded 1[2-9] s ago\. No daemon is running, .* manage\.py cacherows starts"
     for text in (page(viewer), page(viewer, "model/", model="items")):
         assert re.search(told, text)
     assert re.search(told, text_of(staff("view_queue", "view_cachedrow"), "/admin/components/queue/"))
@@ -101,13 +101,13 @@ def test_the_hit_rate_is_that_of_what_was_counted(viewer, settings):
     cache().get_many(["1", "2", "3", "none"])
     flush()
 
-    assert "Hit rate 75.0 % Reads 4" in page(viewer)
-    assert "Hit rate 75.0 % Reads 4" in page(viewer, "model/", model="items")
-    assert "The hit rate is the share of reads in the last hour" in page(viewer)
+    assert "Hit rate 75.0 % Reads in the last hour 4" in page(viewer)
+    assert "Hit rate 75.0 % Reads in the last hour 4" in page(viewer, "model/", model="items")
+    assert "Reads are those of the last hour. The hit rate is the share of them" in page(viewer)
 
 
 def test_an_empty_count_is_explained(viewer):
-    assert 'so there is no hit rate: COMPONENTS["COUNT_SERVICES"] turns it on.' in page(viewer)
+    assert 'so there is no hit rate. COMPONENTS["COUNT_SERVICES"] turns counting on.' in page(viewer)
 
 
 def test_a_row_is_found_by_name_and_key_and_a_model_by_its_name_or_a_part_of_it(viewer):
@@ -117,7 +117,7 @@ def test_a_row_is_found_by_name_and_key_and_a_model_by_its_name_or_a_part_of_it(
     assert viewer.get(ROOT, {"q": "items"}).url == url("model", model="items")
     assert [row.split()[0] for row in rows_of(viewer, ROOT, q="TEM")] == ["items"]
     assert "These are the models whose names contain “TEM”. All cached rows" in page(viewer, q="TEM")
-    assert rows_of(viewer, ROOT, q="items:99") == ["No model has rows of this name."]
+    assert rows_of(viewer, ROOT, q="items:99") == ["No model has this name."]
 
 
 def test_rows_are_listed_by_page_and_the_list_ends_somewhere(viewer, monkeypatch):
@@ -132,7 +132,8 @@ def test_rows_are_listed_by_page_and_the_list_ends_somewhere(viewer, monkeypatch
     assert [row.split()[0] for row in of_model] == [row.split()[0] for row in found]
     monkeypatch.setattr("components.services.rows.admin.rows.REACH", 60)
     assert re.search(
-        r"51\W60 of 60 Next|51\W60 of 60 The list has the 60 rows that are due first", page(viewer, offset=50)
+        r"51\W60 of 60 Next|51\W60 of 60 The list has the 60 rows that are to be loaded next",
+        page(viewer, offset=50),
     )
 
 
@@ -142,7 +143,7 @@ def test_a_list_that_was_cut_says_so(viewer, monkeypatch):
     monkeypatch.setattr("components.services.rows.reader.REACH", 60)
 
     assert f"1{DASH}50 of 60" in page(viewer, "model/", model="items")
-    assert "There may be more rows: only the rows of all models that are due first" in page(
+    assert "There may be more rows: this list was taken from the rows of all models" in page(
         viewer, "model/", model="items"
     )
 
@@ -153,8 +154,12 @@ def test_a_row_shows_how_it_stands(viewer, redis):
 
     text = page(viewer, "row/", row="items:2")
 
-    assert re.search(rf"Row items:2 State Kept Due [\d:]+ in \d+ s Late {DASH} Delay 1 min Loaded ", text)
-    assert re.search(rf"Age 2\d s Size {SIZE} Failures 0", text)
+    assert re.search(
+        rf"Row items:2 State In the cache Next load [\d:]+ in \d+ s Overdue by {DASH} "
+        "Reloaded every 1 min Last load ",
+        text,
+    )
+    assert re.search(rf"Age of the copy 2\d s Size {SIZE} Failures in a row 0", text)
 
 
 def test_a_row_that_nobody_schedules_or_that_is_deleted_says_so(operator):
@@ -164,14 +169,14 @@ def test_a_row_that_nobody_schedules_or_that_is_deleted_says_so(operator):
 
     deleted, read = (page(operator, "row/", row=f"items:{key}") for key in "12")
 
-    assert "State Deleted in the database Due on no schedule" in deleted
-    assert "State Kept Due on no schedule" in read
-    assert "Refresh…" not in read
-    assert "Nothing to refresh: the row items:2 is not on the schedule." in words(
+    assert "State Deleted in the database Next load none: this row is not reloaded regularly" in deleted
+    assert "State In the cache Next load none: this row is not reloaded regularly" in read
+    assert "Reload now…" not in read
+    assert "There is nothing to reload: the row items:2 is not reloaded regularly." in words(
         operator.get(url("refresh", row="items:2"))
     )
     assert operator.get(url("delay", row="items:2")).status_code == 404
-    assert done(operator, url("remove", row="items:2")) == ["Removed the row items:2."]
+    assert done(operator, url("remove", row="items:2")) == ["Removed the row items:2 from the cache."]
     assert RowReader().find("items", "2") is None
 
 
@@ -182,8 +187,8 @@ def test_failing_rows_are_listed_with_their_errors(viewer):
     assert [row.split()[0] for row in listed(viewer, "failing/")] == ["boxes:1", "items:9"]
     [row] = listed(viewer, "failing/", model="boxes")
     assert row.endswith(r"OSError: turned \u202eround")
-    assert listed(viewer, "failing/", model="none") == ["No row fails."]
-    assert "Why it could not be loaded In a row 1" in page(viewer, "row/", row="items:9")
+    assert listed(viewer, "failing/", model="none") == ["Every row could be loaded."]
+    assert "Why it could not be loaded Failures in a row 1" in page(viewer, "row/", row="items:9")
     assert "<b>no" not in viewer.get(url("row", row="items:9")).text
     assert viewer.get(url("failing", model="a:b")).status_code == 404
 
@@ -192,13 +197,13 @@ def test_a_row_is_refreshed_once_it_is_asked(operator):
     fill()
     address = url("refresh", row="items:2")
     asked = words(operator.get(address))
-    assert "It is loaded every 1 min." in asked
-    assert "Until then, readers get the stored values." in asked
+    assert "It is reloaded every 1 min." in asked
+    assert "Until then, readers get the values in the cache." in asked
     assert claimed(Loader().claim()) == []
 
     said = done(operator, address)
 
-    assert said == logged() == ["The row items:2 is due now."]
+    assert said == logged() == ["The row items:2 will be reloaded next."]
     assert LogEntry.objects.get().object_repr == "items:2"
     assert cache().get("2") is not None
     assert claimed(Loader().claim()) == ["2"]
@@ -216,9 +221,9 @@ def test_all_rows_of_a_model_are_refreshed_slowed_down_and_removed(operator):
 
     assert said == logged()
     assert said == [
-        "3 rows of items are due now.",
-        "Set the delay of 3 rows of items to 7.5 s.",
-        "Removed 3 rows of items.",
+        "3 rows of items will be reloaded next.",
+        "Set the interval of 3 rows of items to 7.5 s.",
+        "Removed 3 rows of items from the cache.",
     ]
     assert [info.name for info in RowReader().names()] == ["boxes"]
     assert operator.get(url("remove", model="items")).status_code == 404
@@ -236,11 +241,12 @@ def test_work_too_large_for_one_request_continues_in_the_next(operator, monkeypa
             break
         address = response.url
         assert re.match(r".*remove/\?model=items&bucket=\d+$", address)
-        assert "Remove the rest of the rows of items" in words(operator.get(address))
+        assert "Remove the rest of the rows of items from the cache" in words(operator.get(address))
 
     assert (removed, RowReader().count()) == (120, 0)
     assert re.search(
-        r"About \d+% are left: one request takes about 50 rows\. Go on with the rest\.", logged()[0]
+        r"About \d+% are left, because one request handles about 50 rows\. Continue with the rest\.",
+        logged()[0],
     )
 
 
@@ -254,11 +260,11 @@ def test_a_delay_is_changed_and_what_is_none_is_refused(operator):
         assert response.status_code == 200
         assert "errorlist" in response.text
     assert logged() == []
-    assert done(operator, address, delay="60") == ["The delay of the row items:2 is 1 min already."]
+    assert done(operator, address, delay="60") == ["The interval of the row items:2 is 1 min already."]
 
     said = done(operator, address, delay="0.5")
 
-    assert said == logged() == ["Set the delay of the row items:2 to 500 ms. It was 1 min."]
+    assert said == logged() == ["Set the interval of the row items:2 to 500 ms. It was 1 min."]
     info = RowReader().find("items", "2")
     assert (info.delay, RowReader().find("items", "1").delay) == (0.5, 60)
 
@@ -266,18 +272,16 @@ def test_a_delay_is_changed_and_what_is_none_is_refused(operator):
 def test_removing_a_row_says_that_the_database_keeps_it(operator):
     fill(1, name="db.ware")
     address = url("remove", row="db.ware:1")
-    assert "In the database nothing changes." in words(operator.get(address))
+    assert "Nothing changes in the database." in words(operator.get(address))
 
     response = operator.post(address)
 
     assert response.url == url("model", model="db.ware")
-    assert logged() == ["Removed the row db.ware:1."]
-    assert "Nothing to remove: the row db.ware:1 is not on the schedule, nor kept." in words(
+    assert logged() == ["Removed the row db.ware:1 from the cache."]
+    assert "There is nothing to remove: the row db.ware:1 is not in the cache." in words(
         operator.get(address)
     )
-    assert done(operator, address) == [
-        "Nothing to remove: the row db.ware:1 is not on the schedule, nor kept."
-    ]
+    assert done(operator, address) == ["There is nothing to remove: the row db.ware:1 is not in the cache."]
     assert len(logged()) == 1
 
 
@@ -313,9 +317,9 @@ def test_a_row_of_any_key_can_be_listed_found_removed_and_looked_up(operator, na
     shown = shortened(legible(f"items:{key}"))
     assert any(row.startswith(shown) for row in listed(operator))
     assert f"Cached row {shown}" in words(found)
-    assert said == [f"The row {shown} is due now."]
+    assert said == [f"The row {shown} will be reloaded next."]
     assert page_of_log.request["PATH_INFO"] == f"{ROOT}row/"
-    assert "State Kept" in words(page_of_log)
+    assert "State In the cache" in words(page_of_log)
     assert said[0] in words(history)
     assert "\x00" not in entry.object_id + entry.object_repr + entry.change_message
     assert "<script>alert" not in page_of_log.text + history.text + found.text

@@ -46,7 +46,7 @@ def evict_url(permit, name="api"):
 
 def test_while_there_is_none_one_sentence_says_how_that_changes(viewer):
     assert rows_of(viewer, ROOT) == [
-        "No semaphore was used within a month. Semaphore(name, limit=5).acquire() makes one."
+        "No semaphore was used in the last month. Semaphore(name, limit=5).acquire() creates one."
     ]
 
 
@@ -57,13 +57,32 @@ def test_a_semaphore_is_listed_with_how_it_stands_and_how_it_went(viewer, redis)
     figures = {"waits": 4, "waited": 6_000_000, "longest": 2_500_000, "given_up": 7, "expired": 1}
     redis.hset(SemaphoreKeys("api").stats, mapping=figures)
 
-    assert rows_of(viewer, ROOT) == ["api 3 of 3 3 4 2 4 after a wait 1.5 s longest 2.5 s 7 1"]
+    assert rows_of(viewer, ROOT) == [
+        "api 3 of 3 3 4 2 4 after a wait 1.5 s longest 2.5 s 7 1 at most 3 in use"
+    ]
 
 
 def test_a_semaphore_that_nobody_had_to_wait_for_has_no_waits(viewer):
     holdings.permit("api")
 
-    assert rows_of(viewer, ROOT) == [f"api 1 of 3 3 0 1 {DASH} 0 0"]
+    assert rows_of(viewer, ROOT) == [f"api 1 of 3 3 0 1 {DASH} 0 0 at most 1 in use"]
+
+
+def test_a_semaphore_shows_how_full_it_was(viewer, redis):
+    permit = holdings.permit("api", weight=2)
+    holdings.permit("api").release()
+    permit.release()
+    SemaphoreControls("idle").set_limit(4)
+
+    shown, listed = page(viewer, "semaphore/", semaphore="api"), rows_of(viewer, ROOT)
+
+    assert "How full it was Permits in use, of 3 in slices of 1 min, " in shown
+    assert re.search(r"Permits in use at most 3 at [\d:]+ The same as a table", shown)
+    assert "The highest number of each 1 min, the latest first" in shown
+    assert listed[0].endswith(" 0 at most 3 in use")
+    assert listed[1].startswith("idle 0 of 4")
+    assert listed[1].endswith(f" 0 {DASH}")
+    assert "How full it was" not in page(viewer, "semaphore/", semaphore="idle")
 
 
 def test_a_limit_that_was_set_by_hand_says_so(viewer):
@@ -73,9 +92,9 @@ def test_a_limit_that_was_set_by_hand_says_so(viewer):
 
     listed = rows_of(viewer, ROOT)
 
-    assert listed[0].startswith("api 1 of 5 5 set by hand, declared 3 0 1")
+    assert listed[0].startswith("api 1 of 5 5 set by hand; 3 in the code 0 1")
     assert listed[1].startswith("planned 0 of 1,234 1,234 set by hand 0 0")
-    assert "Limit 5, set by hand; the code declares 3 " in page(viewer, "semaphore/", semaphore="api")
+    assert "Limit 5, set by hand; 3 in the code " in page(viewer, "semaphore/", semaphore="api")
     assert "Limit 1,234, set by hand " in page(viewer, "semaphore/", semaphore="planned")
 
 
@@ -95,7 +114,7 @@ def test_a_semaphore_whose_figures_are_forgotten_breaks_no_list(viewer, redis):
     holdings.permit("api").release()
     redis.delete(SemaphoreKeys("api").stats)
 
-    assert rows_of(viewer, ROOT) == [f"api 0 {DASH} 0 0 {DASH} 0 0"]
+    assert rows_of(viewer, ROOT) == [f"api 0 {DASH} 0 0 {DASH} 0 0 at most 1 in use"]
 
 
 @pytest.mark.parametrize("text", ["api", " api  "])
@@ -111,7 +130,7 @@ def test_a_missing_result_is_reported(viewer, text):
 
     response = viewer.get(ROOT, {"q": text})
 
-    assert f"No semaphore that was used within a month has the name “{text}”." in words(response)
+    assert f"No semaphore with the name “{text}” was used in the last month." in words(response)
     assert "live.js" not in response.text
 
 
@@ -124,8 +143,8 @@ def test_a_semaphore_has_a_page_of_its_own(viewer):
     [waiter] = rows_of(viewer, ROOT, "semaphore/", table=1, semaphore="api")
 
     place = re.escape(f"process {os.getpid()} on {socket.gethostname()}")
-    assert "Used 2 of 3 Limit 3, as the code declares Waiting 1 " in text
-    assert "Granted 1 After a wait 0" in text
+    assert "Permits in use 2 of 3 Limit 3, as in the code Callers waiting 1 " in text
+    assert "Permits granted 1 Of these, after a wait 0" in text
     assert re.fullmatch(rf"jill MainThread, {place} 2 [\d:]+ .* ago (30|29|2\d) s", holder)
     assert re.fullmatch(rf"MainThread {place} 3 [\d.]+ m?s", waiter)
 
@@ -158,10 +177,10 @@ def test_the_limit_is_changed_with_a_form_and_logged(operator):
     asked = words(operator.get(address))
     said = done(operator, address, limit="1234")
 
-    assert "The limit is 3, as the code declares. Used now: 1; waiting: 0." in asked
+    assert "The limit is 3, as in the code. Permits in use: 1; callers waiting: 0." in asked
     assert SemaphoreControls("api").info().limit == 1234
     assert said == logged()
-    assert said == ["Set the limit of the semaphore api to 1,234. It was 3, as the code declares."]
+    assert said == ["Set the limit of the semaphore api to 1,234. It was 3, as in the code."]
     assert LogEntry.objects.get().object_repr == "api"
 
 
@@ -230,11 +249,11 @@ def test_a_limit_is_reset_to_what_the_code_declares(operator):
     said = done(operator, address)
     again = done(operator, address)
 
-    assert "The limit is 5, set by hand; the code declares 3." in asked
-    assert "It becomes what the code declares again, in all processes and at once: 3." in asked
+    assert "The limit is 5, set by hand; 3 in the code." in asked
+    assert "The limit in the code applies again, in all processes and at once: 3." in asked
     assert said == logged()
-    assert said[0].startswith("Reset the limit of the semaphore api to what the code declares. It was 5")
-    assert again == ["The limit of the semaphore api is what the code declares."]
+    assert said[0].startswith("Reset the limit of the semaphore api to that in the code. It was 5")
+    assert again == ["The limit of the semaphore api is already that in the code."]
     assert SemaphoreControls("api").info().limit == 3
 
 
@@ -256,8 +275,8 @@ def test_evicting_asks_first_and_says_what_will_happen(operator):
     assert (
         f"The permit is held by jill (process {os.getpid()} on {socket.gethostname()}, MainThread)." in text
     )
-    assert "It counts as 1, and its lease ends in" in text
-    assert "The permit becomes free at once. 1 waits." in text
+    assert "It counts as 1, and expires in" in text
+    assert "The permit becomes free at once. 1 caller waits." in text
     assert "The holder is not stopped." in text
     permit.refresh()
 
@@ -269,9 +288,8 @@ def test_one_holder_is_evicted_logged_and_told(operator):
     again = done(operator, evict_url(evicted))
 
     assert said == logged()
-    assert said[0].startswith("Evicted jack (process")
-    assert said[0].endswith("from the semaphore api.")
-    assert again == ["Nobody to evict: that permit of the semaphore api is not held any more."]
+    assert said[0].startswith("Took a permit of the semaphore api away from jack (process")
+    assert again == ["Nothing to take away: nobody holds that permit of the semaphore api any more."]
     with pytest.raises(PermitLost):
         evicted.refresh()
     kept.refresh()
@@ -284,7 +302,7 @@ def test_a_holder_that_has_left_meanwhile_is_not_evicted(operator):
 
     text = words(operator.get(address))
 
-    assert "Nobody to evict: that permit of the semaphore api is not held any more." in text
+    assert "Nothing to take away: nobody holds that permit of the semaphore api any more." in text
 
 
 @pytest.mark.slow
@@ -303,9 +321,9 @@ def test_a_semaphore_of_any_name_can_be_listed_found_changed_and_looked_up(opera
     shown = legible(name)
     assert row.startswith(f"{shortened(shown)} 1 of 3")
     assert "jill" in detail
-    assert evicted[0].endswith(f"from the semaphore {shown}.")
+    assert evicted[0].startswith(f"Took a permit of the semaphore {shown} away from ")
     assert logged_page.request["PATH_INFO"] == f"{ROOT}semaphore/"
-    assert "Used 0 of 9" in words(logged_page)
+    assert "Permits in use 0 of 9" in words(logged_page)
     assert f"Set the limit of the semaphore {shown} to 9." in words(history)
     assert "\x00" not in entry.object_id + entry.object_repr + entry.change_message
     assert "<script>alert" not in logged_page.text + history.text

@@ -3,8 +3,8 @@ The pages of address books: the size of each book, how often and how fast it is 
 chosen most often.
 
 A page of the list costs five round trips, however many books there are. People who may view it see the names in all
-books. Nobody sees what others typed, because it is not stored. Books that a model feeds are rebuilt by a worker,
-because loading a million rows takes too long for a request.
+books; and what others typed and did not find, if COMPONENTS["BOOK_MISSES"] is True. Books that a model feeds are
+rebuilt by a worker, because loading a million rows takes too long for a request.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
+from django.contrib.auth import get_permission_codename
 from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.defaultfilters import filesizeformat
-from django.urls import URLPattern
+from django.urls import NoReverseMatch, URLPattern, reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from components.conf import conf
 from components.control_room.names import searched, shortened
 from components.control_room.pages import ControlRoomAdmin, Paging
 from components.control_room.verbs import Action, Done, Trail, Verb
@@ -32,6 +34,7 @@ from components.templatetags.control_room import grouped, legible
 
 TOP = 20  # entries, and completions, on a page
 SLOWEST = 10  # number of slowest searches on a page: one for each minute
+MISSES = 50  # texts on a page that found nothing
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,11 @@ class Trial:
 
 
 class AddressBookAdmin(ControlRoomAdmin):
+    purpose = _(
+        "An address book completes names while people type. Here are the books, how large they "
+        "are, and how fast they answer."
+    )
+
     looks = ("view", "rebuild")
 
     def get_urls(self) -> list[URLPattern]:
@@ -121,11 +129,16 @@ class AddressBookAdmin(ControlRoomAdmin):
         reader, row = AddressBookReader(), _find(request)
         prefix = request.GET.get("prefix")
         there = row.info is not None
-        usage = reader.usage([row.id])[0] if there else None
+        usage = reader.usage([row.id], with_misses=True)[0] if there else None
+        misses = usage.misses if usage else []
         context = {
             "row": replace(row, usage=usage),
             "info": row.info,
             "minutes": usage.slowest[:SLOWEST] if usage else [],
+            "keeps_misses": conf().book_misses,
+            "misses": misses[:MISSES],
+            "misses_total": len(misses),
+            "add_url": self._add_url(row, request) if misses else "",
             "subject": self.subject(row.id),
             "loading": row.info.loading if row.info else reader.loading(row.id),
             "top": AddressBook(row.id).top(TOP) if there else [],
@@ -145,8 +158,8 @@ class AddressBookAdmin(ControlRoomAdmin):
             effects=_effects_of_rebuild(row),
             run=(lambda: _rebuild(row)) if row.model else None,
             idle=gettext(
-                "There is nothing to rebuild it from: no model feeds the address book %(book)s. Run the code that "
-                "loaded it again, with replace=True."
+                "No model is the source of the address book %(book)s, so it cannot be rebuilt from here. Run the "
+                "code that loaded it again, with replace=True."
             )
             % {"book": row.name},
         )
@@ -176,12 +189,25 @@ class AddressBookAdmin(ControlRoomAdmin):
             back=self.url("changelist"),
         )
 
+    def _add_url(self, row: Row, request: HttpRequest) -> str:
+        """Return the address of the admin page that adds a row to the model of a book; "" without page or right."""
+        if (fed := feeding(row.id)) is None:
+            return ""
+        meta = fed.model._meta
+        if not request.user.has_perm(f"{meta.app_label}.{get_permission_codename('add', meta)}"):
+            return ""
+        page = f"admin:{meta.app_label}_{meta.model_name}_add"
+        try:
+            return reverse(page, current_app=self.admin_site.name)
+        except NoReverseMatch:
+            return ""
+
     def _trail(self, row: Row) -> Trail:
         return [(row.title, self.find_url(row.id))]
 
     verbs = (
         Verb("rebuild", _("Rebuild"), rebuild, needs="rebuild"),
-        Verb("remove", _("Remove"), remove, needs="remove", deletes=True),
+        Verb("remove", _("Remove the book"), remove, needs="remove", deletes=True),
     )
 
 
@@ -207,10 +233,10 @@ def _sources(reader: AddressBookReader) -> Sequence[Row]:
 def _try(name: str, prefix: str) -> Trial:
     began = perf_counter()
     try:
-        found = AddressBook(name).complete(prefix, limit=TOP)
+        found = AddressBook(name).complete(prefix, limit=TOP, is_counted=False)
     except InvalidPrefix:
         problem = gettext(
-            "A prefix has 1 to %(most)s characters. At least one of them is visible, and none is a control character."
+            "A search has 1 to %(most)s characters. At least one of them is visible, and none is a control character."
         )
         return Trial(prefix, problem=problem % {"most": MAX_PREFIX})
     except BookNotFound:  # the book was removed after the page was started
@@ -274,8 +300,8 @@ def _effects_of_rebuild(row: Row) -> list[str]:
         effects = [
             again % {**facts, "count": grouped(info.count)},
             gettext(
-                "Searches use the old book until the new one is complete. Changes made meanwhile are in both. Past "
-                "selections still count."
+                "Searches use the old book until the new one is complete. Changes made meanwhile are in both. The "
+                "scores of the entries stay."
             ),
         ]
     elif row.parts:
@@ -285,7 +311,9 @@ def _effects_of_rebuild(row: Row) -> list[str]:
                 "removes the books without rows."
             )
             % facts,
-            gettext("Searches use each old book until the new one is complete. Past selections still count."),
+            gettext(
+                "Searches use each old book until the new one is complete. The scores of the entries stay."
+            ),
         ]
     else:
         effects = [
@@ -294,8 +322,8 @@ def _effects_of_rebuild(row: Row) -> list[str]:
         ]
     if info and info.loading is not None:
         running = ngettext(
-            "A load of %(count)s entry so far is running, or has died. The rebuild replaces it.",
-            "A load of %(count)s entries so far is running, or has died. The rebuild replaces it.",
+            "Another load, with %(count)s entry so far, is running or has ended early. The rebuild replaces it.",
+            "Another load, with %(count)s entries so far, is running or has ended early. The rebuild replaces it.",
             info.loading,
         )
         effects.append(running % {"count": grouped(info.loading)})
@@ -309,8 +337,8 @@ def _effects_of_removal(row: Row, info: BookInfo) -> list[str]:
         info.count,
     )
     selected = ngettext(
-        "Past selections of %(count)s entry are deleted.",
-        "Past selections of %(count)s entries are deleted.",
+        "The score of %(count)s entry is deleted.",
+        "The scores of %(count)s entries are deleted.",
         info.selected,
     )
     effects = [

@@ -15,23 +15,31 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import ControlRoomAdmin, Paging, View
-from components.exceptions import ChatNotFound
+from components.exceptions import ChatNotFound, InvalidPrefix
 from components.people.person import persons
-from components.services.chat import Chat, ChatReader, ChatSettings
+from components.services.chat import Chat, ChatReader, ChatSettings, Found
 from components.services.chat.admin.moderation import VERBS
 from components.services.chat.admin.targets import Row, Seat, find_row
 from components.services.chat.admin.transcripts import transcript
+from components.services.chat.search import MAX_WORDS, Search
 from components.templatetags.control_room import duration, grouped
 
 MESSAGES = 50  # messages on a page
+NEWER = 10  # of these, messages after the one that a link leads to
 BLOCKED = 50  # most recently blocked people on a page
 SECONDS = frozenset({"max_age", "drop_read_after", "rate_period", "slow_mode"})  # settings that are durations
 
 
 class ChatAdmin(ControlRoomAdmin):
+    purpose = _(
+        "Here are the chats of the site. On the page of a chat, members can be muted, removed or "
+        "blocked, and the chat can be closed or deleted."
+    )
+
     verbs = VERBS
 
     def get_urls(self) -> list[URLPattern]:
@@ -101,6 +109,8 @@ class ChatAdmin(ControlRoomAdmin):
     def messages(self, request: HttpRequest) -> HttpResponse:
         row, before = find_row(request), _number(request.GET.get("before", ""))
         self.note_reading(request, self.subject(row.info.id))
+        if words := request.GET.get("q", "").strip():
+            return self._found(request, row, words, before)
         page = ChatReader().messages(row.info.id, before=before, limit=MESSAGES)
         context = {
             "row": row,
@@ -118,20 +128,73 @@ class ChatAdmin(ControlRoomAdmin):
             live=before is None,
         )
 
+    def _found(self, request: HttpRequest, row: Row, words: str, before: int | None) -> HttpResponse:
+        """Answer with the messages that have these words, as far as one request searches."""
+        found, problem, shown = Found((), None), "", []
+        try:
+            search = Search(words)
+            found = ChatReader().search(row.info.id, words, before=before, limit=MESSAGES)
+            lines = zip(transcript(found.messages), found.messages, strict=True)
+            shown = [(line, search.excerpt(each.text), each.seq + NEWER) for line, each in lines]
+        except InvalidPrefix:
+            text = ngettext("Search for %(count)s word.", "Search for up to %(count)s words.", MAX_WORDS)
+            problem = text % {"count": MAX_WORDS}
+        context = {
+            "row": row,
+            "info": row.info,
+            "words": words,
+            "problem": problem,
+            "found": shown,
+            "next": found.next,
+        }
+        return self.render(
+            request,
+            "admin/components/chats/found.html",
+            gettext("Search in %(title)s") % {"title": row.title},
+            context,
+            trail=[
+                (row.trail, self.find_url(row.info.id)),
+                (
+                    gettext("Messages of %(title)s") % {"title": row.title},
+                    self.url("messages", chat=row.info.id),
+                ),
+            ],
+            live=False,
+            status=400 if problem else 200,
+        )
+
 
 def _number(text: str) -> int | None:
     """Return the number of a message from a URL; None if it is not a number."""
     return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
+#: What each setting is called on the page.
+LABELS = {
+    "history": _("Earlier messages that a new member sees"),
+    "max_messages": _("Messages kept at most"),
+    "max_bytes": _("Bytes kept at most"),
+    "max_age": _("Messages are deleted after"),
+    "drop_read_after": _("Messages that all have read are deleted after"),
+    "max_text": _("Characters in a message at most"),
+    "max_data": _("Bytes of data in a message at most"),
+    "max_members": _("Members at most"),
+    "rate_limit": _("Messages of a member in each period at most"),
+    "rate_period": _("Length of such a period"),
+    "slow_mode": _("Least time between two messages of a member"),
+    "max_reactions": _("Reactions to a message at most"),
+    "is_open": _("Anyone may join"),
+}
+
+
 def _unset(name: str) -> str:
     if name == "history":
         return gettext("all")
-    return gettext("no limit") if name == "max_age" else gettext("never")
+    return gettext("never")
 
 
 def _settings(settings: ChatSettings) -> Iterator[tuple[str, str]]:
-    """Yield the name of each setting with its value, as people write it."""
+    """Yield what each setting is called, with its value, as people write them."""
     for field in fields(settings):
         name, value = field.name, getattr(settings, field.name)
         if value is None:
@@ -142,4 +205,4 @@ def _settings(settings: ChatSettings) -> Iterator[tuple[str, str]]:
             written = duration(value)
         else:
             written = grouped(value)
-        yield name, written
+        yield str(LABELS[name]), written

@@ -30,7 +30,7 @@ MUTES = [
     ("3600", _("an hour")),
     ("86400", _("a day")),
     ("604800", _("a week")),
-    (FOR_GOOD, _("until unmuted")),
+    (FOR_GOOD, _("until somebody unmutes them")),
 ]
 NO_WAY_BACK = _("This cannot be undone.")
 
@@ -45,9 +45,9 @@ class TrimForm(forms.Form):
     """The seq at which the history will begin."""
 
     before = forms.IntegerField(
-        label=_("First message to keep"),
+        label=_("Number of the first message to keep"),
         min_value=1,
-        help_text=_("Messages have numbers; the Messages page shows them."),
+        help_text=_("The page of the messages shows their numbers."),
         widget=forms.NumberInput(attrs={"autocomplete": "off"}),
     )
 
@@ -113,7 +113,7 @@ def _mute(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
         except NotAMember:  # they left just now
             return Done()
         about = {"who": target.person, "chat": row.name, "span": duration(seconds)}
-        said = gettext("Muted %(who)s in the chat %(chat)s until unmuted.")
+        said = gettext("Muted %(who)s in the chat %(chat)s until somebody unmutes them.")
         if seconds:
             said = gettext("Muted %(who)s in the chat %(chat)s for %(span)s.")
         return Done(f"{said % about} {role_of(member)}")
@@ -122,7 +122,7 @@ def _mute(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
         of=row.info.id,
         trail=[(row.trail, pages.find_url(row.info.id))],
         title=target.written(gettext("Mute %(who)s")),
-        effects=[role_of(member), gettext("A muted member can read, and cannot send messages.")],
+        effects=[role_of(member), gettext("A muted member can read messages, but cannot send any.")],
         run=run,
         form=form,
     )
@@ -135,23 +135,25 @@ def _trim(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
     def run() -> Done:
         before = form.cleaned_data["before"]
         gone = target.chat.trim(before=before)
-        said = gettext("Trimmed the chat %(chat)s: removed %(count)s from before number %(before)s.")
+        said = gettext(
+            "Deleted %(count)s old messages and events of the chat %(chat)s, those before number %(before)s."
+        )
         about = {"chat": row.name, "count": grouped(gone), "before": grouped(before)}
         return Done(said % about if gone else "")
 
     return Action(
         of=row.info.id,
         trail=[(row.trail, pages.find_url(row.info.id))],
-        title=gettext("Trim the chat %(title)s") % {"title": row.title},
+        title=gettext("Delete old messages of the chat %(title)s") % {"title": row.title},
         effects=[
             gettext(
-                "It has %(messages)s messages and events, %(members)s members; the numbers %(first_seq)s to "
+                "It has %(members)s members, and %(messages)s messages and events with the numbers %(first_seq)s to "
                 "%(last_seq)s."
             )
             % row.figures,
             gettext(
-                "Everything before the number that you give is removed, read or not. Members who have not read it "
-                "see how much they have missed."
+                "Every message before the number that you give is deleted, whether it was read or not. Members who "
+                "have not read them see how many they have missed."
             ),
             str(NO_WAY_BACK),
         ],
@@ -185,7 +187,7 @@ def _of_a_muted_member(target: Target) -> str | None:
 def _of_a_person(target: Target) -> str | None:
     if not target.user or target.is_blocked:
         return None
-    return _of_a_member(target) or gettext("Not a member now.")
+    return _of_a_member(target) or gettext("This person is not a member at the moment.")
 
 
 def _of_a_blocked_person(target: Target) -> str | None:
@@ -203,55 +205,57 @@ def _of_a_message(target: Target) -> str | None:
 
 CLOSE = _verb(
     "close",
-    _("Close"),
+    _("Close the chat"),
     title=_("Close the chat %(chat)s"),
-    effects=[_("Its members can still read it. Nobody can send to it until it is opened again.")],
-    idle=_("Nothing to close: the chat %(chat)s is closed."),
+    effects=[_("Its members can still read it. Nobody can send messages to it until it is reopened.")],
+    idle=_("There is nothing to close: the chat %(chat)s is closed already."),
     found=_of_an_open_chat,
     run=lambda target: target.chat.close(),
     said=_("Closed the chat %(chat)s."),
 )
 REOPEN = _verb(
     "reopen",
-    _("Open again"),
-    title=_("Open the chat %(chat)s again"),
-    effects=[_("Its members can send to it again.")],
-    idle=_("Nothing to open: the chat %(chat)s is open."),
+    _("Reopen the chat"),
+    title=_("Reopen the chat %(chat)s"),
+    effects=[_("Its members can send messages to it again.")],
+    idle=_("There is nothing to reopen: the chat %(chat)s is open already."),
     found=_of_a_closed_chat,
     run=lambda target: target.chat.reopen(),
-    said=_("Opened the chat %(chat)s again."),
+    said=_("Reopened the chat %(chat)s."),
 )
 KICK = _verb(
     "kick",
-    _("Kick"),
+    _("Remove from the chat"),
     deletes=True,
-    title=_("Kick %(who)s out of the chat %(chat)s"),
+    title=_("Remove %(who)s from the chat %(chat)s"),
     effects=[
         _("The messages of %(who)s stay."),
         _(
-            "Members who may add others can add %(who)s again, and an open chat can be joined again. To prevent "
-            "it, block."
+            "Members who may add others can add %(who)s again, and anyone can join an open chat again. To "
+            "prevent that, block them."
         ),
         _(
             "If the last owner leaves, the longest-standing moderator, or else member, becomes owner; if nobody is "
             "left, the chat is deleted."
         ),
     ],
-    idle=_("Nobody to kick: %(who)s is not in the chat %(chat)s."),
+    idle=_("There is nobody to remove: %(who)s is not in the chat %(chat)s."),
     found=_of_a_member,
     run=lambda target: target.chat.kick(target.user),
-    said=_("Kicked %(who)s out of the chat %(chat)s."),
+    said=_("Removed %(who)s from the chat %(chat)s."),
 )
 BLOCK = _verb(
     "block",
-    _("Block"),
+    _("Remove and block"),
     deletes=True,
     title=_("Block %(who)s in the chat %(chat)s"),
     effects=[
-        _("%(who)s is removed from it, and can neither join nor be added until unblocked."),
+        _(
+            "%(who)s is removed from the chat, and can neither join it nor be added until somebody unblocks them."
+        ),
         _("The messages of %(who)s stay."),
     ],
-    idle=_("Nobody to block: %(who)s is blocked in the chat %(chat)s."),
+    idle=_("There is nobody to block: %(who)s is blocked in the chat %(chat)s already."),
     found=_of_a_person,
     run=lambda target: target.chat.block(target.user),
     said=_("Blocked %(who)s in the chat %(chat)s."),
@@ -261,7 +265,7 @@ UNBLOCK = _verb(
     _("Unblock"),
     title=_("Unblock %(who)s in the chat %(chat)s"),
     effects=[_("%(who)s can be added, and can join again. Unblocking alone does not make them a member.")],
-    idle=_("Nobody to unblock: %(who)s is not blocked in the chat %(chat)s."),
+    idle=_("There is nobody to unblock: %(who)s is not blocked in the chat %(chat)s."),
     found=_of_a_blocked_person,
     run=lambda target: target.chat.unblock(target.user),
     said=_("Unblocked %(who)s in the chat %(chat)s."),
@@ -271,43 +275,43 @@ UNMUTE = _verb(
     _("Unmute"),
     title=_("Unmute %(who)s in the chat %(chat)s"),
     effects=[_("%(who)s can send messages again.")],
-    idle=_("Nobody to unmute: %(who)s is not muted in the chat %(chat)s."),
+    idle=_("There is nobody to unmute: %(who)s is not muted in the chat %(chat)s."),
     found=_of_a_muted_member,
     run=lambda target: target.chat.unmute(target.user),
     said=_("Unmuted %(who)s in the chat %(chat)s."),
 )
 DELETE_MESSAGE = _verb(
     "delete_message",
-    _("Delete"),
+    _("Delete the message"),
     needs="delete",
     deletes=True,
     title=_("Delete message %(seq)s of the chat %(chat)s"),
     effects=[
-        _("Its text and its data are removed, and all members see that it was deleted."),
-        _("Members may have read it already."),
+        _("Its text and its data are deleted, and all members see that there was a message."),
+        _("Members may already have read it."),
         NO_WAY_BACK,
     ],
-    idle=_("Nothing to delete: there is no message %(seq)s in the chat %(chat)s any more."),
+    idle=_("There is nothing to delete: the chat %(chat)s has no message %(seq)s any more."),
     found=_of_a_message,
     run=lambda target: target.chat.delete_message(target.seq),
     said=_("Deleted message %(seq)s of the chat %(chat)s."),
 )
 DELETE = _verb(
     "delete",
-    _("Delete"),
+    _("Delete the chat"),
     needs="delete",
     deletes=True,
     title=_("Delete the chat %(chat)s"),
     effects=[
-        _("All messages in it are removed, for all its members."),
-        _("A new chat with the same id continues the message numbers of this one."),
+        _("All its messages are deleted, for all its members."),
+        _("If a chat with the same id is created, it continues the message numbers of this one."),
         NO_WAY_BACK,
     ],
-    idle=_("Nothing to delete."),
+    idle=_("There is nothing to delete."),
     found=_of_a_chat,
     run=lambda target: target.chat.delete(),
     said=_("Deleted the chat %(chat)s."),
 )
 MUTE = Verb("mute", _("Mute"), _mute)
-TRIM = Verb("trim", _("Trim"), _trim, needs="delete", deletes=True)
+TRIM = Verb("trim", _("Delete old messages"), _trim, needs="delete", deletes=True)
 VERBS = (CLOSE, REOPEN, KICK, BLOCK, UNBLOCK, MUTE, UNMUTE, TRIM, DELETE_MESSAGE, DELETE)

@@ -46,7 +46,7 @@ class Row:
     @property
     def size(self) -> str:
         """Return the size of the chat, in a sentence."""
-        return gettext("It has %(messages)s messages and events, %(members)s members.") % self.figures
+        return gettext("It has %(members)s members, and %(messages)s messages and events.") % self.figures
 
     @property
     def figures(self) -> dict[str, str]:
@@ -92,8 +92,9 @@ class Target:
             user = (
                 user and Inbox(user).user
             )  # makes no call to Redis; raises InvalidName for an impossible name
-        except InvalidName as error:
-            raise Http404(str(error)) from None
+        except InvalidName:
+            nobody = gettext("Nobody can have this name: a name is text of 1 to 500 characters.")
+            raise Http404(nobody) from None
         # Redis counts to 2^63, so no message number has more digits.
         return cls(find_row(request), user, int(seq) if seq.isdecimal() and len(seq) < 19 else 0)
 

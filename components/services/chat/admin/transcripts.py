@@ -15,10 +15,10 @@ from components.templatetags.control_room import legible
 
 #: The sentence for each kind of event, with placeholders for the actor, the person concerned, and the detail.
 TOLD: Mapping[EventKind, Promise] = {
-    EventKind.CREATED: _("%(by)s made the chat"),
+    EventKind.CREATED: _("%(by)s started the chat"),
     EventKind.JOINED: _("%(by)s added %(user)s"),
     EventKind.LEFT: _("%(user)s left"),
-    EventKind.KICKED: _("%(by)s kicked %(user)s"),
+    EventKind.KICKED: _("%(by)s removed %(user)s"),
     EventKind.BLOCKED: _("%(by)s blocked %(user)s"),
     EventKind.UNBLOCKED: _("%(by)s unblocked %(user)s"),
     EventKind.ROLE: _("%(by)s changed the role of %(user)s: %(detail)s"),

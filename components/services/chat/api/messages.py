@@ -22,10 +22,13 @@ from components.api.fields import (
     invalid,
 )
 from components.api.shapes import Instant, People, instant
+from components.api.throttle import Throttle
 from components.people import anames_of, anote_contacts
+from components.services.autocomplete.folding import MAX_PREFIX
 from components.services.chat import Chat
 from components.services.chat.api import shapes
 from components.services.chat.formats import AN_EMOJI
+from components.services.chat.search import MAX_WORDS
 
 BEFORE = Integer("before", about="List only messages before this seq. Cannot be combined with after.")
 AFTER = Integer("after", about="List only messages after this seq.")
@@ -34,8 +37,20 @@ LIMIT = Integer("limit", 50, least=1, most=200)
 MENTIONS = Ids("mentions")
 REPLY_TO = Integer("reply_to", least=1, is_nullable=True, about="The seq of a message that it replies to.")
 SEQ = Integer("seq", is_required=True)
+WORDS = Text(
+    "q",
+    is_required=True,
+    longest=MAX_PREFIX,
+    also={"minLength": 1},
+    about=f"Up to {MAX_WORDS} words, or beginnings of words, all of which occur in the text. "
+    "Capitals, accents and the width of letters do not count.",
+)
+FOUND = Integer("limit", 20, least=1, most=200)
 EMOJI = Text("emoji", is_required=True, also={"pattern": f"^{AN_EMOJI.pattern}$"}, about="One emoji.")
 IS_ON = Boolean("is_on", True, about="False removes the reaction.")
+
+
+_throttle = Throttle(rate=2, burst=10)
 
 
 class Messages(TypedDict):
@@ -43,6 +58,14 @@ class Messages(TypedDict):
     has_more: Annotated[bool, "There are more messages in the requested direction; with around, older ones."]
     has_newer: Annotated[bool, "With around, there are newer messages."]
     oldest: int
+    people: People
+
+
+class FoundMessages(TypedDict):
+    messages: Annotated[list[shapes.Message], "The newest is first."]
+    next: Annotated[
+        int | None, "The value of before that searches on; null if the whole history has been searched."
+    ]
     people: People
 
 
@@ -87,6 +110,32 @@ async def list_messages(request: HttpRequest, user: str, values: Values, chat_id
         "has_newer": page.has_newer,
         "oldest": page.oldest,
         "people": await anames_of(id for each in page.messages for id in each.people),
+    }
+    return Answer(told)
+
+
+@operation(
+    "messages",
+    {
+        200: Reply(
+            "The messages found. If next is not null, older ones have not been searched yet.", FoundMessages
+        )
+    },
+    query=[WORDS, BEFORE, FOUND],
+    problems=["chat-not-found", "too-fast"],
+)
+async def search_messages(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+    """
+    Search the history for words.
+
+    One request searches up to 2,000 messages, from the newest or from before.
+    """
+    _throttle.check(user)
+    found = await Chat(chat_id).asearch(user, values[WORDS], before=values.get(BEFORE), limit=values[FOUND])
+    told: FoundMessages = {
+        "messages": [shapes.message(each) for each in found.messages],
+        "next": found.next,
+        "people": await anames_of(id for each in found.messages for id in each.people),
     }
     return Answer(told)
 

@@ -101,6 +101,8 @@ class Member(TypedDict):
     joined_at: Instant
     read_seq: int
     muted_until: Instant | None
+    is_here: Annotated[bool, "They have the chat open."]
+    seen_at: Annotated[Instant | None, "When they last had the chat open, if it is known."]
 
 
 def message(found: ChatMessage) -> Message:
@@ -182,6 +184,8 @@ def member(found: ChatMember, name: str | None) -> Member:
         "joined_at": instant(found.joined_at),
         "read_seq": found.read_seq,
         "muted_until": None if found.muted_until is None else instant(found.muted_until),
+        "is_here": found.is_here,
+        "seen_at": None if found.seen_at is None else instant(found.seen_at),
     }
 
 

@@ -32,8 +32,10 @@ from components.services.chat.api.messages import (
     list_messages,
     mark_read,
     react,
+    search_messages,
     send_message,
 )
+from components.services.chat.api.presence import attend, type_message
 from components.services.chat.api.sync import sync, sync_by_body
 
 _CHAT = "chats/<str:chat_id>"
@@ -58,7 +60,10 @@ urlpatterns = [
         name="api-message",
     ),
     path(f"{_CHAT}/messages/<str:seq>/reactions", endpoint(CHAT_ID, _SEQ, post=react), name="api-reactions"),
+    path(f"{_CHAT}/search", endpoint(CHAT_ID, get=search_messages), name="api-search"),
     path(f"{_CHAT}/read", endpoint(CHAT_ID, post=mark_read), name="api-read"),
+    path(f"{_CHAT}/presence", endpoint(CHAT_ID, post=attend), name="api-presence"),
+    path(f"{_CHAT}/typing", endpoint(CHAT_ID, post=type_message), name="api-typing"),
     path(f"{_CHAT}/members", endpoint(CHAT_ID, get=list_members, post=add_members), name="api-members"),
     path(
         f"{_CHAT}/members/<str:member>",

@@ -4,7 +4,7 @@ local YEAR = 366 * 86400000 -- milliseconds
 -- Remove the chat, except for the position of its sequence. *head* has seq, n and level.
 local function end_chat(id, head, at)
   for _, part in ipairs(all_parts(head.level)) do redis.call("UNLINK", part) end
-  redis.call("UNLINK", chat, messages, members, reads, blocked, deleted, muted, altered, changes)
+  redis.call("UNLINK", chat, messages, members, reads, blocked, deleted, muted, altered, changes, here, typing)
   redis.call("HSET", chat, "seq", head.seq, "n", head.n, "at", at, "gone", "1")
   redis.call("PEXPIRE", chat, YEAR)
   redis.call("ZREM", names, id)

@@ -1,5 +1,5 @@
 -- Delete a chat, except for the position of its sequence. *inboxes* is the prefix of the channels of inboxes.
--- KEYS    chat messages members reads mentions own blocked sent deleted names muted altered changes
+-- KEYS    chat messages members reads mentions own blocked sent deleted names muted altered changes here typing
 -- ARGV    id channel inboxes
 -- USES    head over
 -- RETURNS 1 if there was one

@@ -1,7 +1,7 @@
 -- Remove a person from a chat. The chat is deleted with its last member. A mute stays. *kind* is "left", if they
 -- wanted to; "kicked"; "blocked", if they may not come back; or "erased", which makes a process that is about to add
 -- them write the hint in their inbox again.
--- KEYS    chat messages members reads mentions own blocked calls sent deleted names muted altered changes
+-- KEYS    chat messages members reads mentions own blocked calls sent deleted names muted altered changes here typing
 -- ARGV    id person by call event kind channel inbox
 -- USES    time head member answered packed event over
 -- RETURNS "removed"; "blocked", for a person who was no member; "nothing"; "unknown"; "denied"; "absent"; "crowded",
@@ -56,7 +56,7 @@ if not member and not is_new then return "nothing" end
 -- Free memory first, so that a server that is out of memory runs the whole script.
 redis.call("HDEL", members, person)
 if is_new then redis.call("HSET", blocked, person, now) end
-redis.call("ZREM", reads, person)
+for _, key in ipairs({ reads, here, typing }) do redis.call("ZREM", key, person) end
 redis.call("DEL", mentions .. "/" .. person, own .. "/" .. person)
 if redis.call("HLEN", members) == 0 then
   end_chat(id, head, now)

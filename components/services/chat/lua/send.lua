@@ -1,6 +1,6 @@
 -- Append a message to a chat, unless its sender has sent it before. *reply_to* is the seq that it replies to, "" for
 -- none. That message may be gone; else a reply mentions its sender.
--- KEYS    chat messages members reads sent names mentions own rate deleted
+-- KEYS    chat messages members reads sent names mentions own rate deleted typing
 -- ARGV    id sender client_id body characters data_bytes channel reply_to mentioned...
 -- USES    time entry append member packed digest sent tombstone pace quoted
 -- RETURNS "sent" or "duplicate", the seq, the millisecond, 1 if trimming is due, and the members addressed: those it
@@ -94,6 +94,7 @@ else
 end
 if max_age ~= "0" then for _, key in ipairs({ messages, part }) do redis.call("PEXPIRE", key, max_age) end end
 redis.call("ZADD", names, sent_at, id)
+redis.call("ZREM", typing, sender)
 redis.call("PUBLISH", channel, seq)
 local is_full = live > math.floor(max_messages * 1.01) or size > max_bytes * 1.01
 local ages = max_age ~= "0" or drop_read_after ~= "0"

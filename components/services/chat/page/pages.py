@@ -31,7 +31,7 @@ from components.exceptions import (
     RedisUnavailable,
 )
 from components.people import note_contacts
-from components.services.chat import Chat, ChatMessage, ChatNews, Inbox, Quote, Role
+from components.services.chat import Chat, ChatMessage, ChatNews, Inbox, Presence, Quote, Role
 from components.services.chat.page import rows, texts
 from components.services.chat.page.forms import CreateForm
 from components.services.chat.page.refusals import refusal
@@ -75,11 +75,11 @@ def _send(request: HttpRequest, news: ChatNews) -> None:
         ids = [member.user for member in opened.members()]
         name_of = rows.naming(ids)
         mentions = texts.mentioned(text, {id: name_of(id) for id in ids})
-    if seq := _number(request.POST.get("edit", "")):
+    if seq := number_in(request.POST.get("edit", "")):
         opened.edit(me(request), seq, text, mentions=mentions)
         return
     client_id = request.POST.get("client_id") or None
-    reply_to = _number(request.POST.get("reply_to", ""))
+    reply_to = number_in(request.POST.get("reply_to", ""))
     sent = opened.send(me(request), text, mentions=mentions, client_id=client_id, reply_to=reply_to)
     note_contacts(me(request), sent.spoken_to)
 
@@ -88,7 +88,7 @@ def _conversation(request: HttpRequest, news: ChatNews, status: int = 200, **mor
     opened, user = Chat(news.chat_id), me(request)
     places = {"before": "before", "after": "after", "around": "message"}
     asked = {
-        place: number for place, name in places.items() if (number := _number(request.GET.get(name, "")))
+        place: number for place, name in places.items() if (number := number_in(request.GET.get(name, "")))
     }
     place = dict([*asked.items()][:1])
     history = opened.history(user, **place, limit=_PAGE)
@@ -102,16 +102,17 @@ def _conversation(request: HttpRequest, news: ChatNews, status: int = 200, **mor
         "quote": _quote(request, opened),
         **_edited(request, opened),
         "client_id": request.POST.get("client_id") or secrets.token_urlsafe(12),
+        "present": (present := Presence(news.chat_id).look(user)),
         "silence": _silence(news),
         "emojis": texts.REACTIONS,
         **more,
     }
-    return page(request, "conversation", news, messages=messages, status=status, **context)
+    return page(request, "conversation", news, messages=messages, ids=present.here, status=status, **context)
 
 
 def _quote(request: HttpRequest, opened: Chat) -> rows.QuoteRow | None:
     """Return the message that the visitor is replying to."""
-    seq = _number(request.POST.get("reply_to", "") or request.GET.get("reply", ""))
+    seq = number_in(request.POST.get("reply_to", "") or request.GET.get("reply", ""))
     if not seq:
         return None
     try:
@@ -127,7 +128,7 @@ def _quote(request: HttpRequest, opened: Chat) -> rows.QuoteRow | None:
 
 def _edited(request: HttpRequest, opened: Chat) -> dict[str, Any]:
     """Return the message of the visitor that is in the form: its seq, and its text."""
-    seq = _number(request.POST.get("edit", "") or request.GET.get("edit", ""))
+    seq = number_in(request.POST.get("edit", "") or request.GET.get("edit", ""))
     if not seq:
         return {}
     try:
@@ -137,7 +138,7 @@ def _edited(request: HttpRequest, opened: Chat) -> dict[str, Any]:
     return {"edited": seq, "text": found.text} if found.sender == me(request) else {}
 
 
-def _number(text: str) -> int | None:
+def number_in(text: str) -> int | None:
     """Return the number of a message in a form or an address; None if it is none."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
 
@@ -154,7 +155,7 @@ def _silence(news: ChatNews) -> str:
 @require_POST
 def read(request: HttpRequest, chat_id: str) -> HttpResponse:
     """Mark the messages that the page showed as read."""
-    seq = _number(request.POST.get("seq", ""))
+    seq = number_in(request.POST.get("seq", ""))
     entered(request, chat_id)
     if seq is not None:
         Chat(chat_id).acknowledge(me(request), seq)
@@ -264,6 +265,7 @@ def page(
         "api": reverse("components:api-people").removesuffix("people"),
         "me": user,
         "chats": [rows.chat_row(each, user, name_of) for each in listed.chats],
+        "has_presence": conf().chat_presence,
         "more_chats": listed.next,
         "open": shown,
         "unavailable": len(listed.unavailable),
@@ -272,7 +274,11 @@ def page(
         "is_writer": opened is not None and opened.role != Role.MEMBER,
     }
     if opened and name == "conversation":
+        present = context["present"]
+        context["here_now"] = texts.here_now([*map(name_of, present.here)], present.count)
         context["rows"] = list(rows.message_rows(opened, messages, user, name_of))
+    if opened and name == "search":
+        context["found"] = list(rows.found_rows(messages, context["search"], name_of))
     if opened and name == "members":
         found = rows.member_rows(context["members"], user, opened.role, name_of, timezone.now())
         context["members"] = list(found)

@@ -15,6 +15,7 @@ from components.services.chat import ChatMessage, ChatNews, Member, Quote, Role
 from components.services.chat.page import texts
 from components.services.chat.page.texts import NameOf
 from components.services.chat.rich import plain, rich
+from components.services.chat.search import Search
 
 _QUOTED = 200  # characters of a quoted message
 _RANKS = list(Role)  # from the most to the least
@@ -78,6 +79,18 @@ class MessageRow:
 
 
 @dataclass(frozen=True)
+class FoundRow:
+    """A message that a search has found: a part of it, in pieces, each with whether it was looked for."""
+
+    seq: int
+    name: str
+    initials: str
+    tone: int
+    sent_at: datetime
+    pieces: Sequence[tuple[str, bool]]
+
+
+@dataclass(frozen=True)
 class MemberRow:
     """A member, and what the viewer may do to them: pairs of an action and its label."""
 
@@ -87,6 +100,8 @@ class MemberRow:
     tone: int
     role: str
     muted_until: datetime | None
+    is_here: bool
+    seen_at: datetime | None
     actions: Sequence[tuple[str, str]]
 
 
@@ -164,6 +179,14 @@ def quote_row(quote: Quote, name_of: NameOf) -> QuoteRow:
     )
 
 
+def found_rows(messages: Iterable[ChatMessage], search: Search, name_of: NameOf) -> Iterator[FoundRow]:
+    for message in messages:
+        name = name_of(message.sender)
+        pieces = search.excerpt(plain(rich(message.text)))
+        tone = texts.tone(message.sender)
+        yield FoundRow(message.seq, name, texts.initials(name), tone, message.sent_at, pieces)
+
+
 def _picture(message: ChatMessage) -> SafeString:
     """Return the link of a message that is a picture."""
     url = message.data.get("url") if isinstance(message.data, dict) else None
@@ -183,6 +206,8 @@ def member_rows(
             tone=texts.tone(member.user),
             role=str(_ROLES[member.role]),
             muted_until=member.muted_until if is_muted else None,
+            is_here=member.is_here and member.user != me,
+            seen_at=None if member.user == me else member.seen_at,
             actions=() if member.user == me else tuple(_actions(my_role, member.role, is_muted)),
         )
 

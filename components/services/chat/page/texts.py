@@ -6,7 +6,7 @@ for the page with scripts.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
@@ -90,6 +90,17 @@ def preview(message: ChatMessage | None, me: str, name_of: NameOf) -> str:
     if message.sender == me:
         return gettext("You: %(text)s") % {"text": text}
     return f"{name_of(message.sender)}: {text}"
+
+
+def here_now(names: Sequence[str], count: int) -> str:
+    """Return who has the chat open: some names, and how many people they are."""
+    shown = names[:3]
+    if not shown:
+        return ""
+    if (more := count - len(shown)) <= 0:
+        return gettext("Here now: %(names)s") % {"names": ", ".join(shown)}
+    text = ngettext("Here now: %(names)s and %(count)s more", "Here now: %(names)s and %(count)s more", more)
+    return text % {"names": ", ".join(shown), "count": more}
 
 
 def initials(name: str) -> str:

@@ -1,16 +1,18 @@
-"""The URLs of the chat page. No chat id begins with "-", so "-/new/" cannot be one."""
+"""The URLs of the chat page. No chat id begins with "-", so "-/new/" and "-/badge/" cannot be of a chat."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from components.services.chat.page import members, pages
+from components.services.chat.page import badge, members, pages, search
 
 urlpatterns = [
     path("", pages.chats, name="chats"),
     path("-/new/", pages.create, name="chat-create"),
+    path("-/badge/", badge.badge, name="chat-badge"),
     path("<str:chat_id>/", pages.chat, name="chat"),
     path("<str:chat_id>/read/", pages.read, name="chat-read"),
+    path("<str:chat_id>/search/", search.search, name="chat-search"),
     path("<str:chat_id>/members/", members.members, name="chat-members"),
     path("<str:chat_id>/messages/<int:seq>/delete/", pages.delete_message, name="chat-delete-message"),
     path("<str:chat_id>/messages/<int:seq>/react/", pages.react, name="chat-react"),

@@ -14,17 +14,20 @@ from datetime import UTC
 from itertools import islice
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from components.control_room.names import searched, shortened
 from components.control_room.pages import PAGE_SIZE, ControlRoomAdmin, Page, Paging, as_csv
 from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange
+from components.kit.values import is_name
 from components.services.counters import CounterInfo, CounterReader, Series
+from components.services.counters.admin import times
 from components.services.counters.admin.picking import Choice, Picked
 from components.services.counters.buffer import DROPPED, DROPPED_TIME, OUTAGES
-from components.services.counters.charts import MOST_LINES, Chart, Span
+from components.services.counters.charts import MOST_LINES, Span, charts_of
 from components.services.counters.precisions import plan
 from components.services.counters.series import family_of
 from components.templatetags.control_room import legible
@@ -57,12 +60,20 @@ class Row:
 
 
 class CounterAdmin(ControlRoomAdmin):
+    purpose = _(
+        "A counter adds up what happens by second, minute, hour and day. Here are the families of counters, and the "
+        "single counters, most recently used first."
+    )
+
     def get_urls(self) -> list[URLPattern]:
         return [
             self.page("", "changelist", self.overview),
             self.page("family/", "family", self.family),
             self.page("chart/", "chart", self.chart),
             self.page("csv/", "csv", self.download),
+            self.page("times/", "times", self.times),
+            self.page("times/one/", "time", self.time),
+            self.page("times/csv/", "times_csv", self.download_times),
             *super().get_urls(),
         ]
 
@@ -92,6 +103,7 @@ class CounterAdmin(ControlRoomAdmin):
             "families": [] if text or paging.offset else reader.sizes(families[:FAMILIES]).items(),
             "families_in_all": len(families),
             "trouble": [] if text else _trouble(reader),
+            "kinds": [(kind.title, kind.key) for kind in times.KINDS.values()],
             "trouble_span": plan().coarsest * plan().samples,
         }
         return self.render(
@@ -116,11 +128,11 @@ class CounterAdmin(ControlRoomAdmin):
         if len(ranked) < wanted:  # the others counted nothing in this time
             paging = Paging.of(request, total=len(ranked))
         best, shown = ranked[:first], ranked[paging.offset : paging.offset + paging.size]
-        found = span.read([*best, *shown]) if shown else {}
+        found, marks = span.read_marked([*best, *shown]) if shown else ({}, [])
         return {
             "paging": paging,
             "rows": [Row(name, found[name]) for name in shown],
-            "chart": Chart([found[name] for name in best]) if best else None,
+            "charts": charts_of([found[name] for name in best], marks),
             "csv_query": Choice(best, []).query,
         }
 
@@ -130,7 +142,8 @@ class CounterAdmin(ControlRoomAdmin):
         context["theirs"] = list(dict.fromkeys(filter(None, map(family_of, choice.names))))
         try:
             if choice.size:
-                context["chart"] = Chart(choice.lines(picked.asked(), MOST_LINES))
+                context["charts"] = charts_of(*choice.lines(picked.asked(), MOST_LINES))
+                context["is_empty"] = all(chart.is_empty for chart in context["charts"])
         except _WRONG as error:
             context["problem"] = str(error)
         return self._answer(request, "chart", choice.title, picked, context)
@@ -140,14 +153,45 @@ class CounterAdmin(ControlRoomAdmin):
         try:
             if not choice.size:
                 raise InvalidName(gettext("No counter is named; say which, as ?counter=hits."))
-            found = choice.lines(picked.asked(MOST_IN_FILE), PAGE_SIZE)
+            found, _marks = choice.lines(picked.asked(MOST_IN_FILE), PAGE_SIZE)
         except _WRONG as error:
             return HttpResponse(f"{error}\n", status=400, content_type="text/plain; charset=utf-8")
-        rows: list[Sequence[object]] = [["from", *(series.name for series in found)]]
+        rows: list[Sequence[object]] = [["from", *(_headed(series) for series in found)]]
         for samples in zip(*found, strict=True):
             at = samples[0].at.astimezone(UTC)
             rows.append([f"{at:%Y-%m-%dT%H:%M:%SZ}", *(each.count for each in samples)])
         return as_csv(choice.filename, rows)
+
+    def times(self, request: HttpRequest) -> HttpResponse:
+        asked = times.Asked.by(request)
+        rows = times.rank(asked)
+        context = {
+            "asked": asked,
+            "rows": [(row, asked.one(row.name)) for row in rows],
+            "slowest": times.slowest(asked.kind, rows),
+            "failed_head": gettext("Failed") if asked.kind.failed else "",
+            "waited_head": gettext("p95 of waiting") if asked.kind.waited else "",
+            "most": times.RANKED,
+        }
+        return self.render(request, "admin/components/counters/times.html", str(asked.kind.title), context)
+
+    def time(self, request: HttpRequest) -> HttpResponse:
+        asked = times.Asked.by(request)
+        if not is_name(asked.name) or len(asked.name) > times.LONGEST:
+            raise Http404(gettext("Nothing is named. Choose something in a list of times."))
+        found = times.charts(asked)
+        words = (gettext("Median (p50)"), gettext("p95"), gettext("p99"), gettext("Longest"))
+        return self.render(
+            request,
+            "admin/components/counters/one.html",
+            legible(asked.name),
+            {**found, "asked": asked, "percentiles": zip(words, found["row"].percentiles, strict=True)},
+            trail=[(str(asked.kind.title), f"{self.url('times')}?{asked.all}")],
+        )
+
+    def download_times(self, request: HttpRequest) -> HttpResponse:
+        asked = times.Asked.by(request)
+        return as_csv(f"{asked.kind.key}-by-time.csv", times.as_rows(asked, times.rank(asked)))
 
     def _answer(
         self, request: HttpRequest, template: str, title: str, picked: Picked, context: dict[str, Any]
@@ -189,6 +233,11 @@ def _trouble(reader: CounterReader) -> list[Series]:
     """Return the counters of recently lost counts, and of outages of Redis."""
     found = reader.read([DROPPED, DROPPED_TIME, OUTAGES], plan().coarsest, fill="skip").values()
     return [series for series in found if series.total]
+
+
+def _headed(series: Series) -> str:
+    """Return the head of a column: the name, with the unit of what is not a count of events."""
+    return f"{series.name} ({series.unit})" if series.unit else series.name
 
 
 def _number(text: str) -> int:

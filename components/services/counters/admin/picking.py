@@ -21,7 +21,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from components.exceptions import InvalidLimit, InvalidPrecision, InvalidRange
-from components.services.counters import Series
+from components.services.counters import Mark, Series
 from components.services.counters.charts import MOST_LINES, MOST_SLICES, Span, offered_spans
 from components.services.counters.precisions import plan
 from components.templatetags.control_room import grouped, legible
@@ -82,10 +82,12 @@ class Choice:
         first = re.sub(r"[^A-Za-z0-9]+", "-", [*self.names, *self.families, ""][0]).strip("-")
         return f"counters-{first[:60] or 'unnamed'}.csv"
 
-    def lines(self, span: Span, most: int) -> list[Series]:
+    def lines(self, span: Span, most: int) -> tuple[list[Series], list[Mark]]:
         """
-        Return the lines. Raises InvalidLimit for more than *most* lines, or more families than a chart has lines, and
-        the errors of Span.
+        Return the lines, and the marks of their time.
+
+        Raises InvalidLimit for more than *most* lines, or more families than a chart has lines, and the errors of
+        Span.
         """
         if self.size > most:
             wrong = gettext("These are %(count)s lines; there is room for %(most)s.")
@@ -93,7 +95,11 @@ class Choice:
         if len(self.families) > MOST_LINES:
             wrong = gettext("These are %(count)s families; there is room for %(most)s.")
             raise InvalidLimit(wrong % {"count": grouped(len(self.families)), "most": MOST_LINES})
-        return span.lines(self.names, self.families)
+        found, marks = span.lines(self.names, self.families)
+        if len(found) > most:  # a family of events is a line for each of them
+            wrong = gettext("These are %(count)s lines; there is room for %(most)s.")
+            raise InvalidLimit(wrong % {"count": grouped(len(found)), "most": grouped(most)})
+        return found, marks
 
 
 @dataclass(frozen=True)

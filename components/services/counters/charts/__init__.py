@@ -3,13 +3,25 @@ Charts of counters (their time, their lines and points) and of sums of days (the
 """
 
 from components.services.counters.charts.bars import MOST_LAYERS, Bars
-from components.services.counters.charts.figures import MOST_LINES, Chart, Line, sparkline
+from components.services.counters.charts.figures import (
+    MOST_LINES,
+    PERCENTS,
+    Chart,
+    Gauge,
+    Line,
+    Percentiles,
+    charts_of,
+    counted_line,
+    percentile_chart,
+    sparkline,
+)
 from components.services.counters.charts.spans import (
     MOST_SLICES,
     MOST_SUMMED,
     FamilySeries,
     Span,
     offered_spans,
+    past_times,
 )
 
 __all__ = [
@@ -17,11 +29,18 @@ __all__ = [
     "MOST_LINES",
     "MOST_SLICES",
     "MOST_SUMMED",
+    "PERCENTS",
     "Bars",
     "Chart",
     "FamilySeries",
+    "Gauge",
     "Line",
+    "Percentiles",
     "Span",
+    "charts_of",
+    "counted_line",
     "offered_spans",
+    "past_times",
+    "percentile_chart",
     "sparkline",
 ]

@@ -9,21 +9,24 @@ several counters are lines from middle to middle. The current slice is drawn sep
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
 from django.utils import timezone
+from django.utils.translation import gettext
 
-from components.services.counters import Sample, Series
-from components.services.counters.charts.scales import Scale, clock_ticks, short, spent
+from components.services.counters import Histogram, Mark, Measured, Sample, Series
+from components.services.counters.charts.scales import LogScale, Scale, brief, clock_ticks
 from components.services.counters.charts.spans import FamilySeries
-from components.services.counters.series import is_time
+from components.services.counters.series import Unit
+from components.templatetags.control_room import duration
 
 #: The most lines that can be told apart.
 MOST_LINES = 8
 _HEIGHT = 1_000
+_MINUTE = 60  # seconds
 _GREEN, _RED, _ORANGE = 3, 5, 2  # lines (charts.css)
 #: Words in the names of counters that have a familiar colour.
 _MEANT = {
@@ -31,6 +34,9 @@ _MEANT = {
     **dict.fromkeys(("failed", "failures", "errors", "error", "dropped", "lost", "5xx"), _RED),
     **dict.fromkeys(("retried", "retries", "refused", "4xx"), _ORANGE),
 }
+_MARK = 16  # characters of the name of a mark
+#: The percentiles of charts and tables.
+PERCENTS = (50, 95, 99)
 _EDGE = 10  # percent: a word this close to an end begins or ends there
 
 
@@ -48,6 +54,53 @@ class Tick:
     is_zero: bool = False
 
 
+class Percentiles(Series):
+    """A percentile of a counter, slice by slice. A slice in which nothing was measured is a gap."""
+
+    #: Which percentile.
+    percent: int
+    _unit: Unit
+
+    @classmethod
+    def of(cls, percent: int, like: Series, slices: Sequence[Measured]) -> Percentiles:
+        """Return the percentile of histograms that were read in the slices of *like*. *total* is that of all."""
+        values = {
+            each.at: round(each.histogram.percentile(percent)) for each in slices if each.histogram.count
+        }
+        merged = sum((each.histogram for each in slices), Histogram())
+        found = cls(
+            [Sample(each.at, values.get(each.at)) for each in like],
+            name=gettext("p%(percent)s") % {"percent": percent},
+            precision=like.precision,
+            since=like.since,
+            until=like.until,
+            total=round(merged.percentile(percent)),
+        )
+        found.percent, found._unit = percent, like.unit
+        return found
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of the counter."""
+        return self._unit
+
+
+class Gauge(Series):
+    """How much there was of something in each slice, at most. A sum of it means nothing; *total* is the highest."""
+
+    @classmethod
+    def of(cls, name: str, levels: Mapping[datetime, int]) -> Gauge:
+        """Return what *name* was in each minute of *levels*. The last minute is not over yet."""
+        return cls(
+            [Sample(at, level) for at, level in levels.items()],
+            name=name,
+            precision=_MINUTE,
+            since=min(levels),
+            until=max(levels) + timedelta(seconds=_MINUTE - 1),
+            total=max(levels.values()),
+        )
+
+
 @dataclass(frozen=True)
 class Line:
     """A counter in a chart."""
@@ -55,7 +108,7 @@ class Line:
     series: Series
     #: From 1 on; determines colour and dashes.
     number: int
-    scale: Scale
+    scale: Scale | LogScale
     is_alone: bool
 
     @property
@@ -68,6 +121,16 @@ class Line:
         return self.series.family if isinstance(self.series, FamilySeries) else None
 
     @property
+    def is_level(self) -> bool:
+        """True for a percentile, of which a sum means nothing."""
+        return isinstance(self.series, Percentiles)
+
+    @property
+    def is_gauge(self) -> bool:
+        """True if its counts are levels, of which a sum means nothing."""
+        return isinstance(self.series, Gauge)
+
+    @property
     def has_open_slice(self) -> bool:
         """True if the last slice is not over yet."""
         series = self.series
@@ -77,6 +140,8 @@ class Line:
     def path(self) -> str:
         """The path of the slices that are over."""
         over = len(self.series) - self.has_open_slice
+        if self.is_level:
+            return self._levels(range(over))
         return _steps(self._depths[:over], 0) if self.is_alone else _joined(self._depths[:over], 0)
 
     @property
@@ -85,6 +150,8 @@ class Line:
         if not self.has_open_slice:
             return ""
         last = len(self.series) - 1
+        if self.is_level:
+            return self._levels(range(last, last + 1))
         if self.is_alone:
             return _steps(self._depths[last:], last)
         first = max(last - 1, 0)
@@ -93,7 +160,9 @@ class Line:
     @property
     def area(self) -> str:
         """The area between a single counter and zero."""
-        return _area(self._depths, round(self.scale.depth(0) * _HEIGHT)) if self.is_alone else ""
+        if not self.is_alone or self.is_level:
+            return ""
+        return _area(self._depths, round(self.scale.depth(0) * _HEIGHT))
 
     @property
     def peak(self) -> Sample | None:
@@ -101,6 +170,18 @@ class Line:
         return max(
             (each for each in self.series if each.count), key=lambda each: each.count or 0, default=None
         )
+
+    def _levels(self, places: range) -> str:
+        """Return steps, interrupted where nothing was measured."""
+        path = list[str]()
+        is_there = False
+        for place in places:
+            if self.series[place].count is None:
+                is_there = False
+                continue
+            path.append(f"{'V' if is_there else f'M{place} '}{self._depths[place]}H{place + 1}")
+            is_there = True
+        return "".join(path)
 
     @cached_property
     def _depths(self) -> list[int]:
@@ -113,16 +194,16 @@ class Row:
 
     at: datetime
     counts: Sequence[int | None]
-    #: The counts, one for each line.
-    names: Sequence[str]
+    #: The series, one for each line.
+    found: Sequence[Series]
 
     @property
     def key(self) -> int:
         return int(self.at.timestamp())
 
     @property
-    def named(self) -> Iterator[tuple[str, int | None]]:
-        return zip(self.names, self.counts, strict=True)
+    def named(self) -> Iterator[tuple[Series, int | None]]:
+        return zip(self.found, self.counts, strict=True)
 
 
 @dataclass(frozen=True)
@@ -130,6 +211,10 @@ class Chart:
     """Some counters that were read together, with the same slices."""
 
     found: Sequence[Series]
+    #: What is shown above it; "" for the title of its page.
+    title: str = ""
+    #: What is marked in it, such as deployments.
+    marks: Sequence[Mark] = ()
     height = _HEIGHT
 
     @property
@@ -164,8 +249,37 @@ class Chart:
         today = timezone.localtime(datetime.now(UTC)).date()
         return {self.since.date(), self.until.date()} != {today}
 
+    @property
+    def is_of_levels(self) -> bool:
+        """True if its lines are percentiles."""
+        return all(isinstance(series, Percentiles) for series in self.found)
+
+    @property
+    def is_of_gauges(self) -> bool:
+        """True if its lines are levels, at most of each slice."""
+        return all(isinstance(series, Gauge) for series in self.found)
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of the numbers beside it; "" if its lines have different ones."""
+        units = {series.unit for series in self.found}
+        return units.pop() if len(units) == 1 else ""
+
+    @property
+    def axis(self) -> str:
+        """Say what the numbers beside the chart are."""
+        if self.is_of_gauges:
+            return gettext("At most, per %(slice)s") % {"slice": duration(self.precision)}
+        if self.is_of_levels:
+            return gettext("Duration") if self.unit == "us" else gettext("Size")
+        words = {"us": gettext("Time per %(slice)s"), "bytes": gettext("Bytes per %(slice)s")}
+        return words.get(self.unit, gettext("Count per %(slice)s")) % {"slice": duration(self.precision)}
+
     @cached_property
-    def scale(self) -> Scale:
+    def scale(self) -> Scale | LogScale:
+        if self.is_of_levels:
+            levels = [each.count for series in self.found for each in series if each.count is not None]
+            return LogScale.around(min(levels, default=1), max(levels, default=1))
         counts = [each.count or 0 for series in self.found for each in series]
         return Scale.around(min(counts, default=0), max(counts, default=0))
 
@@ -181,21 +295,14 @@ class Chart:
     @property
     def rows(self) -> Iterator[Row]:
         """The rows of the table, the latest slice first."""
-        names = [series.name for series in self.found]
         for samples in zip(*(reversed(series) for series in self.found), strict=True):
-            yield Row(timezone.localtime(samples[0].at), [each.count for each in samples], names)
-
-    @property
-    def is_of_times(self) -> bool:
-        """True if all lines count microseconds."""
-        return all(is_time(series.name) for series in self.found)
+            yield Row(timezone.localtime(samples[0].at), [each.count for each in samples], self.found)
 
     @property
     def numbers(self) -> list[Tick]:
         """The numbers beside the chart, from below."""
-        written = spent if self.is_of_times else short
         return [
-            Tick(written(each), round(self.scale.depth(each) * 100, 2), is_zero=each == 0)
+            Tick(brief(each, self.unit), round(self.scale.depth(each) * 100, 2), is_zero=each == 0)
             for each in self.scale.ticks
         ]
 
@@ -210,6 +317,51 @@ class Chart:
             anchor = "start" if place < _EDGE else "end" if place > 100 - _EDGE else "middle"
             between += anchor == "middle"
             yield Tick(text, place, anchor, is_spare=anchor != "middle" or between % 2 == 0)
+
+    @property
+    def annotations(self) -> Iterator[tuple[Mark, Tick]]:
+        """The marks within the time of the chart, and where they are drawn."""
+        since, length = self.found[0].since, self.slices * self.precision
+        for each in self.marks:
+            place = (each.at - since).total_seconds() / length * 100
+            if 0 <= place <= 100:
+                anchor = "end" if place > 100 - _EDGE else "start"
+                yield each, Tick(_cut(each.name), round(place, 2), anchor)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _MARK else f"{name[: _MARK - 1]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def charts_of(found: Sequence[Series], marks: Sequence[Mark] = ()) -> list[Chart]:
+    """Return a chart for each unit, since a count and a time have no scale in common."""
+    by_unit: dict[Unit, list[Series]] = {}
+    for series in found:
+        by_unit.setdefault(series.unit, []).append(series)
+    return [Chart(some, "", marks) for some in by_unit.values()]
+
+
+def percentile_chart(
+    title: str,
+    like: Series,
+    slices: Sequence[Measured],
+    marks: Sequence[Mark] = (),
+    percents: Sequence[int] = PERCENTS,
+) -> Chart:
+    """Return the chart of the percentiles of a counter, from its histograms in the slices of *like*."""
+    return Chart([Percentiles.of(percent, like, slices) for percent in percents], title, marks)
+
+
+def counted_line(name: str, like: Series, counts: Mapping[datetime, int | None]) -> Series:
+    """Return a line of events with the slices of *like*."""
+    return Series(
+        [Sample(each.at, counts.get(each.at)) for each in like],
+        name=name,
+        precision=like.precision,
+        since=like.since,
+        until=like.until,
+        total=sum(filter(None, counts.values())),
+    )
 
 
 def _looks(names: Sequence[str]) -> list[int]:

@@ -7,7 +7,7 @@ is at the viewer's midnight, also on a day with 23 hours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, tzinfo
 from math import ceil, floor, gcd, log10
@@ -17,12 +17,13 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from components.services.counters import Series
-from components.services.counters.series import is_time
+from components.services.counters.series import Unit, is_time, unit_of
 from components.templatetags.control_room import measured
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400  # seconds
 _QUARTER = 900  # seconds: the clocks of time zones differ by multiples of it
 _INTERVALS = 4  # steps between the numbers beside a chart, approximately
+_FEW = 2  # powers of ten, between which there is room for a number
 _MOST_TICKS = 7  # steps between the times below a chart
 _STEPS = (
     *(1, 2, 5, 10, 15, 30),
@@ -67,6 +68,34 @@ class Scale:
         return (self.high - count) / (self.high - self.low)
 
 
+@dataclass(frozen=True)
+class LogScale:
+    """From *low* to *high*, which are powers of ten, each as far from the next. For durations, which differ much."""
+
+    low: int
+    high: int
+
+    @classmethod
+    def around(cls, least: int, most: int) -> LogScale:
+        """Return the scale that contains both; what is less than 1 is drawn as 1."""
+        low = 10 ** floor(log10(max(least, 1)))
+        return cls(low, max(10 ** ceil(log10(max(most, 1))), low * 10))
+
+    @property
+    def ticks(self) -> Sequence[int]:
+        decades = round(log10(self.high / self.low))
+        powers = range(0, decades + 1, -(-decades // _INTERVALS))
+        found = [self.low * 10**power for power in powers]
+        return (
+            found if decades > _FEW else sorted({*found, *(5 * each for each in found if each < self.high)})
+        )
+
+    def depth(self, count: int) -> float:
+        """Return how far below the top a value is, as a fraction of the height."""
+        at_least = max(count, self.low)
+        return (log10(self.high) - log10(at_least)) / (log10(self.high) - log10(self.low))
+
+
 def _round_up(number: int) -> int:
     """Return the next of 1, 2, 5, 10, 20, 25, 50, 100, …"""
     power: int = 10 ** (len(str(number)) - 1)
@@ -100,9 +129,28 @@ def spent(microseconds: int) -> str:
     return sign + measured(round(_rounded(size / unit_size, 3), 2), unit)
 
 
-def total(count: int, name: str) -> str:
-    """Write the total of the counter *name*: a number, or a time with its unit."""
-    return spent(count) if is_time(name) else number_format(count, force_grouping=True)
+def about(value: float, unit: Unit = "us") -> str:
+    """Write a percentile with two digits, as many as it has: 1234567 microseconds as "1.2 s"."""
+    if not value:
+        return "\N{EN DASH}"
+    digits = max(0, len(str(round(value))) - 2)
+    return brief(round(value / 10**digits) * 10**digits, unit)
+
+
+def size(count: int) -> str:
+    """Write a number of bytes: 1500000 as "1.5 MB"."""
+    return f"{short(count)}B" if abs(count) >= _LARGE else f"{short(count)} B"
+
+
+def brief(count: int, unit: Unit) -> str:
+    """Write a number beside a chart, with its unit."""
+    return spent(count) if unit == "us" else size(count) if unit == "bytes" else short(count)
+
+
+def total(count: int, of: str | Series) -> str:
+    """Write a total of a counter, which may be named: a number, or a time or a size with its unit."""
+    unit = unit_of(of) if isinstance(of, str) else of.unit
+    return brief(count, unit) if unit else number_format(count, force_grouping=True)
 
 
 def rate(series: Series) -> str:

@@ -16,8 +16,11 @@ from typing import TypedDict
 from django.utils.translation import gettext
 
 from components.exceptions import InvalidRange
-from components.services.counters import CounterReader, Ranked, Sample, Series
+from components.kit.values import is_name
+from components.services.counters import CounterReader, Mark, Ranked, Sample, Series
+from components.services.counters.measuring import name_of_times
 from components.services.counters.precisions import Plan, plan
+from components.services.counters.series import is_of_events
 from components.templatetags.control_room import grouped
 
 _HOUR, _DAY = 3_600, 86_400  # seconds
@@ -31,6 +34,8 @@ _ANY = "counters"  # any name of a counter, to ask for the time with
 #: The most counters of a family that are added up, those with the highest sums: more would take longer than a refresh
 #: may.
 MOST_SUMMED = 250
+#: The most events of a family that are lines.
+MOST_EVENTS = 8
 
 
 class FamilySeries(Series):
@@ -83,25 +88,38 @@ class Span:
 
     def read(self, names: Sequence[str]) -> dict[str, Series]:
         """Return the series of these counters, by name. If nothing was counted in a slice, its sample is None."""
-        precision, between = self._asked()
+        precision, between = self.asked()
         return CounterReader().read(names, precision, fill=None, **between)
+
+    def read_marked(self, names: Sequence[str]) -> tuple[dict[str, Series], list[Mark]]:
+        """Return the series of these counters, and the marks of the time."""
+        precision, between = self.asked()
+        return CounterReader().read_marked(names, precision, **between)
 
     def top(self, family: str, limit: int) -> list[Ranked]:
         """Return the counters of a family with the highest sums. Raises InvalidLimit and InvalidName."""
-        precision, between = self._asked()
+        precision, between = self.asked()
         return CounterReader().top(family, limit, precision=precision, **between)
 
-    def lines(self, names: Sequence[str], families: Sequence[str] = ()) -> list[Series]:
-        """Return counters, and families as one line each, all with the same slices. Raises InvalidName."""
+    def lines(self, names: Sequence[str], families: Sequence[str] = ()) -> tuple[list[Series], list[Mark]]:
+        """
+        Return counters, and families as one line each, all with the same slices. Of a family whose counters count
+        different events, such as "tasks", each counter is a line. Return the marks of this time, too. Raises
+        InvalidName.
+        """
+        apart = [each for each in families if is_of_events(each)]
+        names = [*names, *(each.name for family in apart for each in self.top(family, MOST_EVENTS))]
+        families = [each for each in families if each not in apart]
         members = {family: [each.name for each in self.top(family, MOST_SUMMED)] for family in families}
-        found = self.read([*names, *(name for some in members.values() for name in some), _ANY])
+        found, marks = self.read_marked([*names, *(name for some in members.values() for name in some), _ANY])
         like = found[_ANY]
         summed = [
             FamilySeries.of(each, [found[name] for name in some], like) for each, some in members.items()
         ]
-        return [*(found[name] for name in dict.fromkeys(names)), *summed]
+        return [*(found[name] for name in dict.fromkeys(names)), *summed], marks
 
-    def _asked(self) -> tuple[int, Between]:
+    def asked(self) -> tuple[int, Between]:
+        """Return the precision, and the instants between which to ask."""
         chosen = plan()
         if self.precision is not None:
             chosen.check(self.precision)
@@ -157,6 +175,18 @@ class Span:
                     "most": grouped(self.most),
                 }
             )
+
+
+def past_times(event: str, names: Sequence[str], seconds: int = 2 * _HOUR) -> dict[str, Series]:
+    """
+    Return how long an event took of each of these names, by the slices of the last seconds, in one round trip.
+
+    The times are those that took() measured. A name that no counter can have is left out.
+    """
+    counters = {name: name_of_times(event, name) for name in names}
+    counters = {name: counter for name, counter in counters.items() if is_name(counter)}
+    found = Span(seconds).read(list(counters.values())) if counters else {}
+    return {name: found[counter] for name, counter in counters.items()}
 
 
 def _finest(chosen: Plan, seconds: float, ago: float, *, spare: int) -> int:

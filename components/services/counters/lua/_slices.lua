@@ -12,8 +12,8 @@ local function first_slice(before)
   return math.max(begin, math.floor((seconds - kept) / slice))
 end
 
-local function window_of(name, window)
-  return redis.call("HGETALL", samples .. ":" .. name .. "/" .. precision .. ":" .. text(window))
+local function window_of(key, name, window)
+  return redis.call("HGETALL", key .. ":" .. name .. "/" .. precision .. ":" .. text(window))
 end
 
 local function bounded(sum) return math.max(-MOST, math.min(MOST, sum)) end

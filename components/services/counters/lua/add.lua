@@ -1,7 +1,7 @@
 -- Add to counters of a bucket. A call that is repeated with its number changes nothing.
--- KEYS    samples names source
--- ARGV    call plan counted...
--- USES    time
+-- KEYS    samples histograms names source
+-- ARGV    call plan kept_histograms counted... measured...
+-- USES    time buckets
 -- RETURNS 1; 0 if an error ended it, because one of the keys has another type
 local SLOTS, HOUR, MOST = 120, "3600", 2 ^ 53 - 1 -- of a window; seconds; up to here numbers are exact
 
@@ -46,11 +46,30 @@ local function add()
   if seen then note(seen, kept) end -- by the coarsest, so a name is noted once in a slot of that
 end
 
+-- Add to histograms. A slot is one text, because a field for each bucket would take ten times the memory.
+local function measure()
+  local seconds = math.floor(MICROSECONDS / 1000000)
+  for precision, how_long in string.gmatch(kept_histograms, "(%d+):(%d+)") do
+    local number = math.floor(seconds / precision)
+    local slot = text(number % SLOTS)
+    local window = text((number - slot) / SLOTS)
+    for at = 1, #measured, 2 do -- name, and a text with each bucket and its count, in turn
+      local key = histograms .. ":" .. measured[at] .. "/" .. precision .. ":" .. window
+      local stored = redis.call("HGET", key, slot)
+      local counts = {}
+      add_buckets(counts, stored or "")
+      add_buckets(counts, measured[at + 1])
+      redis.call("HSET", key, slot, write_buckets(counts))
+      if not stored then redis.call("EXPIREAT", key, (window + 1) * SLOTS * precision + how_long) end
+    end
+  end
+end
+
 local last = redis.call("SET", source, call, "EX", HOUR, "GET")
 if last and (tonumber(last) or tonumber(string.match(last, "%d+"))) >= tonumber(call) then
   redis.call("SET", source, last, "EX", HOUR)
   return last == call .. " refused" and 0 or 1
 end
-if pcall(add) then return 1 end
+if pcall(add) and pcall(measure) then return 1 end
 redis.call("SET", source, call .. " refused", "EX", HOUR) -- done in part, it must not be done again
 return 0

@@ -10,7 +10,7 @@ local first = first_slice(many) -- one more than asked for: the clock of another
 local function gather(name)
   local sums = {}
   for window = math.floor(first * per / SLOTS), math.floor(((last + 1) * per - 1) / SLOTS) do
-    local found, ahead = window_of(name, window), window * SLOTS - (first - 1) * per
+    local found, ahead = window_of(samples, name, window), window * SLOTS - (first - 1) * per
     local place, sum, over = 0, nil, per -- slots mostly come in order, so those of a slice after each other
     for at = 1, #found, 2 do
       local slot, count = ahead + found[at], found[at + 1]

@@ -10,7 +10,7 @@ local from, to = first_slice(many - 1) * per, (last + 1) * per - 1 -- slots
 local function sum_of(name)
   local sum, is_there = 0, false
   for window = math.floor(from / SLOTS), math.floor(to / SLOTS) do
-    local found = window_of(name, window)
+    local found = window_of(samples, name, window)
     for at = 1, #found, 2 do
       local slot = window * SLOTS + found[at]
       if slot >= from and slot <= to then sum, is_there = sum + found[at + 1], true end

@@ -1,8 +1,9 @@
 """
 The Locks page: the locks that are held, their holders and since when, the waiters, and figures of past waits.
 
-A page of the list costs six round trips, however many locks are held, and a lock five. The only action is to release
-a lock by force. The URL names the holder that the visitor saw, so a later holder keeps the lock.
+A page of the list costs six round trips, however many locks are held, or seven with the times for which they were
+held; and a lock five, or eight with its history. The only action is to release a lock by force. The URL names the
+holder that the visitor saw, so a later holder keeps it.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from components.conf import conf
 from components.control_room.names import mean, shortened, who
 from components.control_room.pages import ControlRoomAdmin, Paging
 from components.control_room.verbs import Action, Done, Verb
 from components.exceptions import InvalidName
 from components.kit.values import MAX_NAME
+from components.services.counters import Series, pattern_of
+from components.services.counters.charts import past_times
 from components.services.locks import LockInfo, LockReader
 from components.services.locks.keys import LockKeys
 from components.templatetags.control_room import duration, grouped, legible
@@ -32,6 +36,8 @@ class Row:
     """A lock as the pages show it."""
 
     info: LockInfo
+    #: For how long locks of this kind were held, in the slices of the last two hours; None if that is not measured.
+    held: Series | None = None
 
     @property
     def name(self) -> str:
@@ -61,6 +67,11 @@ class Row:
 
 
 class LockAdmin(ControlRoomAdmin):
+    purpose = _(
+        "A lock lets only one caller at a time do something. Here are the locks that are held "
+        "now, their holders, and who waits for them."
+    )
+
     def get_urls(self) -> list[URLPattern]:
         return [
             self.page("", "changelist", self.held),
@@ -80,8 +91,11 @@ class LockAdmin(ControlRoomAdmin):
         def rows(paging: Paging) -> list[Row]:
             infos = reader.held(offset=paging.offset, limit=paging.size)
             # The locks held longest come first, so that rows keep their places.
-            return [Row(info) for info in sorted(infos, key=lambda info: (info.fence, info.key))]
+            infos.sort(key=lambda info: (info.fence, info.key))
+            held = past_times("locks-held", [pattern_of(info.name) for info in infos]) if has_past else {}
+            return [Row(info, held.get(pattern_of(info.name))) for info in infos]
 
+        has_past = conf().count_services and request.user.has_perm("components.view_counter")
         template = "admin/components/locks/list.html"
         return self.list_page(request, template, find=_search, total=reader.count, rows=rows)
 
@@ -92,6 +106,8 @@ class LockAdmin(ControlRoomAdmin):
             "row": row,
             "info": info,
             "subject": self.subject(info.key),
+            "pattern": pattern_of(info.name),
+            "measured": _measured() if request.user.has_perm("components.view_counter") else [],
             "waiters": LockReader().waiters(info.key, limit=WAITERS) if info.waiting else [],
         }
         return self.render(request, "admin/components/locks/lock.html", _title(row), context)
@@ -143,10 +159,18 @@ def _find(request: HttpRequest) -> LockInfo:
         ) from None
     if info is None and LockKeys.name_of(key) is None:
         raise Http404(
-            gettext("There is no lock at the key %(key)r, or it has been free and undisturbed for a day.")
-            % {"key": key}
+            gettext("There is no lock with the key %(key)r, or nobody has used it for a day.") % {"key": key}
         )
     return info or LockInfo.of_free(key)
+
+
+def _measured() -> list[tuple[str, str, str]]:
+    """Return the events whose times are measured, and what their charts say."""
+    return [
+        ("locks-held", gettext("Given back"), gettext("How long it was held")),
+        ("locks-waited", gettext("Waits"), gettext("How long callers waited")),
+        ("locks-refused", gettext("Refused"), gettext("How long callers waited in vain")),
+    ]
 
 
 def _title(row: Row) -> str:
@@ -164,21 +188,21 @@ def _released(row: Row) -> str:
     facts = _facts(row)
     if not facts["since"]:
         said = gettext(
-            "Released the lock %(lock)s by force. It was held by %(holder)s, with the fence %(fence)s."
+            "Released the lock %(lock)s by force. It was held by %(holder)s, with the fencing token %(fence)s."
         )
     else:
         said = gettext(
-            "Released the lock %(lock)s by force. It was held by %(holder)s, since %(since)s, with the fence "
-            "%(fence)s."
+            "Released the lock %(lock)s by force. It was held by %(holder)s, since %(since)s, with the fencing "
+            "token %(fence)s."
         )
     return said % facts
 
 
 def _effects(row: Row) -> list[str]:
     info, facts = row.info, _facts(row)
-    held = gettext("It is held by %(holder)s, with the fence %(fence)s.")
+    held = gettext("It is held by %(holder)s, with the fencing token %(fence)s.")
     if facts["since"]:
-        held = gettext("It is held by %(holder)s, since %(since)s, with the fence %(fence)s.")
+        held = gettext("It is held by %(holder)s, since %(since)s, with the fencing token %(fence)s.")
     effects = [held % facts]
     if info.remaining is not None:
         effects.append(
@@ -186,7 +210,7 @@ def _effects(row: Row) -> list[str]:
         )
     if info.waiting:
         effects.append(
-            gettext("Waiting for it: %(count)s. One of them gets it at once.")
+            gettext("Callers waiting for it: %(count)s. One of them gets it at once.")
             % {"count": grouped(info.waiting)}
         )
     else:
@@ -198,6 +222,7 @@ def _effects(row: Row) -> list[str]:
             "it. Until then, two holders may be working."
         ),
         gettext(
-            "Its writes with a fence are refused once a later holder has written. Its writes without a fence are not."
+            "Once a later holder has written, writes of this holder that carry its fencing token are refused. Its "
+            "other writes are not."
         ),
     ]

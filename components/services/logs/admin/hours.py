@@ -1,31 +1,48 @@
 """
-The pages of hours and of the last minutes: lines by time, by country and by status, in any combination of these.
+The pages of hours and of the last minutes: lines by time, by country and by status, in any combination of these, and
+by path, referring site or browser.
 
-The URL holds the whole query. By default, the page of hours asks for the newest day that has lines.
+The URL holds the whole query. By default, the page of hours asks for the newest day that has lines. What was not
+counted together is not offered together: see Traffic.values().
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote_plus, urlencode
 
 from django.http import HttpRequest
 from django.utils.formats import number_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
+from components.exceptions import InvalidRange
 from components.services.counters.charts import Bars
 from components.services.geo import Level
 from components.services.logs.admin.traffic import day_of, label
 from components.services.logs.admin.world_map import WorldMap
-from components.services.logs.traffic import HOURS, Live, Slices
+from components.services.logs.traffic import DIMENSIONS, HOURS, Live, Slices, Traffic, ValueReport
+from components.templatetags.control_room import legible
 
 MINUTES = 30
-LISTED = 50  # countries of a table
+LISTED = 50  # countries, paths, … of a table
 _LEVEL: Level = "country"
+_BY = {"path": _("Paths"), "referrer": _("Referring sites"), "agent": _("Browsers and systems")}
+_HEADS = {"path": _("Path"), "referrer": _("Referring site"), "agent": _("Browser and system")}
+_NONE = {
+    "path": _("no path in the line"),
+    "referrer": _("no referring site in the line"),
+    "agent": _("no browser in the line"),
+}
+_ONLY = {
+    "path": _("Only the path %(value)s"),
+    "referrer": _("Only visitors from %(value)s"),
+    "agent": _("Only the browser and system %(value)s"),
+}
 
 
 @dataclass(frozen=True)
@@ -38,21 +55,70 @@ class Filters:
     country: str = ""
     hour: str = ""
     status: str = ""
+    path: str = ""
+    referrer: str = ""
+    agent: str = ""
+    #: What is listed besides countries and statuses.
+    by: str = ""
 
     @classmethod
     def of(cls, request: HttpRequest, job: str) -> Filters:
-        names = ("from", "to", "country", "hour", "status")
+        names = ("from", "to", "country", "hour", "status", *DIMENSIONS, "by")
         return cls(job, *(request.GET.get(each, "").strip() for each in names))
 
     @property
     def query(self) -> str:
         named = {"from": self.first, "to": self.last, "country": self.country}
-        named |= {"hour": self.hour, "status": self.status}
+        named |= {"hour": self.hour, "status": self.status, **self.values, "by": self.by}
         return urlencode({"job": self.job, **{name: value for name, value in named.items() if value}})
+
+    @property
+    def values(self) -> dict[str, str]:
+        """Return the path, referring site or browser that is asked for, by its dimension."""
+        return {each: value for each in DIMENSIONS if (value := getattr(self, each))}
+
+    @property
+    def dimension(self) -> str:
+        """Return what is listed, the first one by default."""
+        return self.by if self.by in DIMENSIONS else DIMENSIONS[0]
+
+    @property
+    def lists(self) -> Iterator[tuple[str, Any, str]]:
+        """What can be listed, in words, each with its query."""
+        return ((each, _BY[each], self.but(by=each)) for each in DIMENSIONS)
+
+    def find(self, first: date, last: date) -> Slices:
+        """Return the lines that fit. Raises InvalidRange."""
+        asked = {"country": self.country, "hour": self.hour, "status": self.status}
+        if len(self.values) > 1:
+            words = gettext("Choose one of path, referring site and browser: they are not counted together.")
+            raise InvalidRange(words)
+        for dimension, value in self.values.items():
+            return Traffic(self.job).value(dimension, value, first, last, **asked)
+        return Traffic(self.job).slices(first, last, **asked)
+
+    def find_values(self, first: date, last: date) -> ValueReport | None:
+        """Return what is listed, or None if it was not counted together with what is asked for."""
+        if self.values or (self.hour and self.country):
+            return None
+        asked = {"country": self.country, "hour": self.hour, "status": self.status}
+        return Traffic(self.job).values(self.dimension, first, last, top=LISTED, **asked)
+
+    def find_live_values(self) -> ValueReport | None:
+        if self.country:
+            return None
+        return Traffic(self.job).live_values(self.dimension, MINUTES, status=self.status, top=LISTED)
 
     def but(self, **changed: str) -> str:
         """Return the query for another value of some filters."""
         return replace(self, **changed).query
+
+    def with_each(self, name: str) -> Callable[[str], str]:
+        """Return a function from a value of the filter *name* to the query, for the many links of a page."""
+        before, found, after = self.but(**{name: "-"}).partition(
+            f"&{name}="
+        )  # what people type has no bare "&"
+        return lambda value: f"{before}{found}{quote_plus(value)}{after[1:]}"
 
     def period(self, latest: date) -> tuple[date, date]:
         """Return the first and the last day: *latest*, if none is given. Raises InvalidRange."""
@@ -69,11 +135,14 @@ class Filters:
             yield gettext("Only from %(hour)s:00 to %(hour)s:59") % {"hour": self.hour}, self.but(hour="")
         if self.status:
             yield gettext("Only status %(status)s") % {"status": self.status}, self.but(status="")
+        for dimension, value in self.values.items():
+            shown = str(_ONLY[dimension]) % {"value": value_label(dimension, value)}
+            yield shown, self.but(**{dimension: ""})
 
 
 @dataclass(frozen=True)
 class Part:
-    """A row of a table: a country or a status."""
+    """A row of a table: a country, a status or a value."""
 
     id: str
     label: str
@@ -81,6 +150,8 @@ class Part:
     share: float
     #: The query that filters by it; "" if it cannot be filtered by.
     query: str
+    #: False if there may be more lines.
+    is_exact: bool = True
 
     @property
     def percent(self) -> str:
@@ -91,15 +162,18 @@ class Part:
         return f"{100 * self.share:.2f}%"
 
 
-def shown(filters: Filters, found: Slices | Live) -> dict[str, Any]:
-    """Return what both pages show: chart, map, and tables of countries and statuses."""
-    countries = _parts(found.by_country, found.total, lambda each: label(each, _LEVEL), filters, "country")
+def shown(filters: Filters, found: Slices | Live, listed: ValueReport | None) -> dict[str, Any]:
+    """Return what both pages show: chart, map, and tables of countries, statuses and values."""
+    names = {code: label(code, _LEVEL) for code in found.by_country}
+    countries = _parts(found.by_country, found.total, names.__getitem__, filters, "country")
     statuses = _parts(found.by_status, found.total, _status, filters, "status")
     return {
         "filters": filters,
         "found": found,
         "chart": _bars(found) if found.total else None,
-        "map": WorldMap.of(found.by_country, _title, lambda code: filters.but(country=code)),
+        "map": WorldMap.of(
+            found.by_country, lambda code, count: _title(names[code], count), filters.with_each("country")
+        ),
         "countries": countries[:LISTED],
         "others": len(countries) - LISTED,
         "statuses": statuses,
@@ -107,6 +181,11 @@ def shown(filters: Filters, found: Slices | Live) -> dict[str, Any]:
         "hours": HOURS,
         "without_time": found.by_hour.get("", 0) if isinstance(found, Slices) else 0,
         "offered": _offered(found.by_status, filters.status),
+        "listed": listed,
+        "values": _rows(listed, filters, is_live=isinstance(found, Live)) if listed else (),
+        "caption": gettext("%(what)s, most lines first") % {"what": _BY[filters.dimension]},
+        "head": _HEADS[filters.dimension],
+        "is_by_day": isinstance(found, Slices) and not found.by_hour,
     }
 
 
@@ -114,17 +193,40 @@ def _bars(found: Slices | Live) -> Bars:
     name = gettext("Lines")
     if isinstance(found, Live):
         return Bars([f"{localtime(each):%H:%M}" for each in found.minutes], [(name, found.by_minute)])
+    if not found.by_hour:  # of a value in a country
+        return Bars(found.days, [(name, found.by_day)])
     counts = [found.by_hour.get(hour, 0) for hour in HOURS]
     return Bars([f"{hour}:00" for hour in HOURS], [(name, counts)])
 
 
 def _parts(counts: Mapping[str, int], total: int, named: Any, filters: Filters, name: str) -> Sequence[Part]:
-    best = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    best, query = sorted(counts.items(), key=lambda each: (-each[1], each[0])), filters.with_each(name)
     return [
-        Part(each, named(each), count, count / total, filters.but(**{name: each}) if each else "")
+        Part(each, named(each), count, count / total, query(each) if each else "")
         for each, count in best
         if count
     ]
+
+
+def _rows(listed: ValueReport, filters: Filters, *, is_live: bool) -> Sequence[Part]:
+    dimension = filters.dimension
+    query = filters.with_each(dimension)
+    return [
+        Part(
+            row.value,
+            value_label(dimension, row.value),
+            row.count,
+            row.count / listed.total,
+            "" if is_live else query(row.value),
+            row.is_exact,
+        )
+        for row in listed.rows
+    ]
+
+
+def value_label(dimension: str, value: str) -> str:
+    """Return the name of a path, a referring site or a browser for people."""
+    return str(_NONE[dimension]) if value == "-" else legible(value)
 
 
 def _status(status: str) -> str:
@@ -139,7 +241,7 @@ def _offered(by_status: Mapping[str, int], chosen: str) -> Sequence[str]:
     return sorted(found | {f"{each[0]}xx" for each in found})
 
 
-def _title(code: str, count: int) -> str:
+def _title(place: str, count: int) -> str:
     lines = number_format(count, force_grouping=True)
     words = ngettext("%(place)s: %(lines)s line", "%(place)s: %(lines)s lines", count)
-    return words % {"place": label(code, _LEVEL), "lines": lines}
+    return words % {"place": place, "lines": lines}

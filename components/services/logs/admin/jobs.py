@@ -139,8 +139,8 @@ class Job:
         name = request.GET.get("job", "")
         try:
             found = look_at(name)
-        except InvalidName as error:
-            raise Http404(str(error)) from None
+        except InvalidName:
+            raise Http404(gettext("No job can have the name %(name)r.") % {"name": shortened(name)}) from None
         if not found.is_used and name not in list_jobs():
             raise Http404(
                 gettext("No logs were ever copied in a job %(name)r, and no aggregation takes part in it.")

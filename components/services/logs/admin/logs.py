@@ -43,6 +43,10 @@ from components.templatetags.control_room import grouped
 class LogJobAdmin(ControlRoomAdmin):
     """The pages of logs, and their actions."""
 
+    purpose = _(
+        "The lines of log files are copied into Redis, and counted there by workers. Here are the jobs of copying "
+        "and counting, and how far each has come."
+    )
     looks = ("view", "resend")
 
     def get_urls(self) -> list[URLPattern]:
@@ -152,8 +156,7 @@ class LogJobAdmin(ControlRoomAdmin):
             try:
                 first, last = filters.period(days[-1].day)
                 context |= {"first": first, "last": last}
-                asked = {"country": filters.country, "hour": filters.hour, "status": filters.status}
-                context |= hours.shown(filters, Traffic(job.id).slices(first, last, **asked))
+                context |= hours.shown(filters, filters.find(first, last), filters.find_values(first, last))
             except WRONG as error:
                 context["problem"] = str(error)
         return self._sliced(request, context, gettext("Traffic by hour and status"))
@@ -164,7 +167,7 @@ class LogJobAdmin(ControlRoomAdmin):
         context: dict[str, Any] = {"job": job, "filters": filters, "is_live": True}
         try:
             found = Traffic(job.id).live(hours.MINUTES, country=filters.country, status=filters.status)
-            context |= hours.shown(filters, found)
+            context |= hours.shown(filters, found, filters.find_live_values())
         except WRONG as error:
             context["problem"] = str(error)
         return self._sliced(request, context, gettext("Traffic of the last 30 minutes"))

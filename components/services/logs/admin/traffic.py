@@ -30,7 +30,6 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 #: The id of addresses whose place is unknown.
 NOWHERE = UNKNOWN.id
 LISTED = 1_000  # places that the pages of a table reach
-COUNTRIES = 300  # that are read for the map; there are fewer
 DAYS = 14  # by default
 OFFERED = (7, 30, 90)  # days
 MOST_CELLS = 300_000  # of a file
@@ -133,10 +132,7 @@ class Place:
 def shown(request: HttpRequest, asked: Asked, first: date, last: date) -> dict[str, Any]:
     """Return the context of the page of a report. Raises InvalidLevel, InvalidLimit, InvalidName, InvalidRange."""
     paging = Paging.of(request, total=LISTED)
-    is_of_countries = asked.level == LEVELS[0]
-    report = read(
-        asked, first, last, max(paging.last, min(COUNTRIES, LISTED)) if is_of_countries else paging.last
-    )
+    report = read(asked, first, last, paging.last)
     total = min(len(report.rows) + report.others.places, LISTED)
     if paging.offset >= max(total, 1):
         paging = Paging.of(request, total=total)
@@ -149,7 +145,7 @@ def shown(request: HttpRequest, asked: Asked, first: date, last: date) -> dict[s
         "growth": growth(report.growth, report.total),
         "before": _before(report),
         "chart": (chart := _bars(report)),
-        "map": _map(report, asked) if is_of_countries else None,
+        "map": _map(report, asked) if report.level == LEVELS[0] else None,
         "places": [_place(row, report, asked) for row in report.rows[paging.offset : paging.last]],
         "others": Place(report.others, _others(others)) if others and paging.next is None else None,
         "paging": paging,
@@ -210,8 +206,7 @@ def _map(report: Report, asked: Asked) -> WorldMap:
             "lines": number_format(count, force_grouping=True),
         }
 
-    counts = {row.id: row.count for row in report.rows}
-    return WorldMap.of(counts, title, lambda code: asked.at(LEVELS[1], code))
+    return WorldMap.of(report.countries, title, lambda code: asked.at(LEVELS[1], code))
 
 
 def _before(report: Report) -> tuple[date, date] | None:

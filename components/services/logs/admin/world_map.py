@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
 from components.services.geo import Outline, country_outlines
 
 _COLOURS = 5  # besides the one of countries without lines
@@ -68,6 +71,24 @@ class WorldMap:
         shades = [Shade(number, *each) for number, each in enumerate(bounds, fainter + 1)]
         elsewhere = sum(counts.values()) - sum(drawn.values())
         return cls(outlines.width, outlines.height, countries, ground, shades, elsewhere)
+
+    @property
+    def links(self) -> SafeString:
+        """The shapes of the countries as links; a template takes four times as long for these hundreds."""
+        return format_html_join(
+            "\n",
+            '<a class="map-{}" data-key="{}" tabindex="-1" href="?{}"><title>{}</title>{}</a>',
+            (
+                (each.colour, each.code, each.query, each.title, _drawn(each.outline))
+                for each in self.countries
+            ),
+        )
+
+
+def _drawn(outline: Outline) -> SafeString:
+    if outline.path:
+        return format_html('<path d="{}"/>', outline.path)
+    return format_html('<circle cx="{}" cy="{}" r="9"/>', str(outline.x), str(outline.y))
 
 
 def first_lines(counts: Iterable[int]) -> list[int]:

@@ -5,9 +5,18 @@ from components.services.logs.lines.addresses import parse_address
 from components.services.logs.lines.cells import Cells
 from components.services.logs.lines.columns import Callback, Columns, Reason
 from components.services.logs.lines.counting import Counting, Counts, LineReader, Rejected, Tally
-from components.services.logs.lines.formats import Book, Combined, Format, JsonLines, Pattern, find_format
+from components.services.logs.lines.formats import (
+    Book,
+    Combined,
+    Format,
+    JsonLines,
+    Parts,
+    Pattern,
+    find_format,
+)
 from components.services.logs.lines.kernels import KERNELS, Kernel, choose_kernel
 from components.services.logs.lines.place_table import PlaceTable, Ranges
+from components.services.logs.lines.values import Spans, Values
 
 __all__ = [
     "KERNELS",
@@ -22,12 +31,15 @@ __all__ = [
     "JsonLines",
     "Kernel",
     "LineReader",
+    "Parts",
     "Pattern",
     "PlaceTable",
     "Ranges",
     "Reason",
     "Rejected",
+    "Spans",
     "Tally",
+    "Values",
     "choose_kernel",
     "find_format",
     "parse_address",

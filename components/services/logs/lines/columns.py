@@ -168,7 +168,8 @@ class Callback(Protocol):
 
     It is created without arguments. If a chunk is lost because its lease was over, others count it again; the
     callback and its sums are then thrown away, and a new one is created. So it must keep its sums in itself and do
-    nothing else: anything else would be done twice.
+    nothing else: anything else would be done twice. If it has an attribute *is_full* that is true, its sums are
+    flushed after the chunk.
     """
 
     def block(self, columns: Columns) -> None:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from itertools import islice
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from components.exceptions import InvalidFormat
 from components.services.logs.lines.addresses import parse_address
@@ -37,6 +38,8 @@ _HOUR_AND_MINUTE = re.compile(rb"([01][0-9]|2[0-3]):([0-5][0-9])")
 _STATUS = re.compile(rb"[1-5][0-9]{2}")
 #: The end of a request, and the status if there is one.
 _AFTER_REQUEST = re.compile(rb'(?<!\\)"(?: ([1-5][0-9]{2})(?![0-9]))?')
+#: The quotation marks of the combined format, what a path ends with, and what the host of an address ends with.
+_QUOTE, _QUERY, _AFTER_HOST = re.compile(rb'(?<!\\)"'), re.compile(rb"[?#]"), re.compile(rb"[/?#]")
 _LONGEST = len("10/Oct/2000:13:55:36") + 1  # bytes that are looked at in a text that begins with a time
 
 
@@ -51,8 +54,21 @@ class Fields(NamedTuple):
     status: int = 0  # of the answer to a request: 100 to 599; 0 if the line does not have it
 
 
+class Parts(NamedTuple):
+    """What a line says about a request, as it is written; b"" for what it does not say."""
+
+    path: bytes = b""  # without its query
+    referrer: bytes = b""  # the host of the address
+    agent: bytes = b""
+
+
 class Format(Protocol):
-    """A format of lines."""
+    """
+    A format of lines.
+
+    One whose lines have a path, a referrer or an agent has two more members: *dimensions* names those that it has,
+    and parts(line) returns the Parts of a line that could be read.
+    """
 
     def read(self, line: bytes) -> Fields | Reason:
         """Return what a line contains, or why it cannot be read. The line is not empty, and has no newline."""
@@ -80,8 +96,10 @@ class Combined:
     may have blanks and brackets in it, but servers escape quotation marks; so nobody can forge the day on which they
     are counted. The second may have a fraction, and the zone may be `+0200`, `+02:00`, `Z` or missing. All of it must
     be a time: `[10/Oct/2000:99:99:99 ABCDE]` is not. The status follows the first quotation mark of the request that
-    has no backslash before it.
+    has no backslash before it. The referrer and the agent are between the next two pairs of such marks.
     """
+
+    dimensions: ClassVar[Sequence[str]] = Parts._fields
 
     def read(self, line: bytes) -> Fields | Reason:
         first = line.find(b" ")
@@ -96,6 +114,13 @@ class Combined:
         minute = _minute(line[found.end(1) + 1 : found.end(1) + 6])
         return _fields(line[:first], web_day(found[1]), close + 2, minute, _status_of(line, close + 3))
 
+    def parts(self, line: bytes) -> Parts:
+        request = line.find(b'] "', line.find(b" ") + 1) + 2
+        marks = [found.start() for found in islice(_QUOTE.finditer(line, request), 6)]
+        texts = [line[opens + 1 : closes] for opens, closes in zip(marks[::2], marks[1::2], strict=False)]
+        path, referrer, agent = (*texts, b"", b"", b"")[:3]
+        return Parts(path_of(path.split(b" ")[1] if b" " in path else b""), host_of(referrer), _some(agent))
+
 
 @dataclass(frozen=True)
 class JsonLines:
@@ -104,12 +129,17 @@ class JsonLines:
 
     The time is text that begins with a day such as 2011-10-10 or 10/Oct/2011, or a number of seconds since 1970,
     whose day is taken in UTC. Hours, minutes and seconds after the day must be valid. The status is a number or text;
-    it may be missing.
+    it may be missing, and so may the path, the referrer and the agent, which are texts.
     """
 
     address: str = "ip"
     time: str = "time"
     status: str = "status"
+    path: str = "path"
+    referrer: str = "referrer"
+    agent: str = "agent"
+
+    dimensions: ClassVar[Sequence[str]] = Parts._fields
 
     def read(self, line: bytes) -> Fields | Reason:
         try:
@@ -123,13 +153,22 @@ class JsonLines:
         day, minute = _time_of(time)
         return _fields(text, day, 0, minute, _status(_find(found, self.status)))
 
+    def parts(self, line: bytes) -> Parts:
+        found = json.loads(line)
+        values = (_find(found, each) for each in (self.path, self.referrer, self.agent))
+        path, referrer, agent = (
+            each.encode(errors="replace") if isinstance(each, str) else b"" for each in values
+        )
+        return Parts(path_of(path), host_of(referrer), _some(agent))
+
 
 @dataclass(frozen=True)
 class Pattern:
     """
     A regular expression with groups named `ip` and `time`, which matches at the beginning of the line.
 
-    A group named `status` is optional. The time is text as in JsonLines. The rest is what follows the match.
+    Groups named `status`, `path`, `referrer` and `agent` are optional. The time is text as in JsonLines. The rest is
+    what follows the match.
     """
 
     expression: str
@@ -155,6 +194,16 @@ class Pattern:
         status = _status(match["status"]) if "status" in self._compiled.groupindex else 0
         return _fields(match["ip"] or b"", day, match.end(), minute, status)
 
+    @property
+    def dimensions(self) -> Sequence[str]:
+        return [each for each in Parts._fields if each in self._compiled.groupindex]
+
+    def parts(self, line: bytes) -> Parts:
+        match = self._compiled.match(line)
+        groups = match.groupdict(b"") if match else {}
+        path, referrer, agent = (groups.get(each, b"") for each in Parts._fields)
+        return Parts(path_of(path), host_of(referrer), _some(agent))
+
 
 FORMATS: dict[str, Callable[[], Format]] = {"book": Book, "combined": Combined, "json": JsonLines}
 
@@ -164,6 +213,21 @@ def find_format(name: str) -> Format:
     if name not in FORMATS:
         raise InvalidFormat(f"There is no format {name!r}; there are: {', '.join(FORMATS)}.")
     return FORMATS[name]()
+
+
+def path_of(target: bytes) -> bytes:
+    """Return the path of what was requested, without a query, which may hold secrets."""
+    return _some(_QUERY.split(target, maxsplit=1)[0])
+
+
+def host_of(referrer: bytes) -> bytes:
+    """Return the host of an address such as `https://example.org/path`, as it is written there."""
+    return _some(_AFTER_HOST.split(referrer.partition(b"://")[2] or referrer, maxsplit=1)[0])
+
+
+def _some(text: bytes) -> bytes:
+    """Return the text; b"" for "-", as servers write what there is none of."""
+    return b"" if text == b"-" else text
 
 
 def _fields(address: bytes, day: int | None, rest: int, minute: int = -1, status: int = 0) -> Fields | Reason:

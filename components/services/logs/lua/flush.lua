@@ -5,7 +5,12 @@
 -- RETURNS the chunks that the consumer does not hold; if there are any, nothing was changed
 -- *given* has the ids of *count* chunks; then, for each table, its name and a text of its members and their counts,
 -- with a NUL after each member and each count. Counts for the table "live" go to the table of this minute.
+-- A table "values:…" has members "<slice>/<status>/<value>", and a limit of different values: the first ones are
+-- kept, and all others are added up in the value "". A value that came once when there was no room stays among these,
+-- so the counts of a value that is kept are of all its lines. The table itself has the sums of values, from the slice
+-- "*", and each slice has a key of its own.
 local REMEMBERED, LIVE = 3600, 3600 -- seconds
+local KEPT, KEPT_LIVE = 1000, 100 -- values
 local last = flushed .. consumer
 count = tonumber(count)
 
@@ -17,9 +22,38 @@ local function not_held(about)
   return lost
 end
 
+local function is_live(name) return name == "live" or string.find(name, "^values:.*:live$") ~= nil end
+
+local function has_values(name) return string.find(name, "^values:") ~= nil end
+
 local function key_of(name)
-  if name ~= "live" then return counts .. name end
-  return counts .. "live:" .. text(math.floor(NOW / 60000))
+  if not is_live(name) then return counts .. name end
+  return counts .. name .. ":" .. text(math.floor(NOW / 60000))
+end
+
+-- Return all keys of a table, and with *members* those of its slices.
+local function keys_of(name, members)
+  local key = key_of(name)
+  local keys, seen = { key }, {}
+  if not has_values(name) then return keys end
+  for slice in string.gmatch(members, "([^/%z]*)/[^%z]*%z[^%z]*%z") do
+    if not seen[slice] then keys[#keys + 1] = key .. ":" .. slice end
+    seen[slice] = true
+  end
+  return keys
+end
+
+local function add_values(key, members, most)
+  local known = {}
+  for slice, status, value, more in string.gmatch(members, "([^/%z]*)/([^/%z]*)/([^%z]*)%z([^%z]*)%z") do
+    if not known[value] then
+      local has_room = redis.call("HLEN", key) < most and redis.call("HEXISTS", key, "") == 0
+      known[value] = (has_room or redis.call("HEXISTS", key, value) == 1) and value or ""
+      redis.call("HINCRBY", key, known[value], 0)
+    end
+    if slice == "*" then redis.call("HINCRBY", key, known[value], more) end
+    redis.call("HINCRBY", key .. ":" .. slice, status .. "/" .. known[value], more)
+  end
 end
 
 if redis.call("GET", last) == batch then return {} end
@@ -28,18 +62,26 @@ local lost = not_held(about)
 if #lost > 0 then return lost end
 
 for at = count + 1, #given, 2 do -- a key of another type must raise its error before anything is written
-  local key = key_of(given[at])
-  local kind = redis.call("TYPE", key).ok
-  if kind ~= "none" and kind ~= "hash" then return redis.error_reply("WRONGTYPE " .. key) end
+  for _, key in ipairs(keys_of(given[at], given[at + 1])) do
+    local kind = redis.call("TYPE", key).ok
+    if kind ~= "none" and kind ~= "hash" then return redis.error_reply("WRONGTYPE " .. key) end
+  end
 end
 -- A server that is out of memory runs a script only if its first write needs no memory. Finished chunks make room.
 redis.call("DEL", last)
 for at = count + 1, #given, 2 do
-  local key = key_of(given[at])
-  for member, more in string.gmatch(given[at + 1], "([^%z]*)%z([^%z]*)%z") do
-    redis.call("HINCRBY", key, member, more)
+  local name, members = given[at], given[at + 1]
+  if has_values(name) then
+    add_values(key_of(name), members, is_live(name) and KEPT_LIVE or KEPT)
+  else
+    local key = key_of(name)
+    for member, more in string.gmatch(members, "([^%z]*)%z([^%z]*)%z") do
+      redis.call("HINCRBY", key, member, more)
+    end
   end
-  if given[at] == "live" then redis.call("EXPIRE", key, LIVE) end
+  if is_live(name) then
+    for _, key in ipairs(keys_of(name, members)) do redis.call("EXPIRE", key, LIVE) end
+  end
 end
 
 local numbers, freed = all_numbers(), 0

@@ -2,9 +2,12 @@
 
 from components.services.logs.traffic.report import NAMES, DayTotal, Others, Report, Row, sheet
 from components.services.logs.traffic.slices import HOURS, Live, Slices
+from components.services.logs.traffic.tables import DIMENSIONS
 from components.services.logs.traffic.traffic import MOST_DAYS, MOST_ROWS, Traffic
+from components.services.logs.traffic.values import ValueReport, ValueRow
 
 __all__ = [
+    "DIMENSIONS",
     "HOURS",
     "MOST_DAYS",
     "MOST_ROWS",
@@ -16,5 +19,7 @@ __all__ = [
     "Row",
     "Slices",
     "Traffic",
+    "ValueReport",
+    "ValueRow",
     "sheet",
 ]

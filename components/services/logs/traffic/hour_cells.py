@@ -15,25 +15,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.services.logs.lines import Cells, Columns, Kernel
+from components.services.logs.traffic.slices import HOURS, STATUSES
 from components.services.logs.traffic.tables import member_of
 
-_HOURS = ["", *(f"{hour:02}" for hour in range(24))]  # "" for lines without a time
-#: Statuses that are told apart: those in use, as numbers. Others are counted by their first digit.
-_KNOWN = (*range(100, 104), *range(200, 209), 226, *range(300, 309), *range(400, 432), 444, 451)
-_KNOWN += (*range(494, 500), *range(500, 512), *range(520, 528))
-STATUSES = ["", *map(str, _KNOWN), *(f"{first}xx" for first in range(1, 6))]
+EVERY_HOUR = ["", *HOURS]  # "" for lines without a time
 #: The number of each status.
 _NUMBERS = [0] * 100 + [STATUSES.index(f"{status // 100}xx") for status in range(100, 600)]
-for _number, _status in enumerate(_KNOWN, 1):
-    _NUMBERS[_status] = _number
+for _number, _status in enumerate(STATUSES):
+    if _status.isdecimal():
+        _NUMBERS[int(_status)] = _number
+_OF_STATUS = np.array(_NUMBERS)
+
+
+def status_numbers(statuses: NDArray[np.int16]) -> NDArray[np.int64]:
+    """Return the number in STATUSES of each status."""
+    return _OF_STATUS[statuses]
 
 
 @dataclass(frozen=True)
 class DayCounts:
-    """What was counted of a day, by members of hourly and live tables."""
+    """What was counted of a day, by members of the tables of hours, of answers and of minutes."""
 
     day: int
     by_hour: dict[str, int]
+    answers: dict[str, int]
     live: dict[str, int]
 
 
@@ -45,9 +50,9 @@ class HourCells:
         step = len(countries)
         minutes = np.append(np.arange(1_440) // 60 + 1, 0)  # the last one is that of -1
         self._of_minute = (minutes * len(STATUSES) * step).astype(np.uint32)
-        self._of_status = (np.array(_NUMBERS) * step).astype(np.uint32)
+        self._of_status = (_OF_STATUS * step).astype(np.uint32)
         self._of_place = of_place.astype(np.uint32)
-        self._cells = Cells(len(_HOURS) * len(STATUSES) * step)
+        self._cells = Cells(len(EVERY_HOUR) * len(STATUSES) * step)
 
     def count(self, columns: Columns, places: NDArray[np.uint32]) -> None:
         numbers = (
@@ -58,14 +63,17 @@ class HourCells:
     def take(self) -> Iterator[DayCounts]:
         """Yield what was counted of each day, and begin again."""
         for day, numbers, counts in self._cells.by_day():
-            found = DayCounts(day, {}, {})
+            found = DayCounts(day, {}, {}, {})
             rest, countries = np.divmod(numbers, len(self._countries))
             hours, statuses = np.divmod(rest, len(STATUSES))
             columns = (each.tolist() for each in (hours, statuses, countries, counts))
             for hour, number, place, count in zip(*columns, strict=True):
                 country, status = self._countries[place], STATUSES[number]
-                found.by_hour[member_of(_HOURS[hour], country, status)] = count
-                here = member_of(country, status)
-                found.live[here] = found.live.get(here, 0) + count
+                found.by_hour[member_of(EVERY_HOUR[hour], country, status)] = count
+                for sums, member in (
+                    (found.answers, member_of(EVERY_HOUR[hour], status)),
+                    (found.live, member_of(country, status)),
+                ):
+                    sums[member] = sums.get(member, 0) + count
             yield found
         self._cells.clear()

@@ -18,11 +18,12 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from components.exceptions import InvalidLevel
+from components.exceptions import InvalidFormat, InvalidLevel
 from components.services.geo import DEFAULT_TABLE, GeoTable, Kept, Level, Place
-from components.services.logs.lines import Cells, Columns, Kernel, PlaceTable, choose_kernel
+from components.services.logs.lines import Cells, Columns, Format, Kernel, PlaceTable, choose_kernel
 from components.services.logs.traffic.hour_cells import HourCells
-from components.services.logs.traffic.tables import DAYS, LIVE, daily, hourly
+from components.services.logs.traffic.tables import DAYS, LIVE, answers, daily, hourly
+from components.services.logs.traffic.value_counter import ValueCounter
 
 logger = logging.getLogger(__name__)
 
@@ -32,19 +33,35 @@ _LEVELS: tuple[Level, ...] = get_args(Level)
 class PlaceCounter:
     """
     It counts into tables "daily:country:2011-10-10", those of region and city down to *level*, and "days"; into
-    "hourly:2011-10-10" by hour, country and status, and into "live".
+    "hourly:2011-10-10" by hour, country and status, "answers:2011-10-10" by hour and status, and into "live".
 
-    Raises InvalidLevel, UnknownKernel, and what GeoTable.load() raises if the table *geo* cannot be loaded.
+    If it knows the format *form* of the lines, it counts by path, referrer and agent as well, or only by those that
+    *dimensions* names.
+
+    Raises InvalidLevel, InvalidFormat, UnknownKernel, and what GeoTable.load() raises if the table *geo* cannot be
+    loaded.
     """
 
     def __init__(
-        self, geo: str = DEFAULT_TABLE, *, level: str = "city", kernel: str | Kernel | None = None
+        self,
+        geo: str = DEFAULT_TABLE,
+        *,
+        level: str = "city",
+        kernel: str | Kernel | None = None,
+        form: Format | None = None,
+        dimensions: Sequence[str] | None = None,
     ) -> None:
         self._kernel = choose_kernel(kernel) if isinstance(kernel, str | None) else kernel
         self._levels = _down_to(level)
+        self._form, self._dimensions = form, _dimensions(form, dimensions)
         self._tables: dict[str, Counter[str]] = {}
         self._kept = Kept(GeoTable, geo)
         self._use(self._kept.get())
+
+    @property
+    def is_full(self) -> bool:
+        """Whether its counts take so much memory that they must be flushed."""
+        return self._values is not None and self._values.is_full
 
     @property
     def version(self) -> str:
@@ -60,6 +77,8 @@ class PlaceCounter:
         places = self._kernel.places(columns, self._table)
         self._kernel.count(self._cells, columns.days, places)
         self._hours.count(columns, places)
+        if self._values:
+            self._values.count(columns, places)
 
     def flush(self) -> dict[str, Counter[str]]:
         """Return the counts since the last flush, and begin again."""
@@ -76,7 +95,13 @@ class PlaceCounter:
         self._above = {level: _Above(geo.places, level, finest) for level in self._levels[:-1]}
         self._cells = Cells(self._table.size)
         countries = _Above(geo.places, _LEVELS[0], finest)
-        self._hours = HourCells(self._kernel, countries.names.tolist(), countries.of_finer)
+        about = (countries.names.tolist(), countries.of_finer)
+        self._hours = HourCells(self._kernel, *about)
+        self._values = (
+            ValueCounter(self._kernel, self._form, self._dimensions, *about)
+            if self._form and self._dimensions
+            else None
+        )
 
     def _take(self) -> None:
         """Move what was counted into tables, by names."""
@@ -89,9 +114,13 @@ class PlaceCounter:
         self._cells.clear()
         yesterday = datetime.now(UTC).toordinal() - 1  # of any zone: an older line is from an archive
         for found in self._hours.take():
-            self._sum(hourly(date.fromordinal(found.day)), found.by_hour)
+            day = date.fromordinal(found.day)
+            self._sum(hourly(day), found.by_hour)
+            self._sum(answers(day), found.answers)
             if found.day >= yesterday:
                 self._sum(LIVE, found.live)
+        for table, members in self._values.take(yesterday) if self._values else ():
+            self._sum(table, members)
 
     def _add(self, table: str, names: NDArray[Any], counts: NDArray[np.int64]) -> None:
         self._sum(table, dict(zip(names.tolist(), counts.tolist(), strict=True)))
@@ -109,6 +138,18 @@ def _down_to(level: str) -> tuple[Level, ...]:
         if each == level:
             return _LEVELS[:number]
     raise InvalidLevel(f"There is no level {level!r} of places; there are: {', '.join(_LEVELS)}.")
+
+
+def _dimensions(form: Format | None, wanted: Sequence[str] | None) -> Sequence[str]:
+    """Return the dimensions to count by. Raises InvalidFormat."""
+    there = getattr(form, "dimensions", ())
+    if wanted is None:
+        return list(there)
+    if missing := [each for each in wanted if each not in there]:
+        raise InvalidFormat(
+            f"Lines of this format have no {', '.join(missing)}; they have: {', '.join(there) or 'none of these'}."
+        )
+    return wanted
 
 
 class _Numbers:

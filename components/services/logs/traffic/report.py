@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 
@@ -67,6 +67,8 @@ class Report:
     rows: tuple[Row, ...]
     others: Others
     days: tuple[date, ...]
+    #: The lines of every country, for a map; empty in reports of regions and cities.
+    countries: Mapping[str, int]
 
     @property
     def growth(self) -> float | None:

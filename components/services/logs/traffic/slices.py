@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-
-from django.utils.translation import gettext
+from typing import NamedTuple
 
 from components.exceptions import InvalidRange
+from components.kit.texts import gettext
 
 HOURS = tuple(f"{hour:02}" for hour in range(24))
+#: Statuses that are told apart: those in use. Others are counted by their first digit. "" for lines without one.
+_KNOWN = (*range(100, 104), *range(200, 209), 226, *range(300, 309), *range(400, 432), 444, 451)
+_KNOWN += (*range(494, 500), *range(500, 512), *range(520, 528))
+STATUSES = ("", *map(str, _KNOWN), *(f"{first}xx" for first in range(1, 6)))
 _STATUS = re.compile(r"[1-5]([0-9]{2}|xx)")
 
 
@@ -46,51 +49,75 @@ class Live:
     by_status: Mapping[str, int]
 
 
+class Wanted(NamedTuple):
+    """What lines must have; "" is anything. The status may be "4xx"."""
+
+    hour: str = ""
+    country: str = ""
+    status: str = ""
+
+    @property
+    def beginnings(self) -> tuple[str, ...]:
+        """With what the parts of members begin."""
+        return self.hour, self.country, self.status.removesuffix("xx")
+
+
 def slices_of(
-    days: Sequence[date],
-    tables: Iterable[Mapping[bytes, int]],
-    country: str,
-    hour: str,
-    status: str,
-    counted: int,
+    days: Sequence[date], tables: Iterable[Mapping[bytes, int]], wanted: Wanted, counted: int | None
 ) -> Slices:
-    """Return the sums of hourly tables. *counted* are all lines of these days."""
-    by_day, at_hour, here, answered = [], Counter[bytes](), Counter[bytes](), Counter[bytes]()
-    wanted_hour, wanted_country, wanted = hour.encode(), country.encode(), status.removesuffix("xx").encode()
-    for members in tables:
-        before = at_hour.total()
-        for (at, place, answer), lines in _parts(members, 3):
-            counted -= lines
-            if wanted_hour in (b"", at) and wanted_country in (b"", place) and answer.startswith(wanted):
-                at_hour[at] += lines
-                here[place] += lines
-                answered[answer] += lines
-        by_day.append(at_hour.total() - before)
-    return Slices(
-        tuple(days),
-        sum(by_day),
-        tuple(by_day),
-        _named(at_hour),
-        _named(here),
-        _named(answered),
-        max(0, counted),
-    )
+    """Return the sums of hourly tables. *counted* are all lines of these days; None if the tables have them all."""
+    found = _Sums(tables, wanted)
+    by_hour, by_country, by_status = found.by_part
+    left = 0 if counted is None else max(0, counted - found.every)
+    return Slices(tuple(days), found.total, tuple(found.by_table), by_hour, by_country, by_status, left)
+
+
+def slices_of_sums(
+    days: Sequence[date], answered: Iterable[Mapping[bytes, int]], places: Iterable[Mapping[bytes, int]]
+) -> Slices:
+    """Return the same of all lines, from tables by hour and status, and from tables by country."""
+    found, (by_country,) = _Sums(answered, ("", "")), _Sums(places, ("",)).by_part
+    by_hour, by_status = found.by_part
+    return Slices(tuple(days), found.total, tuple(found.by_table), by_hour, by_country, by_status, 0)
 
 
 def live_of(
     minutes: Sequence[datetime], tables: Iterable[Mapping[bytes, int]], country: str, status: str
 ) -> Live:
     """Return the sums of tables of minutes."""
-    by_minute, here, answered = [], Counter[bytes](), Counter[bytes]()
-    wanted_country, wanted = country.encode(), status.removesuffix("xx").encode()
-    for members in tables:
-        before = here.total()
-        for (place, answer), lines in _parts(members, 2):
-            if wanted_country in (b"", place) and answer.startswith(wanted):
-                here[place] += lines
-                answered[answer] += lines
-        by_minute.append(here.total() - before)
-    return Live(tuple(minutes), sum(by_minute), tuple(by_minute), _named(here), _named(answered))
+    found = _Sums(tables, (country, status))
+    by_country, by_status = found.by_part
+    return Live(tuple(minutes), found.total, tuple(found.by_table), by_country, by_status)
+
+
+class _Sums:
+    """
+    The lines of tables by each part of their members; a *wanted* part that is not "" leaves out all other lines.
+
+    The last part is the status. Members with another number of parts are left out.
+    """
+
+    def __init__(self, tables: Iterable[Mapping[bytes, int]], wanted: Sequence[str]) -> None:
+        #: Lines that fit, of each table, and lines of all tables, whether they fit or not.
+        self.by_table, self.every = list[int](), 0
+        sums: list[dict[bytes, int]] = [{} for _ in wanted]
+        *sought, beginning = (each.removesuffix("xx").encode() for each in wanted)
+        checks = [(number, each) for number, each in enumerate(sought) if each]
+        for members in tables:
+            total = 0
+            for member, lines in members.items():
+                parts = member.split(b"/")
+                if len(parts) != len(sums):
+                    continue
+                self.every += lines
+                if not parts[-1].startswith(beginning) or any(parts[at] != each for at, each in checks):
+                    continue
+                total += lines
+                for by, part in zip(sums, parts):  # noqa: B905  (this runs for each member)
+                    by[part] = by.get(part, 0) + lines
+            self.by_table.append(total)
+        self.total = sum(self.by_table)
+        self.by_part = [_named(each) for each in sums]
 
 
 def check_hour(hour: str) -> str:
@@ -107,14 +134,6 @@ def check_status(status: str) -> str:
         words = gettext("The status is %(status)r; it must be a number such as 404, or 4xx.")
         raise InvalidRange(words % {"status": status})
     return status
-
-
-def _parts(members: Mapping[bytes, int], count: int) -> Iterator[tuple[list[bytes], int]]:
-    """Yield the parts of members, and their counts. Members of another form are left out."""
-    for member, lines in members.items():
-        parts = member.split(b"/")
-        if len(parts) == count:
-            yield parts, lines
 
 
 def _named(sums: Mapping[bytes, int]) -> dict[str, int]:

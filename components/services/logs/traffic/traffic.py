@@ -10,37 +10,53 @@ them, and its rows and others still add up to its total.
 from __future__ import annotations
 
 import heapq
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from itertools import product
 from typing import get_args
 
-from django.utils.translation import gettext
-
 from components.exceptions import InvalidLevel, InvalidRange
+from components.kit.texts import gettext
 from components.kit.values import check_int, check_name
 from components.services.geo import Level
 from components.services.logs import DEFAULT_JOB, totals_of
 from components.services.logs.traffic.report import DayTotal, Others, Report, Row, growth
 from components.services.logs.traffic.slices import (
+    HOURS,
     Live,
     Slices,
+    Wanted,
     check_hour,
     check_status,
     live_of,
     slices_of,
+    slices_of_sums,
 )
 from components.services.logs.traffic.tables import (
+    ALL,
     DAYS,
+    DIMENSIONS,
+    OUTCOMES,
+    answers,
+    at_country,
     daily,
     drop,
     hourly,
     live,
     present,
+    read,
     read_clock,
     scan,
     scores,
+    slice_of,
+    valued,
+)
+from components.services.logs.traffic.values import (
+    ValueReport,
+    slices_of_value,
+    values_of_days,
+    values_of_minutes,
 )
 
 #: The longest period of a report. Ten years of countries are a million members to read; so is a year of 3,000 cities.
@@ -89,10 +105,21 @@ class Traffic:
         if not isinstance(before, date) or isinstance(before, datetime):
             raise InvalidRange(f"The day is {before!r}; it must be a date.")
         days = [each.day for each in self.days(last=before) if each.day < before]
+        for day in days:
+            self._forget_values(day)
         tables = [daily(level, day) for day in days for level in _LEVELS]
-        tables += [hourly(day) for day in days]
+        tables += [table(day) for day in days for table in (hourly, answers)]
         drop(self.job, tables, DAYS, [day.isoformat() for day in days])
         return len(days)
+
+    def _forget_values(self, day: date) -> None:
+        """Remove the tables of paths, referrers and agents of a day, for which its countries must still be known."""
+        (places,) = read(self.job, [daily("country", day)])
+        countries = (at_country(each.decode(errors="replace")) for each in places)
+        slices = [ALL, "", *HOURS, *countries]
+        tables = [valued(*each, day.isoformat()) for each in product(DIMENSIONS, OUTCOMES)]
+        every = [slice_of(*each) for each in product(tables, slices)]
+        drop(self.job, [*every, *tables], DAYS, [])
 
     def totals(self, aggregation: str = "places") -> dict[str, int]:
         """Return how many lines an aggregation has read ("lines"), "counted", and rejected, by the reason."""
@@ -110,9 +137,75 @@ class Traffic:
         Raises InvalidRange.
         """
         days, _ = _check_period("hour", first, last)
-        found = scan(self.job, [hourly(day) for day in days])
+        wanted = Wanted(check_hour(hour), country, check_status(status))
+        lines = {each.day: each.lines for each in self.days(first, last)}
+        counted = [lines.get(day, 0) for day in days]
+        answered = list(read(self.job, [answers(day) for day in days]))
+        # The sums of lines by hour and status are of use if they have all lines: not those of an earlier release.
+        is_whole = list(map(_total, answered)) == counted
+        if is_whole and not any(wanted):
+            places = list(read(self.job, [daily("country", day) for day in days]))
+            if list(map(_total, places)) == counted:  # nothing was counted in between
+                return slices_of_sums(days, answered, places)
+        found = scan(self.job, [hourly(day) for day in days], *(wanted.beginnings if is_whole else ()))
+        return slices_of(days, found, wanted, None if is_whole else sum(counted))
+
+    def values(
+        self,
+        dimension: str,
+        first: date,
+        last: date,
+        *,
+        country: str = "",
+        hour: str = "",
+        status: str = "",
+        top: int = 10,
+    ) -> ValueReport:
+        """
+        Return the *top* values of a dimension from *first* to *last*: "path", "referrer" or "agent".
+
+        A status can be combined with a country or with an hour, but not with both. Raises InvalidLimit, InvalidName,
+        InvalidRange.
+        """
+        days, _ = _check_period("hour", first, last)
+        check_int("top", top, 1, MOST_ROWS)
         counted = sum(total.lines for total in self.days(first, last))
-        return slices_of(days, found, country, check_hour(hour), check_status(status), counted)
+        wanted = (check_hour(hour), country, check_status(status))
+        return values_of_days(self.job, dimension, days, *wanted, counted, top)
+
+    def value(
+        self,
+        dimension: str,
+        value: str,
+        first: date,
+        last: date,
+        *,
+        country: str = "",
+        hour: str = "",
+        status: str = "",
+    ) -> Slices:
+        """
+        Return the lines of one value by hour, by country and by status. Raises InvalidName, InvalidRange.
+
+        With an hour there are no sums by country, and with a country none by hour. For days on which the value was
+        not kept, there are no lines: values() tells which counts are exact.
+        """
+        days, _ = _check_period("hour", first, last)
+        wanted = (check_hour(hour), country, check_status(status))
+        return slices_of_value(self.job, dimension, value, days, *wanted)
+
+    def live_values(
+        self, dimension: str, minutes: int = 30, *, status: str = "", top: int = 10
+    ) -> ValueReport:
+        """
+        Return the *top* values of lines that were counted in the last *minutes*. Raises as live() and values() do.
+        """
+        check_int("number of minutes", minutes, 1, 60, error=InvalidRange)
+        check_int("top", top, 1, MOST_ROWS)
+        now = read_clock() // 60
+        return values_of_minutes(
+            self.job, dimension, range(now - minutes + 1, now + 1), check_status(status), top
+        )
 
     def live(self, minutes: int = 30, *, country: str = "", status: str = "") -> Live:
         """
@@ -144,15 +237,16 @@ class Traffic:
         check_int("top", top, 1, MOST_ROWS)
         sums, by_day = self._sum(asked)
         best = heapq.nsmallest(top, sums, key=lambda member: (-sums[member], member))
-        return _report(asked, self._read(asked, best), len(sums), by_day, self._before(asked))
+        return _report(asked, self._read(asked, best), sums, by_day, self._before(asked))
 
-    def _sum(self, asked: _Asked) -> tuple[Counter[bytes], list[int]]:
+    def _sum(self, asked: _Asked) -> tuple[dict[bytes, int], list[int]]:
         """Return all places with their counts, and the total of each day."""
-        sums, by_day = Counter[bytes](), []
+        sums, by_day = dict[bytes, int](), []
         for members in scan(self.job, asked.tables(asked.days), asked.within):
             inside = asked.inside(members)
-            sums.update(inside)
-            by_day.append(sum(inside.values()))
+            for member, lines in inside.items():  # faster than update() of a Counter
+                sums[member] = sums.get(member, 0) + lines
+            by_day.append(_total(inside))
         return sums, by_day
 
     def _read(self, asked: _Asked, members: Sequence[bytes]) -> list[_Counts]:
@@ -215,7 +309,7 @@ class _Counts:
 
 
 def _report(
-    asked: _Asked, found: Sequence[_Counts], places: int, by_day: Sequence[int], before: int
+    asked: _Asked, found: Sequence[_Counts], sums: Mapping[bytes, int], by_day: Sequence[int], before: int
 ) -> Report:
     """Return the report. "Others" is the rest of the totals, or 0 if rows grew after the totals were read."""
     shown = [sum(each) for each in zip(*(each.by_day for each in found), strict=True)] or [0] * len(by_day)
@@ -240,9 +334,16 @@ def _report(
             Row(each.id, *figures(each.by_day, each.before))
             for each in sorted(found, key=lambda each: each.order)
         ),
-        others=Others(places - len(found), *figures(left, left_before)),
+        others=Others(len(sums) - len(found), *figures(left, left_before)),
         days=asked.days,
+        countries={
+            each.decode(errors="replace"): lines for each, lines in sums.items() if asked.level == _LEVELS[0]
+        },
     )
+
+
+def _total(members: Mapping[bytes, int]) -> int:
+    return sum(members.values())
 
 
 def _day(name: bytes) -> date | None:

@@ -63,7 +63,7 @@ class Batch:
 
     @property
     def is_full(self) -> bool:
-        return self._lines >= self._limit
+        return self._lines >= self._limit or any(getattr(each, "is_full", False) for each in self.callbacks)
 
     def take(self) -> Message:
         """Return all counts, and empty the batch."""

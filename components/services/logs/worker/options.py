@@ -8,6 +8,7 @@ it, and --help works without it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ def make_worker(options: Mapping[str, Any]) -> LogWorker:
     name = options["aggregation"] or PLACES
     aggregation = Aggregation(name, job=options["job"], lease=options["lease"])
     form, shown = _format(options)
-    callbacks, level = _callbacks(options)
+    callbacks, level = _callbacks(options, form)
     return LogWorker(
         aggregation,
         LineReader(form),
@@ -50,13 +51,17 @@ def _format(options: Mapping[str, Any]) -> tuple[Any, str]:
         return Pattern(options["pattern"]), options["pattern"]
     if (given := options["json_keys"]) is None:
         return find_format(options["format"]), options["format"]
-    address, comma, time = given.partition(",")
-    if options["format"] != "json" or not (address and comma and time):
-        raise CommandError("--json-keys IP,TIME names two keys, and needs --format json.", returncode=2)
-    return JsonLines(address, time), f"json {given}"
+    names = given.split(",")
+    if options["format"] != "json" or not (2 <= len(names) <= len(fields(JsonLines)) and all(names)):
+        raise CommandError(
+            "--json-keys IP,TIME names two keys, or up to six: IP,TIME,STATUS,PATH,REFERRER,AGENT. It needs --format "
+            "json.",
+            returncode=2,
+        )
+    return JsonLines(*names), f"json {given}"
 
 
-def _callbacks(options: Mapping[str, Any]) -> tuple[list[Callable[[], Any]], str]:
+def _callbacks(options: Mapping[str, Any], form: Any) -> tuple[list[Callable[[], Any]], str]:
     given = options["callback"]
     if bool(given) != (options["aggregation"] not in (None, PLACES)):
         raise CommandError(
@@ -66,16 +71,19 @@ def _callbacks(options: Mapping[str, Any]) -> tuple[list[Callable[[], Any]], str
     if given:
         if options["keep"]:
             raise CommandError("--keep is for tables of places, which callbacks do not fill.", returncode=2)
-        if options["level"] or options["table"]:
+        if options["level"] or options["table"] or options["by"] is not None:
             raise CommandError(
-                "--level and --table are for places, which callbacks do not count.", returncode=2
+                "--by, --level and --table are for places, which callbacks do not count.", returncode=2
             )
         return [_import(path) for path in given], ", ".join(given)
     from components.services.logs.traffic.place_counter import PlaceCounter
 
     level, table = options["level"] or "city", options["table"] or "default"
     GeoTable.load(table)
-    return [partial(PlaceCounter, table, level=level)], level
+    wanted = None if options["by"] is None else [each for each in options["by"].split(",") if each]
+    counter = partial(PlaceCounter, table, level=level, form=form, dimensions=wanted)
+    shown = level if wanted is None else f"{level}, by {','.join(wanted) or 'nothing else'}"
+    return [counter], shown
 
 
 def _import(path: str) -> Callable[[], Any]:

@@ -47,6 +47,11 @@ class Row:
 
 
 class MailboxAdmin(ControlRoomAdmin):
+    purpose = _(
+        "A mailbox keeps messages for one recipient until they have confirmed them. Here are the "
+        "mailboxes that were used in the last year."
+    )
+
     def get_urls(self) -> list[URLPattern]:
         return [
             self.page("", "changelist", self.overview),
@@ -110,18 +115,18 @@ class MailboxAdmin(ControlRoomAdmin):
 
         def run() -> Done:
             mailbox.unblock(sender)
-            return Done(gettext("The mailbox of %(person)s accepts the mail of %(sender)s again.") % names)
+            return Done(gettext("The mailbox of %(person)s accepts mail from %(sender)s again.") % names)
 
         return Action(
             of=row.info.name,
             trail=self._trail(row),
-            title=gettext("Accept the mail of %(sender)s again") % names,
+            title=gettext("Accept mail from %(sender)s again") % names,
             effects=[
-                gettext("The mailbox of %(person)s refuses the mail of %(sender)s.") % names,
-                gettext("It accepts their mail again from now on. Refused mail was not stored, and is lost."),
+                gettext("The mailbox of %(person)s refuses mail from %(sender)s.") % names,
+                gettext("From now on, it accepts their mail again. Mail that was refused before is lost."),
             ],
             run=run if sender in mailbox.blocked() else None,
-            idle=gettext("The mailbox of %(person)s refuses no mail of %(sender)s.") % names,
+            idle=gettext("The mailbox of %(person)s accepts mail from %(sender)s already.") % names,
         )
 
     def clear(self, request: HttpRequest) -> Action:
@@ -131,16 +136,15 @@ class MailboxAdmin(ControlRoomAdmin):
         def run() -> Done:
             count = Mailbox(info.name).clear()
             said = ngettext(
-                "Cleared the mailbox of %(person)s: %(count)s message dropped.",
-                "Cleared the mailbox of %(person)s: %(count)s messages dropped.",
+                "Emptied the mailbox of %(person)s: %(count)s message was deleted.",
+                "Emptied the mailbox of %(person)s: %(count)s messages were deleted.",
                 count,
             )
             return Done(said % {"person": row.person, "count": grouped(count)} if count else "")
 
         holding = ngettext(
-            "It has %(count)s message now, %(size)s; %(handed_out)s of them were handed out and may have been read.",
-            "It has %(count)s messages now, %(size)s; %(handed_out)s of them were handed out and may have been "
-            "read.",
+            "It has %(count)s message, %(size)s; fetched, and perhaps read: %(handed_out)s.",
+            "It has %(count)s messages, %(size)s; fetched, and perhaps read: %(handed_out)s.",
             info.depth,
         )
         sizes = {"size": filesizeformat(info.bytes), "handed_out": grouped(info.handed_out)}
@@ -148,14 +152,14 @@ class MailboxAdmin(ControlRoomAdmin):
         return Action(
             of=info.name,
             trail=self._trail(row),
-            title=gettext("Clear the mailbox of %(person)s") % {"person": row.person},
+            title=gettext("Empty the mailbox of %(person)s") % {"person": row.person},
             effects=[
                 holding % {"count": grouped(info.depth), **sizes},
                 gettext(
-                    "All messages that are in it when you press the button are dropped, even those that just arrived."
+                    "All messages in it are deleted when you press the button, even those that have just arrived."
                 ),
                 gettext(
-                    "Their senders can see that they were dropped. The recipient learns how many they have missed."
+                    "Their senders can see that they were deleted. The recipient learns how many they have missed."
                 ),
                 gettext("This cannot be undone."),
             ],
@@ -168,7 +172,7 @@ class MailboxAdmin(ControlRoomAdmin):
 
     verbs = (
         Verb("unblock", _("Accept mail again"), unblock),
-        Verb("clear", _("Clear"), clear, needs="delete", deletes=True),
+        Verb("clear", _("Empty the mailbox"), clear, needs="delete", deletes=True),
     )
 
 
@@ -178,7 +182,7 @@ def _find(request: HttpRequest) -> Row:
     info = MailboxReader().find(name)
     if info is None:
         raise Http404(
-            gettext("There is no mailbox %(name)r, or it was not used for a year.") % {"name": name}
+            gettext("There is no mailbox %(name)r, or nobody has used it for a year.") % {"name": name}
         )
     return Row(info, persons([name])[name])
 

@@ -9,12 +9,17 @@ searched either, because the results of a search would reveal them.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TypeVar
 
+from django.apps import apps
 from django.http import HttpRequest
 
 from components.kit.compat import Task
-from components.services.queues import TaskFailure, TaskInfo
+from components.services.queues import TaskInfo
+from components.services.queues.failures import Failure
+
+_Task = TypeVar("_Task", TaskInfo, Failure)
 
 
 @dataclass(frozen=True)
@@ -28,19 +33,16 @@ class Contents:
     def of(cls, request: HttpRequest) -> Contents:
         return cls(request.user.has_perm("components.view_arguments_queue"))
 
-    def shows(self, info: TaskInfo) -> bool:
+    def shows(self, info: TaskInfo | Failure) -> bool:
         """Return whether the user may see the arguments, the result and the tracebacks of this task."""
         return self.may_see and not is_sensitive(info)
 
-    def cut(self, info: TaskInfo) -> TaskInfo:
+    def cut(self, info: _Task) -> _Task:
         """Return the task without the contents that this user may not see. The classes of errors stay."""
-        if self.shows(info):
-            return info
-        errors = tuple(TaskFailure(error.exception_class_path, "") for error in info.errors)
-        return replace(info, args=[], kwargs={}, return_value=None, errors=errors)
+        return info if self.shows(info) else info.without_contents()
 
 
-def is_sensitive(info: TaskInfo) -> bool:
+def is_sensitive(info: TaskInfo | Failure) -> bool:
     """Return whether the task was marked as sensitive when it was pushed, or is declared as sensitive now."""
     return info.sensitive or getattr(loaded(info.name), "sensitive", False) is True
 
@@ -50,3 +52,15 @@ def loaded(name: str) -> Task[..., object] | None:
     module, _, attribute = name.rpartition(".")
     found = getattr(sys.modules.get(module), attribute, None)
     return found if isinstance(found, Task) else None
+
+
+def declared_tasks() -> set[str]:
+    """Return the names of the tasks in the modules "tasks" of the installed apps that this process has imported."""
+    modules = [sys.modules.get(f"{app.name}.tasks") for app in apps.get_app_configs()]
+    found = [
+        each
+        for module in modules
+        for each in (vars(module).values() if module else ())
+        if isinstance(each, Task)
+    ]
+    return {task.module_path for task in found}

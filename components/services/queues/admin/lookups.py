@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -11,10 +11,12 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from components.control_room.names import shortened
 from components.exceptions import InvalidQueueName
 from components.services.queues import QueueStats, State, TaskQueue
+from components.services.queues.all_queues import AllQueues
 from components.services.queues.backend import redis_aliases
-from components.services.queues.new_task import check_queue
+from components.services.queues.new_task import MAX_NAME, check_queue
 
 STATES: tuple[State, ...] = get_args(State)
 #: The states in words, as in "The task is …".
@@ -29,19 +31,44 @@ WORDS: Mapping[State, Promise] = {
 
 @dataclass(frozen=True)
 class QueuePage:
-    """The queue that a request's query names."""
+    """The queue that a request's query names; or all queues of the alias, which together have no name."""
 
     service: TaskQueue
     stats: QueueStats
+    #: All queues of the alias, if they were asked for.
+    names: Sequence[str] = ()
+    #: All of them together, if no queue is named.
+    every: AllQueues | None = None
 
     @classmethod
-    def of(cls, request: HttpRequest) -> QueuePage:
+    def of(cls, request: HttpRequest, *, has_names: bool = False, may_be_all: bool = False) -> QueuePage:
         service = find_service(request)
+        if may_be_all and not request.GET.get("queue"):
+            return cls.of_all(service)
         try:
             name = check_queue(request.GET.get("queue", ""))
-        except InvalidQueueName as error:
-            raise Http404(str(error)) from None
+        except InvalidQueueName:
+            wrong = gettext(
+                "A queue cannot be called %(queue)r: the name must have 1 to %(most)s printable characters."
+            )
+            asked = {"queue": shortened(request.GET.get("queue", "")), "most": MAX_NAME}
+            raise Http404(wrong % asked) from None
+        if has_names:
+            return cls(service, *service.stats_and_names(name))
         return cls(service, service.stats(name))
+
+    @classmethod
+    def of_all(cls, service: TaskQueue) -> QueuePage:
+        every = AllQueues(service.alias)
+        return cls(service, every.totals, [stats.name for stats in every.stats], every)
+
+    def total(self, state: State) -> int:
+        """Return how many tasks in *state* the list has."""
+        return self.every.reached(state) if self.every else int(getattr(self.stats, state))
+
+    def stats_now(self) -> QueueStats:
+        """Return the sizes as they are now."""
+        return AllQueues(self.alias).totals if self.every else self.service.stats(self.name)
 
     @property
     def alias(self) -> str:
@@ -53,8 +80,13 @@ class QueuePage:
 
     @property
     def subject(self) -> str:
-        """Return the name of the queue in the log."""
-        return f"{self.alias}/{self.name}"
+        """Return the name of the queue in the log; of all queues, that of the alias."""
+        return f"{self.alias}/{self.name}" if self.name else self.alias
+
+    @property
+    def title(self) -> str:
+        """Return the name of the queue, or "All queues"."""
+        return self.name or gettext("All queues")
 
 
 def find_service(request: HttpRequest) -> TaskQueue:

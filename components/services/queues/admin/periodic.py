@@ -1,16 +1,19 @@
 """
-The periodic tasks declared in this process: when each last ran and will run next, and a verb that runs one now.
+The periodic tasks declared in this process: when each will run next, how its last runs ended, and verbs that run one
+now, pause and resume it.
 
 A run by the verb is an ordinary push. It neither uses up a tick nor counts as one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from django.http import Http404, HttpRequest
-from django.utils.translation import gettext
+from django.utils.functional import Promise
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import ControlRoomAdmin
@@ -20,7 +23,33 @@ from components.kit.compat import InvalidTask, task_backends
 from components.kit.ids import uuid7
 from components.services.queues.admin.lookups import find_service
 from components.services.queues.backend import RedisBackend
-from components.services.queues.periodic_tasks import PeriodicTask, TickInfo, declared
+from components.services.queues.periodic_tasks import PeriodicTask, TickInfo, declared, overview
+from components.services.queues.ticks import TickRun, Ticks, TickState
+
+#: How a run of a periodic task ended, in the words of the page.
+ENDS: Mapping[TickState, Promise] = {
+    "waiting": pgettext_lazy("a run of a periodic task", "Waiting"),
+    "running": pgettext_lazy("a run of a periodic task", "Running"),
+    "successful": pgettext_lazy("a run of a periodic task", "Successful"),
+    "failed": pgettext_lazy("a run of a periodic task", "Failed"),
+    "cancelled": pgettext_lazy("a run of a periodic task", "Cancelled"),
+    "gone": pgettext_lazy("a run of a periodic task", "No longer kept"),
+}
+#: The height of the tallest bar of a row.
+_TALLEST = 20
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A run in the graph of a row: where it begins, how tall it is, and its state."""
+
+    left: int
+    height: int
+    state: TickState
+
+    @property
+    def top(self) -> int:
+        return _TALLEST - self.height
 
 
 @dataclass(frozen=True)
@@ -28,12 +57,46 @@ class Row:
     """One periodic task as the page shows it."""
 
     info: TickInfo
+    #: Of its last ticks, the newest first.
+    runs: Sequence[TickRun]
     #: Whether the user may see the arguments.
     shows_arguments: bool
 
     @classmethod
-    def of(cls, info: TickInfo, may_see: bool) -> Row:
-        return cls(info, may_see and not getattr(info.periodic.task, "sensitive", False))
+    def all_of(cls, alias: str, may_see: bool) -> list[Row]:
+        """Return the rows of the periodic tasks of a backend."""
+        infos = overview(alias)
+        runs = Ticks(alias).outcomes([info.periodic.name for info in infos])
+        return [
+            cls(
+                info,
+                runs[info.periodic.name],
+                may_see and not getattr(info.periodic.task, "sensitive", False),
+            )
+            for info in infos
+        ]
+
+    @property
+    def end(self) -> Promise | None:
+        """Return how the last run ended, or None if there was none."""
+        return ENDS[self.runs[0].state] if self.runs else None
+
+    @property
+    def failed(self) -> int:
+        return sum(run.state == "failed" for run in self.runs)
+
+    @property
+    def bars(self) -> list[Bar]:
+        """Return the runs from left to right, the oldest first, as tall as they took long."""
+        longest = max((run.seconds or 0 for run in self.runs), default=0) or 1
+        return [
+            Bar(8 * at, max(2, round(_TALLEST * (run.seconds or 0) / longest)), run.state)
+            for at, run in enumerate(reversed(self.runs))
+        ]
+
+    @property
+    def width(self) -> int:
+        return max(8 * len(self.runs) - 2, 1)
 
     @property
     def entry(self) -> PeriodicTask:
@@ -82,11 +145,56 @@ def _run(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
         effects=[
             gettext("One task is put into the queue %(queue)s, with the declared arguments.")
             % {"queue": queue},
-            gettext("Its schedule does not change."),
+            gettext("Its next scheduled run stays as it is."),
             gettext("If it is unique and one is unfinished, no second one is added."),
         ],
         run=lambda: _push(alias, entry),
     )
 
 
+def _pause(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
+    alias, entry = _find(request)
+    name = entry.task.module_path
+
+    def pause() -> Done:
+        Ticks(alias).pause(entry.name)
+        return Done(gettext("Paused %(task)s.") % {"task": name})
+
+    return Action(
+        of=f"{alias}/{entry.task.queue_name}",
+        trail=[(gettext("Periodic tasks"), pages.url("periodic"))],
+        title=gettext("Pause %(task)s") % {"task": name},
+        effects=[
+            gettext("No task is added at the times of its schedule, until it is resumed."),
+            gettext("What waits or runs already is not affected."),
+        ],
+        run=None if entry.name in Ticks(alias).paused() else pause,
+        idle=gettext("%(task)s is paused already.") % {"task": name},
+    )
+
+
+def _resume(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
+    alias, entry = _find(request)
+    name = entry.task.module_path
+
+    def resume() -> Done:
+        Ticks(alias).resume(entry.name)
+        return Done(gettext("Resumed %(task)s.") % {"task": name})
+
+    return Action(
+        of=f"{alias}/{entry.task.queue_name}",
+        trail=[(gettext("Periodic tasks"), pages.url("periodic"))],
+        title=gettext("Resume %(task)s") % {"task": name},
+        effects=[
+            gettext("It runs again at the times of its schedule, from the next one on."),
+            gettext("Runs that were due while it was paused are skipped."),
+        ],
+        run=resume if entry.name in Ticks(alias).paused() else None,
+        idle=gettext("%(task)s is not paused.") % {"task": name},
+    )
+
+
 RUN = Verb("run", _("Run now"), _run)
+PAUSE_PERIODIC = Verb("pause-periodic", _("Pause"), _pause)
+RESUME_PERIODIC = Verb("resume-periodic", _("Resume"), _resume)
+PERIODIC = (RUN, PAUSE_PERIODIC, RESUME_PERIODIC)

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from math import ceil
+from statistics import median
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
@@ -20,20 +23,27 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from components.conf import conf
+from components.control_room.names import searched
 from components.control_room.pages import ControlRoomAdmin, Paging
 from components.control_room.verbs import Verb
 from components.exceptions import UnknownFormat
 from components.models import Queue
 from components.servers import server_name
-from components.services.queues import QueueStats, State, TaskInfo, TaskQueue, WorkerInfo
-from components.services.queues.admin.contents import Contents, is_sensitive, loaded
+from components.services.queues import State, TaskInfo, TaskQueue
+from components.services.queues.admin import filters as filter_page
+from components.services.queues.admin.completion import complete
+from components.services.queues.admin.contents import Contents, declared_tasks, is_sensitive, loaded
+from components.services.queues.admin.filters import Filters
+from components.services.queues.admin.listing import AliasOverview
 from components.services.queues.admin.lookups import STATES, WORDS, QueuePage, find_service, find_state
-from components.services.queues.admin.periodic import RUN, Row
-from components.services.queues.admin.selections import WINDOW
+from components.services.queues.admin.periodic import PERIODIC, Row
+from components.services.queues.admin.rerun import ORIGIN, RERUN
+from components.services.queues.admin.selections import title_of
+from components.services.queues.admin.tracebacks import Part, parts_of
 from components.services.queues.admin.verbs import OF_TASKS, VERBS, trail_of
+from components.services.queues.all_queues import MOST_QUEUES
 from components.services.queues.backend import redis_aliases
-from components.services.queues.facts import unserved
-from components.services.queues.periodic_tasks import overview
+from components.services.queues.failures import FailureLook, Failures, groups
 from components.services.rows import LEASE, RowReader
 
 #: The columns of the list of tasks in a state.
@@ -59,41 +69,76 @@ COLUMNS: Mapping[State, Sequence[str | Promise]] = {
         _("Enqueued"),
         _("Started"),
         _("Finished"),
+        _("Took"),
+        "#",
         _("Attempts"),
         "#",
     ],
 }
 
 
-@dataclass(frozen=True)
-class AliasOverview:
-    """One TASKS alias as the first page shows it."""
+_MOST_SUGGESTED = 300  # names that a field suggests
 
-    alias: str
-    queues: list[QueueStats]
-    workers: list[WorkerInfo]
+
+@dataclass(frozen=True)
+class _Error:
+    """An error of a task as its page shows it."""
+
+    exception_class_path: str
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True)
+class _Durations:
+    """How long the runs of some tasks took, in seconds."""
+
+    count: int
+    median: float
+    most_within: float
+    longest: float
 
     @classmethod
-    def of(cls, alias: str) -> AliasOverview:
-        queues, workers = TaskQueue(alias).overview()
-        workers.sort(key=lambda worker: (worker.host, worker.started_at, worker.id))
-        return cls(alias, queues, workers)
+    def of(cls, tasks: Sequence[TaskInfo]) -> _Durations | None:
+        """Return the durations of *tasks* that have ended; None if there are none."""
+        took = sorted(
+            time.total_seconds()
+            for info in tasks
+            if info.finished_at and (time := _time_of_run(info)) is not None
+        )
+        if not took:
+            return None
+        return cls(len(took), median(took), took[ceil(0.95 * len(took)) - 1], took[-1])
 
-    @property
-    def unserved(self) -> list[str]:
-        """Return the queues in which tasks wait that no living worker takes."""
-        return [queue.name for queue in unserved(self.queues, self.workers)]
+
+@dataclass(frozen=True)
+class _Suggested:
+    """What the fields of the filters suggest: tasks that this process has loaded, and what the list shows."""
+
+    tasks: list[str]
+    errors: list[str]
+
+    @classmethod
+    def of(cls, shown: Sequence[TaskInfo]) -> _Suggested:
+        tasks = {info.name for info in shown if info.name} | declared_tasks()
+        errors = {info.errors[-1].exception_class_path for info in shown if info.errors}
+        return cls(sorted(tasks)[:_MOST_SUGGESTED], sorted(errors)[:_MOST_SUGGESTED])
 
 
 class QueueAdmin(ControlRoomAdmin):
-    verbs = (*VERBS, RUN)
+    purpose = _(
+        "A queue keeps tasks until a worker runs them. Here are the queues with their tasks, and the workers that "
+        "serve them."
+    )
+    verbs = (*VERBS, *PERIODIC, RERUN)
 
     def get_urls(self) -> list[URLPattern]:
         return [
             self.page("", "changelist", self.overview),
             self.page("tasks/", "tasks", self.tasks),
+            self.page("failures/", "failures", self.failures),
             self.page("task/", "task", self.task),
             self.page("periodic/", "periodic", self.periodic),
+            self.page("complete/", "complete", complete),
             *super().get_urls(),
         ]
 
@@ -110,8 +155,13 @@ class QueueAdmin(ControlRoomAdmin):
         return self.url("tasks", alias=alias, queue=queue)
 
     def overview(self, request: HttpRequest) -> HttpResponse:
+        aliases, texts = redis_aliases(), searched(request)
         context = {
-            "aliases": [AliasOverview.of(alias) for alias in redis_aliases()],
+            "aliases": [
+                AliasOverview.of(alias, request, self.url, is_alone=len(aliases) == 1) for alias in aliases
+            ],
+            "text": texts[0] if texts else "",
+            "sort": request.GET.get("sort", ""),
             "late": _lateness(request),
             "server": server_name(),
             "has_chart": conf().count_services and request.user.has_perm("components.view_counter"),
@@ -119,13 +169,22 @@ class QueueAdmin(ControlRoomAdmin):
         return self.render(request, "admin/components/queues/overview.html", gettext("Queues"), context)
 
     def tasks(self, request: HttpRequest) -> HttpResponse:
-        page, state = QueuePage.of(request), find_state(request)
-        text, contents = request.GET.get("q", "").strip(), Contents.of(request)
-        total = getattr(page.stats, state)
-        if text:
-            matches = list(page.service.search(page.name, state, text, window=WINDOW, shows=contents.shows))
-            paging = Paging.of(request, total=len(matches))
-            tasks = matches[paging.offset : paging.last]
+        page, state = QueuePage.of(request, has_names=True, may_be_all=True), find_state(request)
+        filters, contents = Filters.of(request), Contents.of(request)
+        total, look, group, merged = page.total(state), None, None, None
+        if filters.group:
+            group = _group(filters, page, state)
+            paging = Paging.of(request, total=len(group.found))
+            ids = [(each.id, each.score) for each in group.found[paging.offset : paging.last]]
+            tasks = page.service.read(page.name, "dead", ids)
+        elif filters.given:
+            look = filters.look(page, state)
+            paging = Paging.of(request, total=len(look.found))
+            tasks = look.found[paging.offset : paging.last]
+        elif page.every:
+            merged = page.every.places(state, most=filter_page.WINDOW, after=filters.after)
+            paging = Paging.of(request, total=len(merged.found))
+            tasks = page.every.read(state, merged.found[paging.offset : paging.last])
         else:
             paging = Paging.of(request, total=total)
             tasks = page.service.tasks(page.name, state, offset=paging.offset, limit=paging.size)
@@ -137,16 +196,28 @@ class QueueAdmin(ControlRoomAdmin):
             "state": state,
             "state_word": WORDS[state],
             "tabs": [(tab, WORDS[tab], getattr(page.stats, tab)) for tab in STATES],
-            "text": text,
-            "window": WINDOW,
-            "searched": min(WINDOW, total),
-            "unsearched": max(0, total - WINDOW),
-            "columns": COLUMNS[state],
+            "filters": filters,
+            "text": filters.text,
+            "window": filter_page.WINDOW,
+            "is_of_all": page.every is not None,
+            "total": total,
+            "merged": merged,
+            "unmerged": len(page.every.holding(state)[MOST_QUEUES:]) if page.every else 0,
+            "most_queues": MOST_QUEUES,
+            "look": look,
+            "group": group,
+            "group_title": title_of(groups(group.found)[0]) if group and group.found else "",
+            "unsearched": total - look.offset - look.looked_at if look and look.after else 0,
+            "queues": page.names[:_MOST_SUGGESTED],
+            "suggested": _Suggested.of([contents.cut(info) for info in (look.found if look else tasks)]),
+            "durations": _Durations.of(look.found) if look and state == "successful" else None,
+            "columns": [_("Task"), _("Queue"), *COLUMNS[state][1:]] if page.every else COLUMNS[state],
             "asked": {
                 "alias": page.alias,
                 "queue": page.name,
                 "state": state,
-                **({"q": text} if text else {}),
+                **filters.given,
+                **({"after": filters.after} if filters.after else {}),
             },
             "tasks": [contents.cut(info) for info in tasks],
             "may_see_contents": contents.may_see,
@@ -155,10 +226,32 @@ class QueueAdmin(ControlRoomAdmin):
             "all_are_selected": all_are_selected,
         }
         # Tasks that arrive later must not be selected.
-        live = not text and not all_are_selected
+        live = not filters.given and not all_are_selected
         template = "admin/components/queues/tasks.html"
-        title = gettext("Queue %(queue)s") % {"queue": page.name}
+        title = page.title if page.every else gettext("Queue %(queue)s") % {"queue": page.name}
         return self.render(request, template, title, context, live=live)
+
+    def failures(self, request: HttpRequest) -> HttpResponse:
+        page, filters = QueuePage.of(request), Filters.of(request)
+        failures = Failures(page.alias, page.name)
+        look = failures.look(most=filter_page.GROUPED, after=filters.after, cut=filters.contents.cut)
+        context = {
+            "alias": page.alias,
+            "queue": page.stats,
+            "subject": self.subject(page.subject),
+            "state": "dead",
+            "tabs": [(tab, WORDS[tab], getattr(page.stats, tab)) for tab in STATES],
+            "look": look,
+            "groups": [(group, title_of(group)) for group in groups(look.found)],
+            "left": page.stats.dead - look.offset - look.looked_at if look.after else 0,
+            "after": filters.after,
+            "may_see_contents": filters.contents.may_see,
+            "verbs": self._verbs(request, "dead"),
+        }
+        template = "admin/components/queues/failures.html"
+        title = gettext("Failures of the queue %(queue)s") % {"queue": page.name}
+        trail = trail_of(self, page.alias, page.name)
+        return self.render(request, template, title, context, trail=trail, live=False)
 
     def task(self, request: HttpRequest) -> HttpResponse:
         service, task_id, contents = find_service(request), request.GET.get("id", ""), Contents.of(request)
@@ -173,13 +266,22 @@ class QueueAdmin(ControlRoomAdmin):
                 "removed from the dead tasks."
             )
             raise Http404(gone % {"id": task_id})
+        seen = contents.cut(info)
         context = {
             "alias": service.alias,
-            "task": contents.cut(info),
+            "task": seen,
+            "origin": info.metadata.get(ORIGIN, ""),
+            "can_rerun": contents.shows(info) and info.state in ("dead", "successful"),
+            "failure": seen.errors[-1] if seen.errors and info.state != "successful" else None,
+            "errors": [
+                _Error(error.exception_class_path, parts_of(error.traceback)) for error in seen.errors
+            ],
             "state_word": WORDS[info.state],
             "shows_contents": contents.shows(info),
             "is_sensitive": is_sensitive(info),
             "max_attempts": _max_attempts(service, info),
+            "has_times": request.user.has_perm("components.view_counter"),
+            "time_of_run": _time_of_run(info),
             "verbs": self._verbs(request, info.state),
         }
         trail, title = trail_of(self, service.alias, info.queue), gettext("Task %(id)s") % {"id": info.id}
@@ -192,9 +294,27 @@ class QueueAdmin(ControlRoomAdmin):
 
     def periodic(self, request: HttpRequest) -> HttpResponse:
         may_see = Contents.of(request).may_see
-        aliases = [(alias, [Row.of(info, may_see) for info in overview(alias)]) for alias in redis_aliases()]
+        aliases = [(alias, Row.all_of(alias, may_see)) for alias in redis_aliases()]
         template = "admin/components/queues/periodic.html"
-        return self.render(request, template, gettext("Periodic tasks"), {"aliases": aliases})
+        purpose = gettext(
+            "A periodic task is put into its queue at the times of its schedule. Here are those that code declares."
+        )
+        return self.render(
+            request, template, gettext("Periodic tasks"), {"aliases": aliases, "purpose": purpose}
+        )
+
+
+def _time_of_run(info: TaskInfo) -> timedelta | None:
+    """Return how long the latest run of a task took, or has taken so far; None if there is none."""
+    if info.last_attempted_at is None or (info.state != "running" and info.finished_at is None):
+        return None
+    return max(timedelta(0), (info.finished_at or datetime.now(UTC)) - info.last_attempted_at)
+
+
+def _group(filters: Filters, page: QueuePage, state: State) -> FailureLook:
+    if state != "dead" or page.every:
+        raise Http404(gettext("Only dead tasks of one queue are grouped by their error."))
+    return filters.look_at_group(page, filter_page.GROUPED)
 
 
 def _lateness(request: HttpRequest) -> float | None:

@@ -8,21 +8,22 @@ request, because tasks move on between two requests. One request handles at most
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.utils.text import get_text_list
 from django.utils.translation import gettext, ngettext
 
 from components.services.queues import State
-from components.services.queues.admin.contents import Contents
+from components.services.queues.admin.filters import Filters
 from components.services.queues.admin.lookups import WORDS, QueuePage, find_state
+from components.services.queues.all_queues import by_queue, placed_in
+from components.services.queues.failures import FailureGroup, FailureLook, groups
 from components.templatetags.control_room import grouped
 
-WINDOW = 1_000  # tasks that a search reads: about 50 ms, however long the queue is
 BOUND = 10_000  # tasks that one request changes: 20 scripts, less than a second
 
 Scope = Literal["selected", "task", "all"]
@@ -36,10 +37,8 @@ class Selection:
     state: State
     states: Sequence[State]
     scope: Scope
-    text: str
+    filters: Filters
     given: Sequence[str]
-    #: The contents that the user may see, and so may search.
-    contents: Contents
 
     @classmethod
     def of(cls, request: HttpRequest, states: Sequence[State] = ()) -> Selection:
@@ -49,28 +48,48 @@ class Selection:
         given = list(dict.fromkeys(request.GET.getlist("id")))
         if scope == "task":
             del given[1:]
-        text = request.GET.get("q", "").strip()
-        return cls(QueuePage.of(request), state, states or (state,), scope, text, given, Contents.of(request))
+        page = QueuePage.of(request, may_be_all=True)
+        return cls(page, state, states or (state,), scope, Filters.of(request), given)
 
     @property
     def is_whole_state(self) -> bool:
-        return self.scope == "all" and not self.text
+        return self.scope == "all" and not self.filters.given
+
+    @cached_property
+    def group(self) -> FailureLook | None:
+        """Return the tasks that have died alike, if the selection is such a group."""
+        if self.scope != "all" or not self.filters.group:
+            return None
+        if self.state != "dead" or self.page.every:
+            raise Http404(gettext("Only dead tasks of one queue are grouped by their error."))
+        return self.filters.look_at_group(self.page, BOUND)
 
     @cached_property
     def ids(self) -> list[str]:
-        """Return the ids of the tasks that are selected now."""
-        service, name = self.page.service, self.page.name
+        """Return the ids of the tasks that are selected now; if they are of all queues, their places."""
+        service, name, every = self.page.service, self.page.name, self.page.every
+        if every and self.is_whole_state:
+            return [str(place) for place in every.places(self.state, most=self.most).found]
+        if every and self.scope != "all":
+            return every.present(self.states, self.given)
         if self.is_whole_state:
             return service.ids(name, self.state, limit=self.most)
+        if self.group:
+            return [failure.id for failure in self.group.found]
         if self.scope == "all":
-            found = service.search(name, self.state, self.text, window=WINDOW, shows=self.contents.shows)
-            return [info.id for info in found]
+            found = self.filters.look(self.page, self.state).found
+            return [placed_in(info.id, info.queue) if every else info.id for info in found]
         return service.present(name, self.states, self.given)
+
+    @property
+    def by_queue(self) -> Mapping[str, list[str]]:
+        """Return the ids of the selected tasks by their queues."""
+        return by_queue(self.ids) if self.page.every else {self.page.name: self.ids}
 
     @property
     def total(self) -> int:
         """Return how many tasks are selected."""
-        return int(getattr(self.page.stats, self.state)) if self.is_whole_state else len(self.ids)
+        return self.page.total(self.state) if self.is_whole_state else len(self.ids)
 
     @property
     def most(self) -> int:
@@ -97,11 +116,46 @@ class Selection:
 
     def placed(self, tasks: str) -> str:
         """Return *tasks*, which are words for some of the selection, with the place of the selection."""
-        if self.text and self.scope == "all":
+        if self.page.every:
+            words = self._words_of_all
+        elif self.scope != "all" or not self.filters.given:
+            words = gettext("%(tasks)s of the queue %(queue)s")
+        elif self.group and not self.group.found:
+            words = gettext("%(tasks)s of the queue %(queue)s in this group")
+        elif self.group:
+            words = gettext("%(tasks)s of the queue %(queue)s that died of “%(error)s”")
+        elif self.filters.is_text_alone:
             words = gettext("%(tasks)s of the queue %(queue)s that contain “%(text)s”")
         else:
-            words = gettext("%(tasks)s of the queue %(queue)s")
-        return words % {"tasks": tasks, "queue": self.page.name, "text": self.text}
+            words = gettext("%(tasks)s of the queue %(queue)s that match “%(filters)s”")
+        return words % {
+            "tasks": tasks,
+            "queue": self.page.name,
+            "count": grouped(len(self.by_queue)) if self.page.every and self.scope != "all" else "",
+            "text": self.filters.text,
+            "filters": self.filters.in_words,
+            "error": self.error,
+        }
+
+    @property
+    def _words_of_all(self) -> str:
+        if self.scope != "all":
+            return ngettext(
+                "%(tasks)s of %(count)s queue", "%(tasks)s of %(count)s queues", len(self.by_queue)
+            )
+        if not self.filters.given:
+            return gettext("%(tasks)s of all queues")
+        if self.filters.is_text_alone:
+            return gettext("%(tasks)s of all queues that contain “%(text)s”")
+        return gettext("%(tasks)s of all queues that match “%(filters)s”")
+
+    @property
+    def error(self) -> str:
+        """Return the error of the tasks, which have died alike, and the task: "KeyError: … in shop.tasks.charge"."""
+        if not self.group or not self.group.found:
+            return ""
+        [found] = groups(self.group.found)
+        return title_of(found)
 
     @property
     def words(self) -> str:
@@ -133,3 +187,10 @@ def counted(number: int, state: State | None = None) -> str:
         return ngettext("%(count)s task", "%(count)s tasks", number) % {"count": grouped(number)}
     words = ngettext("%(count)s %(state)s task", "%(count)s %(state)s tasks", number)
     return words % {"count": grouped(number), "state": WORDS[state]}
+
+
+def title_of(group: FailureGroup) -> str:
+    """Return what tasks that have died alike have in common, as "KeyError: … in shop.tasks.charge"."""
+    kind, message = group.latest.error.kind, group.message
+    error = f"{kind}: {message}" if message else kind
+    return gettext("%(error)s in %(task)s") % {"error": error, "task": group.latest.name}

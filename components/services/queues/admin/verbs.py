@@ -26,7 +26,7 @@ from components.templatetags.control_room import grouped
 
 
 def trail_of(pages: ControlRoomAdmin, alias: str, queue: str) -> Trail:
-    return [(queue, pages.url("tasks", alias=alias, queue=queue))]
+    return [(queue or gettext("All queues"), pages.url("tasks", alias=alias, queue=queue))]
 
 
 def _switch(
@@ -163,19 +163,19 @@ def _workers(request: HttpRequest, service: TaskQueue) -> list[WorkerInfo]:
 
 QUIET = _order(
     "quiet",
-    _("Quiet"),
+    _("Take no more tasks"),
     _Wording(
-        _("Quiet the worker %(worker)s"),
+        _("Stop giving tasks to the worker %(worker)s"),
         _("Asked the worker %(worker)s to take no more tasks."),
         _ONE_IS_GONE,
     ),
     _Wording(
-        _("Quiet all workers of %(alias)s"),
+        _("Stop giving tasks to all workers of %(alias)s"),
         _("Asked all workers of %(alias)s (%(count)s) to take no more tasks."),
         _ALL_ARE_GONE,
     ),
     [
-        _("A quiet worker takes no more tasks, and finishes the running ones."),
+        _("A worker that takes no more tasks finishes the running ones."),
         _("To take tasks again, it must be restarted."),
     ],
     # Pollers are not asked, because they take no tasks.
@@ -229,9 +229,8 @@ def _of_tasks(
         if selection.state not in states:
             wrong = gettext("“%(verb)s” does not apply to %(state)s tasks.")
             raise Http404(wrong % {"verb": label, "state": WORDS[selection.state]})
-        page, text = selection.page, {"q": selection.text} if selection.text else {}
-        of_state = pages.url("tasks", alias=page.alias, queue=page.name, state=selection.state, **text)
-        is_task = selection.scope == "task" and selection.given
+        page, filters = selection.page, selection.filters.given
+        of_state = pages.url("tasks", alias=page.alias, queue=page.name, state=selection.state, **filters)
         return Action(
             of=page.subject,
             trail=trail_of(pages, page.alias, page.name),
@@ -243,15 +242,30 @@ def _of_tasks(
             ],
             run=(lambda: _act(selection, run)) if selection.total else None,
             idle=selection.nothing,
-            origin=pages.url("task", alias=page.alias, id=selection.given[0]) if is_task else of_state,
-            back=of_state if name == "delete" else "",
+            origin=_origin(pages, selection, of_state),
+            back=of_state if name == "delete" and not selection.group else "",
         )
 
     return Verb(name, label, ask, needs=needs, deletes=name == "delete"), states
 
 
+def _origin(pages: ControlRoomAdmin, selection: Selection, of_state: str) -> str:
+    """Return the page that leads to the verb."""
+    page = selection.page
+    if selection.group:
+        after = {"after": selection.group.after} if selection.group.after else {}
+        return pages.url("failures", alias=page.alias, queue=page.name, **after)
+    is_task = selection.scope == "task" and selection.given
+    return pages.url("task", alias=page.alias, id=selection.given[0]) if is_task else of_state
+
+
 def _exceptions(selection: Selection) -> list[str]:
     sentences = [_gone(selection)] if selection.gone else []
+    if selection.group and selection.group.after:
+        looked_at = gettext(
+            "One request looks at %(count)s dead tasks for them. The next page continues from there."
+        )
+        sentences.append(looked_at % {"count": grouped(selection.group.looked_at)})
     if left := selection.left:
         more = gettext("One request handles %(most)s of them; %(left)s will be left, and you can repeat it.")
         sentences.append(more % {"most": grouped(selection.most), "left": grouped(left)})
@@ -266,7 +280,7 @@ def _act(selection: Selection, run: Callable[[Selection], Done]) -> Done:
     if selection.gone:
         but.append(_gone(selection))
     if selection.is_whole_state and selection.left:
-        left = getattr(selection.page.service.stats(selection.page.name), selection.state)
+        left = getattr(selection.page.stats_now(), selection.state)
         more = ngettext(
             "%(tasks)s is left, because one request handles %(most)s. Repeat it.",
             "%(tasks)s are left, because one request handles %(most)s. Repeat it.",
@@ -278,31 +292,35 @@ def _act(selection: Selection, run: Callable[[Selection], Done]) -> Done:
 
 def _resend(selection: Selection) -> Done:
     # The list has the latest first, but the task that died first is sent first.
-    result = selection.page.service.resend(selection.page.name, selection.ids[::-1])
-    but = []
-    if result.refused:
+    service, but = selection.page.service, []
+    results = [service.resend(queue, ids[::-1]) for queue, ids in selection.by_queue.items()]
+    sent, refused = sum(each.sent for each in results), sum(len(each.refused) for each in results)
+    if refused:
         stayed = gettext("%(tasks)s stayed dead: another unfinished task has the same unique key.")
-        but.append(stayed % {"tasks": counted(len(result.refused))})
-    if odd := len(selection.ids) - result.sent - len(result.refused):
+        but.append(stayed % {"tasks": counted(refused)})
+    if odd := len(selection.ids) - sent - refused:
         unsent = gettext("%(tasks)s could not be sent: no longer dead, or not readable.")
         but.append(unsent % {"tasks": counted(odd)})
-    return Done(_said(gettext("Sent %(tasks)s again."), result.sent, selection), but)
+    return Done(_said(gettext("Sent %(tasks)s again."), sent, selection), but)
 
 
 def _cancel(selection: Selection) -> Done:
-    result = selection.page.service.cancel(selection.page.name, selection.ids)
+    service = selection.page.service
+    results = [service.cancel(queue, ids) for queue, ids in selection.by_queue.items()]
+    at_once, asked = sum(each.at_once for each in results), sum(each.asked for each in results)
     said = []
-    if result.at_once:
-        said.append(_said(gettext("Cancelled %(tasks)s."), result.at_once, selection))
-    if result.asked:
-        said.append(_said(gettext("Asked %(tasks)s to end."), result.asked, selection))
-    ended = len(selection.ids) - result.at_once - result.asked
+    if at_once:
+        said.append(_said(gettext("Cancelled %(tasks)s."), at_once, selection))
+    if asked:
+        said.append(_said(gettext("Asked %(tasks)s to end."), asked, selection))
+    ended = len(selection.ids) - at_once - asked
     but = [gettext("%(tasks)s had ended already.") % {"tasks": counted(ended)}] if ended else []
     return Done(" ".join(said), but)
 
 
 def _delete(selection: Selection) -> Done:
-    gone = selection.page.service.delete(selection.page.name, selection.state, selection.ids)
+    service, state = selection.page.service, selection.state
+    gone = sum(service.delete(queue, state, ids) for queue, ids in selection.by_queue.items())
     but = []
     if stayed := len(selection.ids) - gone:
         moved = gettext("%(tasks)s had left the state “%(state)s” and stayed.")
@@ -337,7 +355,7 @@ def _effects_of_resend(selection: Selection) -> list[str]:
 
 
 def _effects_of_cancel(selection: Selection) -> list[str]:
-    kept = gettext("Waiting tasks become dead. The latest %(count)s dead tasks of this queue are kept.")
+    kept = gettext("Waiting tasks become dead. The latest %(count)s dead tasks of each queue are kept.")
     return [
         kept % {"count": grouped(selection.page.service.options.dead_limit)},
         gettext(

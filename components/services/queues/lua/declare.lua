@@ -1,6 +1,6 @@
 -- Declare periodic tasks. The first tick of a new one is the next after now. A repeated call returns the same, except
 -- for the time.
--- KEYS    periodic
+-- KEYS    periodic ticked paused_ticks
 -- ARGV    kept names...(name limit)
 -- USES    time
 -- RETURNS now, and for each name its last tick or when it became known, in microseconds. A last tick later than the
@@ -23,6 +23,10 @@ end
 -- A name that nobody declares any more is kept for *keep* microseconds after its last tick.
 local before = text(MICROSECONDS - kept)
 for _, name in ipairs(redis.call("ZRANGEBYSCORE", periodic, "-inf", before, "LIMIT", 0, MOST)) do
-  if not declared[name] then redis.call("ZREM", periodic, name) end
+  if not declared[name] then
+    redis.call("ZREM", periodic, name)
+    redis.call("HDEL", ticked, name)
+    redis.call("SREM", paused_ticks, name)
+  end
 end
 return answer

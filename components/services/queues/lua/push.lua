@@ -2,12 +2,15 @@
 -- *due* is a microsecond, or "+" and the microseconds from now, or 0: now. *lease* is in milliseconds, 0 for that of
 -- the backend. *unique* is "-" for none. *tick* is a microsecond; *place* says which of the pushed tasks it belongs
 -- to. If the last tick of that name is later than *limit* (0: no limit), a clock that had jumped ahead took it, and
--- it counts as none.
--- KEYS    tasks uniques periodic names active wake_all wake_poller result queues...(ready delayed wake)
+-- it counts as none. The ticks of a paused name are taken, and their tasks are not stored.
+-- KEYS    tasks uniques periodic ticked paused_ticks names active wake_all wake_poller result
+--         queues...(ready delayed wake)
 -- ARGV    due_first pushed...(number queue id due priority lease unique body) ticks...(place name tick limit)
 -- USES    time rouse place
 -- RETURNS for each task the microsecond at which it was enqueued; instead, "=" and the id of the unfinished task that
---         has its unique key, or "" if the tick was taken; and of ticks that counted as none: name, instant, ...
+--         has its unique key, or "" if the tick was taken or is paused; and of ticks that counted as none: name,
+--         instant, ...
+local KEPT = 12 -- ids of each name
 local now, ahead = text(MICROSECONDS), {}
 
 -- Return the answer for a task that is not stored, which says why; or nil.
@@ -17,7 +20,7 @@ local function refusal(task, is_taken)
   return before or rival and redis.call("HEXISTS", tasks, rival) == 1 and "=" .. rival or is_taken and "" or nil
 end
 
--- Take a tick, and return whether that, or a later one, was taken before.
+-- Take a tick, and return whether that, or a later one, was taken before, or its name is paused.
 local function take(tick)
   local last, limit = tonumber(redis.call("ZSCORE", periodic, tick.name) or ""), tonumber(tick.limit)
   if last and limit > 0 and last > limit then
@@ -26,6 +29,16 @@ local function take(tick)
   end
   if last and last >= tonumber(tick.tick) then return true end
   redis.call("ZADD", periodic, tick.tick, tick.name)
+  return redis.call("SISMEMBER", paused_ticks, tick.name) == 1
+end
+
+-- Note the task of a tick.
+local function note(name, id)
+  local ids = { id }
+  for before in string.gmatch(redis.call("HGET", ticked, name) or "", "%S+") do
+    if #ids < KEPT then ids[#ids + 1] = before end
+  end
+  redis.call("HSET", ticked, name, table.concat(ids, " "))
 end
 
 -- Store a task, unless it is there, and return when it was enqueued.
@@ -67,5 +80,6 @@ for at, task in ipairs(pushed) do
   local answer = redis.call("EXISTS", result .. task.id) == 1 and now
   if not answer and (task.tick or task.unique ~= "-") then answer = refusal(task, is_taken) end
   enqueued[at] = answer or store(task)
+  if task.tick and not answer then note(task.tick.name, task.id) end
 end
 return { enqueued, ahead }

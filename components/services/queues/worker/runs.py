@@ -14,7 +14,7 @@ from typing import Protocol
 
 from components.conf import conf
 from components.exceptions import RedisUnavailable
-from components.services.counters import observe, sum_up, tally
+from components.services.counters import observe, sum_up, tally, took
 from components.services.queues import Claimed, Consumer, Finished, Progress
 from components.services.queues.formats import waited
 from components.services.queues.worker.coroutines import Submitted
@@ -23,7 +23,6 @@ logger = logging.getLogger(__name__)
 
 #: The counter for each way to end.
 _ENDS = {"successful": "tasks:successful", "dead": "tasks:failed", "retry": "tasks:retried"}
-
 _REPORT_EVERY = 0.5  # seconds between two reports of a task's progress
 
 
@@ -100,16 +99,31 @@ class Run:
             self.coroutine.cancel()
 
     def tallied(self, finished: Finished, seconds: float | None) -> Finished:
-        """Count how *finished* has ended, and after how long; return it."""
+        """Count how *finished* has ended, for its queue and its task, and how long it ran and waited; return it."""
         tally(_ENDS[finished.outcome], of=finished.task.queue, seconds=seconds)
-        if conf().metrics and self.name:
-            sum_up(f"runs:{finished.outcome}", of=self.name)
-            if seconds is not None:
-                observe("tasks:run", seconds, of=self.name)
-            if self.started_at is not None:
-                in_worker = self.started_at - self.claimed_at
-                observe("tasks:wait", waited(finished.task.run) + in_worker, of=self.name)
+        settings = conf()
+        if not self.name or not (settings.count_services or settings.metrics):
+            return finished
+        wait = None
+        if self.started_at is not None:
+            wait = waited(finished.task.run) + self.started_at - self.claimed_at
+        if finished.outcome != "successful":
+            tally(f"runs:{finished.outcome}", of=self.name)
+        if seconds is not None:
+            took("runs", seconds, of=self.name)
+        if wait is not None:
+            took("runs-waited", wait, of=self.name)
+        if settings.metrics:
+            self._sum_up(finished.outcome, seconds, wait)
         return finished
+
+    def _sum_up(self, outcome: str, seconds: float | None, wait: float | None) -> None:
+        if outcome == "successful":
+            sum_up("runs:successful", of=self.name)  # the others are summed up where they are counted
+        if seconds is not None:
+            observe("tasks:run", seconds, of=self.name)
+        if wait is not None:
+            observe("tasks:wait", wait, of=self.name)
 
     def report(self, done: float, total: float | None, note: str) -> None:
         now = time.monotonic()

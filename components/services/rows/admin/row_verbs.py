@@ -40,10 +40,12 @@ class DelayForm(forms.Form):
     """The form for changing the delay."""
 
     delay = forms.FloatField(
-        label=_("Delay in seconds"),
+        label=_("Interval in seconds"),
         min_value=SHORTEST_DELAY,
         validators=[MaxValueValidator(LONGEST)],
-        help_text=_("The time between two loads. It applies until the row is scheduled with another delay."),
+        help_text=_(
+            "The time between two loads. It applies until the code schedules the row with another one."
+        ),
         widget=forms.NumberInput(attrs={"autocomplete": "off", "step": "any"}),
     )
 
@@ -95,13 +97,13 @@ class Target:
         """Return the state of the target, in a sentence."""
         if self.key is None:
             return ngettext(
-                "%(count)s row of %(name)s is on the schedule.",
-                "%(count)s rows of %(name)s are on the schedule.",
+                "%(count)s row of %(name)s is reloaded regularly.",
+                "%(count)s rows of %(name)s are reloaded regularly.",
                 self.count,
             ) % {"count": grouped(self.count), "name": self.label}
         if self.info is None or self.info.delay is None:
-            return gettext("It is not on the schedule, and is stored until it is too old.")
-        return gettext("It is loaded every %(time)s.") % {"time": duration(self.info.delay)}
+            return gettext("It is not reloaded regularly, and stays in the cache until it is too old.")
+        return gettext("It is reloaded every %(time)s.") % {"time": duration(self.info.delay)}
 
     def say(self, row: str, rows: str, rest: str = "") -> str:
         """Return the text that fits: about one *row*, all *rows* of a name, or the *rest* of them."""
@@ -116,38 +118,36 @@ def _refresh(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
         if target.key is None:
             changed = target.controls.refresh_all(start=target.start, most=MOST)
             said = ngettext(
-                "%(count)s row of %(name)s is due now.",
-                "%(count)s rows of %(name)s are due now.",
+                "%(count)s row of %(name)s will be reloaded next.",
+                "%(count)s rows of %(name)s will be reloaded next.",
                 changed.rows,
             )
             return _done(pages, "refresh", target, changed, said)
         absent = target.controls.refresh(target.key)
-        return Done("" if absent else gettext("The row %(name)s is due now.") % {"name": target.label})
+        return Done(
+            "" if absent else gettext("The row %(name)s will be reloaded next.") % {"name": target.label}
+        )
 
     return Action(
         of=target.id,
         trail=_trail(pages, target),
         title=target.say(
-            row=gettext("Refresh the row %(name)s"),
-            rows=gettext("Refresh all rows of %(name)s"),
-            rest=gettext("Refresh the rest of the rows of %(name)s"),
+            row=gettext("Reload the row %(name)s"),
+            rows=gettext("Reload all rows of %(name)s"),
+            rest=gettext("Reload the rest of the rows of %(name)s"),
         ),
         effects=[
             target.effect,
             target.say(
-                row=gettext(
-                    "It is due now: the next free daemon, manage.py cacherows, loads what the database has."
-                ),
-                rows=gettext(
-                    "They are due now: the next free daemon, manage.py cacherows, loads what the database has."
-                ),
+                row=gettext("The next free daemon (manage.py cacherows) loads it from the database."),
+                rows=gettext("The next free daemon (manage.py cacherows) loads them from the database."),
             ),
-            gettext("Until then, readers get the stored values."),
+            gettext("Until then, readers get the values in the cache."),
         ],
         run=run if target.count else None,
         idle=target.say(
-            row=gettext("Nothing to refresh: the row %(name)s is not on the schedule."),
-            rows=gettext("Nothing to refresh: no row of %(name)s is on the schedule."),
+            row=gettext("There is nothing to reload: the row %(name)s is not reloaded regularly."),
+            rows=gettext("There is nothing to reload: no row of %(name)s is reloaded regularly."),
         ),
     )
 
@@ -159,25 +159,27 @@ def _remove(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
         if target.key is None:
             changed = target.controls.remove_all(start=target.start, most=MOST)
             said = ngettext(
-                "Removed %(count)s row of %(name)s.", "Removed %(count)s rows of %(name)s.", changed.rows
+                "Removed %(count)s row of %(name)s from the cache.",
+                "Removed %(count)s rows of %(name)s from the cache.",
+                changed.rows,
             )
             return _done(pages, "remove", target, changed, said)
         target.controls.remove(target.key)
-        return Done(gettext("Removed the row %(name)s.") % {"name": target.label})
+        return Done(gettext("Removed the row %(name)s from the cache.") % {"name": target.label})
 
     return Action(
         of=target.id,
         trail=_trail(pages, target),
         title=target.say(
-            row=gettext("Remove the row %(name)s"),
-            rows=gettext("Remove all rows of %(name)s"),
-            rest=gettext("Remove the rest of the rows of %(name)s"),
+            row=gettext("Remove the row %(name)s from the cache"),
+            rows=gettext("Remove all rows of %(name)s from the cache"),
+            rest=gettext("Remove the rest of the rows of %(name)s from the cache"),
         ),
         effects=[target.effect, *_effects_of_removal(target)],
         run=run if (target.count if target.key is None else target.info) else None,
         idle=target.say(
-            row=gettext("Nothing to remove: the row %(name)s is not on the schedule, nor kept."),
-            rows=gettext("Nothing to remove: no row of %(name)s is on the schedule."),
+            row=gettext("There is nothing to remove: the row %(name)s is not in the cache."),
+            rows=gettext("There is nothing to remove: no row of %(name)s is reloaded regularly."),
         ),
         back=pages.find_url(target.name) if target.name in cached_rows() else pages.url("changelist"),
     )
@@ -188,8 +190,8 @@ def _delay(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
     if not target.count:
         raise Http404(
             target.say(
-                row=gettext("Nothing has a delay to change: the row %(name)s is not on the schedule."),
-                rows=gettext("Nothing has a delay to change: no row of %(name)s is on the schedule."),
+                row=gettext("There is no interval to change: the row %(name)s is not reloaded regularly."),
+                rows=gettext("There is no interval to change: no row of %(name)s is reloaded regularly."),
             )
         )
     known = target.info.delay if target.info else None
@@ -199,33 +201,30 @@ def _delay(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
         delay = form.cleaned_data["delay"]
         facts = {"name": target.label, "time": duration(delay), "former": duration(known) if known else ""}
         if known == delay:
-            return Done(idle=gettext("The delay of the row %(name)s is %(time)s already.") % facts)
+            return Done(idle=gettext("The interval of the row %(name)s is %(time)s already.") % facts)
         if target.key is None:
             changed = target.controls.set_delay_of_all(delay, start=target.start, most=MOST)
             said = ngettext(
-                "Set the delay of %(count)s row of %(name)s to %(time)s.",
-                "Set the delay of %(count)s rows of %(name)s to %(time)s.",
+                "Set the interval of %(count)s row of %(name)s to %(time)s.",
+                "Set the interval of %(count)s rows of %(name)s to %(time)s.",
                 changed.rows,
             )
             return _done(pages, "delay", target, changed, said, time=duration(delay))
         if target.controls.set_delay(delay, target.key):
-            return Done(but=[gettext("The row %(name)s left the schedule.") % facts])
-        return Done(gettext("Set the delay of the row %(name)s to %(time)s. It was %(former)s.") % facts)
+            return Done(but=[gettext("The row %(name)s is no longer reloaded regularly.") % facts])
+        return Done(gettext("Set the interval of the row %(name)s to %(time)s. It was %(former)s.") % facts)
 
     return Action(
         of=target.id,
         trail=_trail(pages, target),
         title=target.say(
-            row=gettext("Change the delay of the row %(name)s"),
-            rows=gettext("Change the delay of all rows of %(name)s"),
-            rest=gettext("Change the delay of the rest of the rows of %(name)s"),
+            row=gettext("Change the interval of the row %(name)s"),
+            rows=gettext("Change the interval of all rows of %(name)s"),
+            rest=gettext("Change the interval of the rest of the rows of %(name)s"),
         ),
         effects=[
             target.effect,
-            gettext(
-                "A row is never older than its delay and a lease. A shorter delay counts from now; a longer one from "
-                "the next load."
-            ),
+            gettext("A shorter interval applies at once; a longer one from the next load on."),
         ],
         run=run,
         form=form,
@@ -233,9 +232,9 @@ def _delay(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
 
 
 VERBS = (
-    Verb("refresh", _("Refresh"), _refresh, needs="refresh"),
-    Verb("delay", _("Change delay"), _delay),
-    Verb("remove", _("Remove"), _remove, needs="remove", deletes=True),
+    Verb("refresh", _("Reload now"), _refresh, needs="refresh"),
+    Verb("delay", _("Change the interval"), _delay),
+    Verb("remove", _("Remove from the cache"), _remove, needs="remove", deletes=True),
 )
 
 
@@ -246,7 +245,9 @@ def _done(
     told = said % {"count": grouped(changed.rows), "name": target.label, **facts}
     if not changed.rest:
         return Done(told if changed.rows else "")
-    but = gettext("About %(percent)s%% are left: one request takes about %(most)s rows. Go on with the rest.")
+    but = gettext(
+        "About %(percent)s%% are left, because one request handles about %(most)s rows. Continue with the rest."
+    )
     left = but % {"percent": round(100 * changed.left), "most": grouped(MOST)}
     return Done(told, [left], onward=pages.url(verb, model=target.name, bucket=changed.rest))
 
@@ -268,9 +269,7 @@ def title_of_rows(name: str) -> str:
 
 def no_cache(name: str) -> str:
     """Return the sentence that there are no rows of this name."""
-    return gettext("No row of %(name)r is on the schedule, and no model has rows of this name.") % {
-        "name": name
-    }
+    return gettext("No row of %(name)r is reloaded regularly, and no model has this name.") % {"name": name}
 
 
 def no_row(name: str) -> str:
@@ -306,13 +305,13 @@ def split(wanted: str) -> tuple[str, str]:
 def _effects_of_removal(target: Target) -> list[str]:
     if target.key is None:
         return [
+            gettext("Their values are removed from the cache, and no daemon reloads them any more."),
             gettext(
-                "They leave the schedule, and their stored values are dropped. No daemon loads them any more."
+                "Rows that are in the cache only because somebody read them stay until they are too old."
             ),
-            gettext("Rows that were cached because somebody read them stay until they are too old."),
-            gettext("In the database nothing changes. Readers load them from there."),
+            gettext("Nothing changes in the database. Readers load them from there."),
         ]
     return [
-        gettext("It leaves the schedule, and its stored values are dropped. No daemon loads it any more."),
-        gettext("In the database nothing changes. Readers load it from there."),
+        gettext("Its values are removed from the cache, and no daemon reloads it any more."),
+        gettext("Nothing changes in the database. Readers load it from there."),
     ]

@@ -16,6 +16,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from components.conf import conf
 from components.control_room.names import searched, shortened
@@ -100,6 +101,11 @@ class Cache:
 
 
 class CachedRowAdmin(ControlRoomAdmin):
+    purpose = _(
+        "A cached row is a copy of a database row in Redis, which is read without a query. Here "
+        "are the rows that are reloaded regularly, and how well that works."
+    )
+
     verbs = VERBS
     looks = ("view", "change", "refresh")
 
@@ -167,21 +173,25 @@ class CachedRowAdmin(ControlRoomAdmin):
         trail = [(title_of_rows(shown), self.find_url(name))] if name else []
         context = {
             "model": name,
+            "purpose": gettext(
+                "These rows could not be loaded from the database. Daemons try them again by themselves."
+            ),
             **self._listed(request, reader, listed),
             **_shared([]),
         }
         template = "admin/components/rows/failing.html"
-        title = gettext("Failing rows of %(name)s") % {"name": shown} if name else gettext("Failing rows")
+        title = (
+            gettext("Rows of %(name)s that could not be loaded") % {"name": shown}
+            if name
+            else gettext("Rows that could not be loaded")
+        )
         return self.render(request, template, title, context, trail=trail)
 
     def row(self, request: HttpRequest) -> HttpResponse:
         wanted = request.GET.get("row", "")
         info = find_row(wanted)
         if info is None:
-            raise Http404(
-                gettext("There is no cached row %(name)r: it is neither on the schedule nor stored.")
-                % {"name": wanted}
-            )
+            raise Http404(gettext("There is no cached row %(name)r.") % {"name": wanted})
         row = Row(info)
         context = {
             "row": row,

@@ -21,6 +21,8 @@ from components.control_room.names import mean, shortened, who
 from components.control_room.pages import ControlRoomAdmin, Paging
 from components.control_room.verbs import Action, Done, Trail, Verb, filled
 from components.exceptions import ForeignPermit
+from components.services.counters import pattern_of
+from components.services.counters.charts import Chart, Gauge
 from components.services.semaphores import HolderInfo, SemaphoreControls, SemaphoreInfo, SemaphoreReader
 from components.services.semaphores.permit import MOST
 from components.templatetags.control_room import duration, grouped, legible
@@ -43,6 +45,12 @@ class Row:
         return shortened(self.name)
 
     @property
+    def use(self) -> Gauge | None:
+        """Return how many permits were in use in the last two hours; None if nobody had one."""
+        levels = {each.at: each.most for each in self.info.use}
+        return Gauge.of(gettext("Permits in use"), levels) if any(levels.values()) else None
+
+    @property
     def mean_wait(self) -> float | None:
         return mean(self.info.total_waited, self.info.waits)
 
@@ -55,10 +63,10 @@ class Row:
     def limit(self) -> str:
         """Return the limit with its origin."""
         if self.info.override is None:
-            return gettext("%(limit)s, as the code declares") % {"limit": grouped(self.info.limit or 0)}
+            return gettext("%(limit)s, as in the code") % {"limit": grouped(self.info.limit or 0)}
         if self.info.declared is None:
             return gettext("%(limit)s, set by hand") % {"limit": grouped(self.info.override)}
-        return gettext("%(limit)s, set by hand; the code declares %(declared)s") % {
+        return gettext("%(limit)s, set by hand; %(declared)s in the code") % {
             "limit": grouped(self.info.override),
             "declared": grouped(self.info.declared),
         }
@@ -72,13 +80,18 @@ class LimitForm(forms.Form):
         min_value=1,
         validators=[MaxValueValidator(MOST)],
         help_text=_(
-            "It overrides the limit that the code declares, in all processes and at once, until it is reset."
+            "It applies instead of the limit in the code, in all processes and at once, until it is reset."
         ),
         widget=forms.NumberInput(attrs={"autocomplete": "off"}),
     )
 
 
 class SemaphoreAdmin(ControlRoomAdmin):
+    purpose = _(
+        "A semaphore limits how many callers do something at the same time. Here are the "
+        "semaphores that were used in the last month."
+    )
+
     def get_urls(self) -> list[URLPattern]:
         return [
             self.page("", "changelist", self.overview),
@@ -93,7 +106,7 @@ class SemaphoreAdmin(ControlRoomAdmin):
         reader = SemaphoreReader()
 
         def rows(paging: Paging) -> list[Row]:
-            return [Row(info) for info in reader.page(offset=paging.offset, limit=paging.size)]
+            return [Row(info) for info in reader.page(offset=paging.offset, limit=paging.size, with_use=True)]
 
         return self.list_page(
             request,
@@ -104,13 +117,16 @@ class SemaphoreAdmin(ControlRoomAdmin):
         )
 
     def semaphore(self, request: HttpRequest) -> HttpResponse:
-        row = _find(request)
+        row = _find(request, with_use=True)
         info, controls = row.info, SemaphoreControls(row.info.name)
         paging = Paging.of(request, total=info.holders)
         context = {
             "row": row,
             "info": info,
             "subject": self.subject(info.name),
+            "chart": Chart([use], _title_of_use(info)) if (use := row.use) else None,
+            "pattern": pattern_of(info.name),
+            "measured": _measured() if request.user.has_perm("components.view_counter") else [],
             "paging": paging,
             "holders": controls.holders(offset=paging.offset, limit=paging.size),
             "waiters": controls.waiters(limit=WAITERS) if info.waiting else [],
@@ -136,7 +152,7 @@ class SemaphoreAdmin(ControlRoomAdmin):
             trail=self._trail(row),
             title=gettext("Change the limit of %(semaphore)s") % {"semaphore": row.name},
             effects=[
-                gettext("The limit is %(limit)s. Used now: %(used)s; waiting: %(waiting)s.")
+                gettext("The limit is %(limit)s. Permits in use: %(used)s; callers waiting: %(waiting)s.")
                 % {"limit": row.limit, "used": grouped(info.used), "waiting": grouped(info.waiting)},
                 gettext(
                     "Holders keep their permits: under a lower limit, nobody gets one until enough have been given "
@@ -155,14 +171,14 @@ class SemaphoreAdmin(ControlRoomAdmin):
         def run() -> Done:
             SemaphoreControls(name).reset_limit()
             said = gettext(
-                "Reset the limit of the semaphore %(semaphore)s to what the code declares. It was %(former)s."
+                "Reset the limit of the semaphore %(semaphore)s to that in the code. It was %(former)s."
             )
             return Done(said % {"semaphore": row.name, "former": row.limit})
 
-        becomes = gettext("It becomes what the code declares again, in all processes and at once.")
+        becomes = gettext("The limit in the code applies again, in all processes and at once.")
         if declared is not None:
             becomes = gettext(
-                "It becomes what the code declares again, in all processes and at once: %(declared)s."
+                "The limit in the code applies again, in all processes and at once: %(declared)s."
             ) % {"declared": grouped(declared)}
 
         return Action(
@@ -177,7 +193,7 @@ class SemaphoreAdmin(ControlRoomAdmin):
                 ),
             ],
             run=None if row.info.override is None else run,
-            idle=gettext("The limit of the semaphore %(semaphore)s is what the code declares.")
+            idle=gettext("The limit of the semaphore %(semaphore)s is already that in the code.")
             % {"semaphore": row.name},
             # A semaphore that no code has declared disappears from the list.
             back="" if declared is not None else self.url("changelist"),
@@ -197,16 +213,18 @@ class SemaphoreAdmin(ControlRoomAdmin):
         def run() -> Done:
             if holder is None or not controls.evict(permit):
                 return Done()
-            said = gettext("Evicted %(holder)s from the semaphore %(semaphore)s.")
+            said = gettext("Took a permit of the semaphore %(semaphore)s away from %(holder)s.")
             return Done(said % {"holder": _who(holder), "semaphore": row.name})
 
         return Action(
             of=row.info.name,
             trail=self._trail(row),
-            title=gettext("Evict from %(semaphore)s") % {"semaphore": row.name},
+            title=gettext("Take a permit of %(semaphore)s away") % {"semaphore": row.name},
             effects=_effects(row, holder) if holder else [],
             run=run if holder else None,
-            idle=gettext("Nobody to evict: that permit of the semaphore %(semaphore)s is not held any more.")
+            idle=gettext(
+                "Nothing to take away: nobody holds that permit of the semaphore %(semaphore)s any more."
+            )
             % {"semaphore": row.name},
         )
 
@@ -214,21 +232,36 @@ class SemaphoreAdmin(ControlRoomAdmin):
         return [(_title(row), self.find_url(row.info.name))]
 
     verbs = (
-        Verb("limit", _("Change limit"), limit),
-        Verb("reset", _("Reset limit"), reset),
-        Verb("evict", _("Evict"), evict, deletes=True),
+        Verb("limit", _("Change the limit"), limit),
+        Verb("reset", _("Reset the limit"), reset),
+        Verb("evict", _("Take away"), evict, deletes=True),
     )
 
 
-def _find(request: HttpRequest) -> Row:
+def _find(request: HttpRequest, *, with_use: bool = False) -> Row:
     """Return the semaphore that the query names. Raises Http404."""
     name = request.GET.get("semaphore", "")
-    info = SemaphoreReader().find(name)
+    info = SemaphoreReader().find(name, with_use=with_use)
     if not name or info is None:
         raise Http404(
-            gettext("There is no semaphore %(name)r, or it was not used for a month.") % {"name": name}
+            gettext("There is no semaphore %(name)r, or nobody has used it for a month.") % {"name": name}
         )
     return Row(info)
+
+
+def _measured() -> list[tuple[str, str, str]]:
+    """Return the events whose times are measured, and what their charts say."""
+    return [
+        ("semaphores-held", gettext("Given back"), gettext("How long permits were held")),
+        ("semaphores-waited", gettext("Waits"), gettext("How long callers waited")),
+        ("semaphores-refused", gettext("Refused"), gettext("How long callers waited in vain")),
+    ]
+
+
+def _title_of_use(info: SemaphoreInfo) -> str:
+    if info.limit is None:
+        return gettext("Permits in use")
+    return gettext("Permits in use, of %(limit)s") % {"limit": grouped(info.limit)}
 
 
 def _title(row: Row) -> str:
@@ -242,19 +275,20 @@ def _who(holder: HolderInfo) -> str:
 def _effects(row: Row, holder: HolderInfo) -> list[str]:
     waiting = row.info.waiting
     freed = ngettext(
-        "The permit becomes free at once. %(count)s waits.",
-        "The permit becomes free at once. %(count)s wait.",
+        "The permit becomes free at once. %(count)s caller waits.",
+        "The permit becomes free at once. %(count)s callers wait.",
         waiting,
     ) % {"count": grouped(waiting)}
     return [
         gettext(
-            "The permit is held by %(holder)s. It counts as %(weight)s, and its lease ends in %(time)s if it is not "
-            "refreshed."
+            "The permit is held by %(holder)s. It counts as %(weight)s, and expires in %(time)s if it is not "
+            "renewed."
         )
         % {"holder": _who(holder), "weight": grouped(holder.weight), "time": duration(holder.remaining)},
         freed if waiting else gettext("The permit becomes free at once. Nobody waits."),
         gettext(
-            "The holder is not stopped. It learns that the permit is lost when it refreshes it or gives it back, "
-            "with auto_renewal within a third of its lease. Until then, more than the limit may be working."
+            "The holder is not stopped. It learns that the permit is lost when it renews it or gives it back, "
+            "with auto_renewal within a third of its lease. Until then, more callers than the limit allows may be "
+            "working."
         ),
     ]

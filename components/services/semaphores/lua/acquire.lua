@@ -1,7 +1,7 @@
 -- Take a permit or, if none is free, a place in the queue. A repeated call does not take another.
--- KEYS    holders heavy since queue beats stats limits names ended wake
+-- KEYS    holders heavy since queue beats stats use limits names ended wake
 -- ARGV    name permit weight declared lease life
--- USES    time waiters queueing waking permits
+-- USES    time waiters queueing waking permits use
 -- RETURNS "granted" and the microseconds left; "wait" and the milliseconds in which nothing changes without a
 --         wake-up; "full" and 0, if the caller does not wait, and *life* is 0; "heavy" and the limit, if the weight
 --         is above it; "ended" and the call that ended the permit
@@ -32,9 +32,8 @@ if ended_by then return { "ended", ended_by } end
 
 local limit = tonumber(redis.call("HGET", limits, name) or declared)
 if weight > limit then return { "heavy", limit } end
-local free = limit - redis.call("ZCARD", holders)
-local weights = redis.call("ZRANGE", heavy, 0, -1, "WITHSCORES")
-for at = 2, #weights, 2 do free = free - (weights[at] - 1) end
+local used, heavier = count_used()
+local free = limit - used
 local first = first_waiter()
 if first and first ~= permit or weight > free then
   if life == 0 then return { "full", 0 } end
@@ -49,8 +48,9 @@ redis.call("ZADD", since, text(MICROSECONDS), permit)
 if weight > 1 then redis.call("ZADD", heavy, weight, permit) end
 redis.call("PEXPIRE", holders, MONTH)
 redis.call("PEXPIRE", since, MONTH)
-if weight > 1 or #weights > 0 then redis.call("PEXPIRE", heavy, MONTH) end
+if weight > 1 or heavier > 0 then redis.call("PEXPIRE", heavy, MONTH) end
 redis.call("HINCRBY", stats, "granted", 1)
+note_use(used, used + weight, MICROSECONDS + lease)
 if first then -- the first waiter is the caller
   local waited = MICROSECONDS - redis.call("ZSCORE", queue, permit)
   local longest = tonumber(redis.call("HGET", stats, "longest") or 0)

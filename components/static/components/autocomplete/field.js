@@ -4,15 +4,16 @@
  *
  * It is the combobox "list autocomplete with manual selection" of the ARIA Authoring Practices: the focus stays in the
  * input, nothing is inserted that was not chosen, and typed text is sent unchanged. Without scripts it is a plain
- * input. A hidden input beside it gets the id of the chosen entry, and is emptied when the text changes. With
- * separator="," the text is a list, and the part at the caret is completed. A choice fires the event "complete".
+ * input. What the <datalist> of the input lists is offered, too. A hidden input beside it gets the id of the chosen entry,
+ * and is emptied when the text changes. With separator="," the text is a list, and the part at the caret is completed. A
+ * choice fires the event "complete", and is reported to the book, unless the element is marked "unranked".
  */
 
 import { gettext, interpolate, ngettext } from "../i18n.js";
 import { Announcer } from "./announcer.js";
 import { narrowed } from "./matching.js";
 import { Options } from "./options.js";
-import { Book, Contacts, Refused } from "./sources.js";
+import { Book, Contacts, Listed, Refused } from "./sources.js";
 
 const DEBOUNCE = 150; // ms: longer than the pause between keys in fluent typing
 const LIMIT = 10; // names
@@ -46,6 +47,7 @@ class CompleteField extends HTMLElement {
         this.#limit = Number(this.getAttribute("limit")) || LIMIT;
         this.#book = this.hasAttribute("src") ? new Book(this.getAttribute("src"), this.#limit) : null;
         this.#contacts = this.hasAttribute("contacts") ? new Contacts(this.getAttribute("contacts")) : null;
+        if (this.#input.list) this.#contacts = new Listed(this.#input);
         this.#announcer = new Announcer();
         this.#build();
         this.#listen();
@@ -211,7 +213,7 @@ class CompleteField extends HTMLElement {
         if (this.#id && !separator) this.#id.value = entry.id;
         this.#close();
         const token = document.querySelector("input[name=csrfmiddlewaretoken]")?.value;
-        if (this.#book && token) this.#book.select(entry.id, token);
+        if (this.#book && token && !this.hasAttribute("unranked")) this.#book.select(entry.id, token);
         this.#input.dispatchEvent(new Event("change", { bubbles: true }));
         this.dispatchEvent(new CustomEvent("complete", { bubbles: true, detail: { id: entry.id, label: entry.label } }));
     }

@@ -1,6 +1,6 @@
 /*
- * The sources of names: a book, which is asked over HTTP, and the user's recent contacts, which are loaded once and
- * searched here.
+ * The sources of names: a book, which is asked over HTTP, the user's recent contacts, which are loaded once and
+ * searched here, and the <datalist> of the input.
  *
  * Answers of a book are kept for a while. A complete answer for "jo" contains that for "joh", so typing on sends no
  * request.
@@ -53,7 +53,8 @@ export class Book {
     async complete(prefix, signal) {
         if (prefix.length > LONGEST) return [];
         const query = new URLSearchParams({ q: prefix, limit: this.#limit });
-        const { entries, is_complete: isComplete } = await asked(`${this.#address}?${query}`, signal);
+        const joint = this.#address.includes("?") ? "&" : "?";
+        const { entries, is_complete: isComplete } = await asked(`${this.#address}${joint}${query}`, signal);
         this.#answers.delete(prefix); // so that it becomes the newest entry
         this.#answers.set(prefix, { entries, isComplete, at: performance.now() });
         if (this.#answers.size > MOST) this.#answers.delete(this.#answers.keys().next().value);
@@ -93,5 +94,23 @@ export class Contacts {
     /** The contacts that *prefix* matches, all for an empty one; the latest comes first. */
     complete(prefix) {
         return prefix ? narrowed(this.#entries, prefix) : this.#entries;
+    }
+}
+
+/** The names in the <datalist> of an input, in their order. The browser does not offer them any more. */
+export class Listed {
+    isReady = true;
+    #list;
+
+    constructor(input) {
+        this.#list = input.list;
+        input.removeAttribute("list");
+    }
+
+    load() {} // they are in the page
+
+    complete(prefix) {
+        const entries = [...this.#list.options].map(({ value }) => ({ id: value, label: value }));
+        return prefix ? narrowed(entries, prefix) : entries;
     }
 }

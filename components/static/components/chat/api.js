@@ -65,6 +65,16 @@ export class Api {
         return this.#send("POST", `${this.#chat(chat)}/read`, { seq });
     }
 
+    /** *typing*: the ids of those who are known to be typing; undefined for an answer at once. */
+    presence(chat, typing, timeout, signal) {
+        const patience = timeout * 1000 + PATIENCE;
+        return this.#send("POST", `${this.#chat(chat)}/presence`, { typing, timeout }, { patience, signal });
+    }
+
+    typing(chat) {
+        return this.#send("POST", `${this.#chat(chat)}/typing`);
+    }
+
     members(chat, query = {}) {
         return this.#send("GET", `${this.#chat(chat)}/members?${new URLSearchParams(query)}`);
     }

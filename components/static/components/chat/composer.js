@@ -22,7 +22,7 @@ export class Composer {
 
     /**
      * *roster* knows who can be mentioned. *hooks*: { onsend(text, mentions, replyTo), onedit(seq, text, mentions), which
-     * returns whether it was done, lastOwn(), the message that the arrow up edits }
+     * returns whether it was done, lastOwn(), the message that the arrow up edits, ontype(), while a message is written }
      */
     constructor(chat, title, roster, hooks) {
         this.#hooks = hooks;
@@ -30,7 +30,7 @@ export class Composer {
         this.#roster = roster;
         this.#text = h("textarea", {
             name: "text", rows: 1, placeholder: gettext("Message"), "aria-label": interpolate(gettext("Message to %(title)s"), { title }), enterkeyhint: "send",
-            onkeydown: (event) => this.#pressed(event), oninput: () => this.#written(),
+            onkeydown: (event) => this.#pressed(event), oninput: () => this.#typed(),
         });
         this.#text.value = started.get(chat) ?? "";
         this.#mentions = new Mentions(this.#text, (begun) => roster.find(begun), () => this.#written());
@@ -121,6 +121,11 @@ export class Composer {
             event.preventDefault();
             this.node.requestSubmit();
         }
+    }
+
+    #typed() {
+        this.#written();
+        if (!this.#edited && !this.isEmpty) this.#hooks.ontype();
     }
 
     #written() {

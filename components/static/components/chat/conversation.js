@@ -11,15 +11,17 @@
 import { gettext, interpolate, ngettext } from "../i18n.js";
 import { h, icon, plain, reconcile, timeOf } from "./dom.js";
 import { Composer } from "./composer.js";
+import { Presence } from "./presence.js";
 import { Roster } from "./roster.js";
 import { isEditable, rowsOf } from "./rows.js";
-import { titleOf } from "./sentences.js";
+import { hereNow, titleOf, typingNow } from "./sentences.js";
 
 const PAGE = 50; // messages of the history in one request
 const NEAR = 400; // px from the top at which older history is requested
 const AT_END = 40; // px from the end that still count as the end
 const QUOTED = 200; // characters of a quoted message
 const REST = 250; // ms until the reading position is reported
+const SAID_AGAIN = 30_000; // ms until screen readers are told again that somebody is typing
 const AGAIN = 2_000; // ms until history is requested again after a failure
 
 export class Conversation {
@@ -32,9 +34,14 @@ export class Conversation {
     #more;
     #latest;
     #foot = h("div", { class: "chat-foot" });
+    #here = h("p", { class: "chat-here" });
+    #typing = h("p", { class: "chat-typing", "aria-hidden": "true" });
+    #typingSaid = h("p", { class: "chat-hidden", role: "status" });
+    #typingSaidAt = -Infinity;
+    #presence = null;
     #title = h("h2", { id: "chat-title" });
     #count = h("span", {});
-    #members = h("span", { class: "chat-hidden" });
+    #members = h("span", { class: "chat-hidden" }, gettext("Members")); // until their number is known
     #liveAfter = Infinity;
     #newAfter = Infinity;
     #isLoading = false;
@@ -57,11 +64,13 @@ export class Conversation {
         this.composer = new Composer(id, this.#name, this.#roster, {
             onsend: (text, mentions, replyTo) => this.#send(text, mentions, replyTo),
             onedit: (seq, text, mentions) => this.#rewrite(seq, text, mentions),
+            ontype: () => this.#presence?.typed(),
             lastOwn: () => app.store.messages(id).findLast((message) => message.sender === app.store.me && isEditable(message)),
         });
-        main.replaceChildren(this.#bar(), this.#scroller, this.#latest, this.#foot);
+        main.replaceChildren(this.#bar(), this.#scroller, this.#latest, this.#typing, this.#typingSaid, this.#foot);
         this.#scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true });
         this.#renderFoot(this.#chat);
+        if (app.hasPresence) this.#presence = new Presence(app.api, app.store, id, () => this.#renderPresence());
         if (this.#chat.isLoaded && (!wanted || app.store.message(id, wanted))) this.#opened();
         else this.load();
     }
@@ -77,7 +86,8 @@ export class Conversation {
     #bar() {
         const back = h("a", { class: "chat-round chat-back", href: this.#app.chats, "aria-label": gettext("All chats"), onclick: (event) => this.#app.onback(event) }, icon("back"));
         const members = h("a", { class: "chat-button", href: `${this.#app.address(this.id)}members/` }, icon("people"), this.#count, this.#members);
-        return h("header", { class: "chat-bar" }, back, this.#title, members);
+        const search = h("a", { class: "chat-round", href: `${this.#app.address(this.id)}search/`, "aria-label": gettext("Search in this chat") }, icon("search"));
+        return h("header", { class: "chat-bar" }, back, h("div", { class: "chat-heading" }, this.#title, this.#here), search, members);
     }
 
     /** Load the newest page of the history, trying until it arrives or is refused. Called again when the sync starts afresh. */
@@ -190,7 +200,22 @@ export class Conversation {
             reconcile(this.#live, rows.filter((row) => row.seq > this.#liveAfter));
         });
         this.#renderFoot(chat);
+        this.#presence?.heard();
         this.#scrolled();
+    }
+
+    /** Who is here, and who is typing. Screen readers are told when somebody begins, but not again and again. */
+    #renderPresence() {
+        const names = (ids) => ids.map(this.#app.store.nameOf);
+        const { here, count, typing } = this.#presence;
+        this.#here.textContent = hereNow(names(here), count);
+        const text = typingNow(names(typing));
+        this.#typing.textContent = text;
+        if (!text) this.#typingSaid.textContent = "";
+        else if (performance.now() - this.#typingSaidAt > SAID_AGAIN) {
+            this.#typingSaid.textContent = text;
+            this.#typingSaidAt = performance.now();
+        }
     }
 
     /** The message that a reply replies to, as it is now: { name, text }; null if it is gone. */
@@ -289,6 +314,7 @@ export class Conversation {
 
     #send(text, mentions, replyTo) {
         this.#newAfter = Infinity;
+        this.#presence?.sent();
         this.#app.outbox.add(this.id, text, mentions, replyTo);
         this.toEnd();
     }
@@ -345,6 +371,7 @@ export class Conversation {
 
     close() {
         this.#isClosed = true;
+        this.#presence?.close();
         clearTimeout(this.#timer);
         if ((this.#chat?.read_seq ?? 0) > this.#told) this.#app.api.read(this.id, this.#chat.read_seq).catch(() => {}); // reported on the next visit
         this.#app.store.trim(this.id);

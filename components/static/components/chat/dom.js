@@ -3,7 +3,7 @@
  * URL parser accepts become links.
  */
 
-import { gettext } from "../i18n.js";
+import { gettext, LANGUAGE } from "../i18n.js";
 
 const ADDRESS = /https?:\/\/[^\s<>"'`]+/gi;
 const TRAILING = /[.,:;!?)\]}]+$/; // the end of the sentence, not of the address
@@ -153,10 +153,11 @@ function renewed(node, row) {
     return fresh;
 }
 
-const TIME = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-const DAY = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long" });
-const DATE = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+const TIME = new Intl.DateTimeFormat(LANGUAGE, { hour: "2-digit", minute: "2-digit" });
+const DAY = new Intl.DateTimeFormat(LANGUAGE, { weekday: "long", day: "numeric", month: "long" });
+const DATE = new Intl.DateTimeFormat(LANGUAGE, { day: "numeric", month: "short" });
 
+export const instantOf = (instant) => new Date(instant).toLocaleString(LANGUAGE);
 export const timeOf = (instant) => TIME.format(new Date(instant));
 export const dayKey = (instant) => new Date(instant).toDateString();
 

@@ -3,7 +3,8 @@
  * selected at once, since the list is shown only while a name is being written.
  *
  * For assistive technology the text area stays a text box, and the list to choose from is announced. A name that was
- * inserted is not searched again, and a blank ends a search until the next letter.
+ * inserted is not searched again. A blank, or a mark after a letter, ends a search until the next letter: Enter after
+ * "@jack?" sends.
  */
 
 import { gettext, interpolate, ngettext } from "../i18n.js";
@@ -14,6 +15,7 @@ import { avatar, h } from "./dom.js";
 // A touch screen's keyboard composes words in every language, and shows its candidates outside of the page.
 const TOUCH = matchMedia("(pointer: coarse)");
 const LONGEST = 50; // the most characters that are typed of a name
+const ENDED = /^\s|\s$|[\p{L}\p{N}].*[^\p{L}\p{M}\p{N}_]$/u; // text that is no name, or after which none goes on
 const ASKED = new RegExp(`(?<![\\p{L}\\p{N}_])@([^@\\n]{0,${LONGEST}})$`, "u");
 
 export class Mentions {
@@ -67,7 +69,7 @@ export class Mentions {
     #asked() {
         const { value, selectionStart: end, selectionEnd } = this.#text;
         const found = end === selectionEnd && value.slice(0, end).match(ASKED);
-        if (!found || /^\s|\s$/u.test(found[1])) return null;
+        if (!found || ENDED.test(found[1])) return null;
         const isTaken = found.index === this.#taken.at && value.startsWith(this.#taken.put, found.index);
         return isTaken ? null : { at: found.index, begun: found[1] };
     }

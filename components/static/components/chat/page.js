@@ -17,7 +17,7 @@ const root = document.getElementById("chat");
 const main = root.querySelector(".chat-main");
 const status = root.querySelector(".chat-status");
 const suffix = document.title.slice(root.dataset.title.length); // the part that the site adds to its titles
-const isForm = ["members", "new"].includes(root.dataset.view); // pages with a form beside the live list
+const isForm = ["members", "new", "search"].includes(root.dataset.view); // pages with a form beside the live list
 
 const store = new Store(root.dataset.user);
 const api = new Api(root.dataset.api, root.querySelector("[name=csrfmiddlewaretoken]").value);
@@ -26,7 +26,8 @@ const sync = new Sync(api, store);
 const address = (id) => `${root.dataset.chats}${encodeURIComponent(id)}/`;
 const list = new List(root, store, address, isForm ? null : (id) => go(id));
 const reactions = (root.dataset.reactions ?? "").split(" ").filter(Boolean); // a page of an earlier release has none
-const app = { reactions, store, outbox, api, address, chats: root.dataset.chats, confirm, complain, onback, onlink };
+const hasPresence = "presence" in root.dataset;
+const app = { hasPresence, reactions, store, outbox, api, address, chats: root.dataset.chats, confirm, complain, onback, onlink };
 let conversation = null;
 let complaint = "";
 

@@ -5,7 +5,7 @@
  */
 
 import { gettext, interpolate } from "../i18n.js";
-import { avatar, built, dayKey, dayOf, h, httpAddress, icon, link, rich, timeOf } from "./dom.js";
+import { avatar, built, dayKey, dayOf, h, httpAddress, icon, instantOf, link, rich, timeOf } from "./dom.js";
 import { seenBy, sentence } from "./sentences.js";
 
 const TOGETHER = 5 * 60_000; // ms: messages of one sender that are closer together stand under one name
@@ -103,7 +103,7 @@ function said(message, isFollowing, view) {
 
 /** The time of a message, which is the link to it. */
 function when(message, { linkTo, onlink }) {
-    const time = h("time", { datetime: message.sent_at, title: new Date(message.sent_at).toLocaleString() }, timeOf(message.sent_at));
+    const time = h("time", { datetime: message.sent_at, title: instantOf(message.sent_at) }, timeOf(message.sent_at));
     if (!message.seq) return h("span", { class: "chat-when" }, time);
     return h("a", { class: "chat-when", href: linkTo(message.seq), onclick: (event) => onlink(event, message.seq) }, time);
 }
@@ -141,7 +141,7 @@ function reactionsOf(message, { me, nameOf, onreact }) {
 }
 
 function edited({ edited_at: at }) {
-    return h("p", { class: "chat-edited" }, h("time", { datetime: at, title: new Date(at).toLocaleString() }, gettext("edited")));
+    return h("p", { class: "chat-edited" }, h("time", { datetime: at, title: instantOf(at) }, gettext("edited")));
 }
 
 /** Whether its sender can change the text. Data, such as a picture, would be lost. */

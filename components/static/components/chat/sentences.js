@@ -55,6 +55,22 @@ export function preview(chat, me, nameOf) {
     return last.sender === me ? interpolate(gettext("You: %(text)s"), { text }) : `${nameOf(last.sender)}: ${text}`;
 }
 
+/** Who has the chat open: some names, and how many people they are. */
+export function hereNow(names, count) {
+    const shown = names.slice(0, 3);
+    if (!shown.length) return "";
+    const more = count - shown.length;
+    if (more <= 0) return interpolate(gettext("Here now: %(names)s"), { names: shown.join(", ") });
+    return interpolate(ngettext("Here now: %(names)s and %(count)s more", "Here now: %(names)s and %(count)s more", more), { names: shown.join(", "), count: more });
+}
+
+export function typingNow(names) {
+    if (!names.length) return "";
+    if (names.length === 1) return interpolate(gettext("%(name)s is typing…"), { name: names[0] });
+    if (names.length > 3) return gettext("Several people are typing…");
+    return interpolate(gettext("%(names)s and %(name)s are typing…"), { names: names.slice(0, -1).join(", "), name: names.at(-1) });
+}
+
 export function seenBy(names, others) {
     if (names.length === others) return others > 1 ? gettext("Seen by everyone") : gettext("Seen");
     if (names.length > 3) {

@@ -97,8 +97,11 @@ class Command(BaseCommand):
                 without = (*without, *TOUR)
             else:
                 os.environ["TOUR"] = "1"  # for the processes of the site, which this one starts
+            self._say("Preparing the database …")
             call_command("migrate", verbosity=0, interactive=False)
+            self._say("Loading players, things and guilds …")
             demo.load()
+            self._say("Starting the processes of the site …")
             supervisor = Supervisor(port, redis, redis_pause=redis_pause, say=self._say, without=without)
             supervisor.run(lambda: self._welcome(port, redis, redis_pause))
 

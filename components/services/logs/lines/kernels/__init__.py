@@ -21,6 +21,7 @@ from components.services.logs.lines.columns import Columns
 from components.services.logs.lines.extras import INSTALL, has_numba
 from components.services.logs.lines.formats import Format
 from components.services.logs.lines.place_table import Places, PlaceTable
+from components.services.logs.lines.values import Spans, Values
 
 
 class Kernel(Protocol):
@@ -36,6 +37,12 @@ class Kernel(Protocol):
 
     def count(self, cells: Cells, days: NDArray[np.int32], places: Places) -> None:
         """Add 1 for each line to the cell of its day and place."""
+
+    def spans(self, columns: Columns, form: Format) -> Spans:
+        """Return where the path, the referrer and the agent of each line are. The format has parts()."""
+
+    def values(self) -> Values:
+        """Return a place for different values of one of these, without any."""
 
 
 #: Names for COMPONENTS["LOG_KERNEL"] and for arguments, the fastest kernel first.

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import secrets
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from components.services.logs.lines.cells import Cells
-from components.services.logs.lines.columns import Columns, Raw
+from components.services.logs.lines.columns import Columns, Offsets, Raw
 from components.services.logs.lines.formats import Book, Combined, Format
 from components.services.logs.lines.kernels.compiling import compiled
 from components.services.logs.lines.kernels.naive import Naive
-from components.services.logs.lines.kernels.scanning import parse_book, parse_combined
+from components.services.logs.lines.kernels.scanning import (
+    fill_slots,
+    find_parts,
+    number_values,
+    parse_book,
+    parse_combined,
+)
 from components.services.logs.lines.place_table import Places, PlaceTable
+from components.services.logs.lines.values import Spans, plain_spans
 
 _PARSERS = {Book: parse_book, Combined: parse_combined}
 
@@ -62,6 +71,77 @@ class Compiled:
         left = np.empty(len(days), np.int64)
         if number := _count(days, places, cells.days, cells.counts, left):
             cells.add_each(days[left[:number]], places[left[:number]])
+
+    def spans(self, columns: Columns, form: Format) -> Spans:
+        if not len(columns) or type(form) is not Combined:
+            return plain_spans(columns, form)
+        starts, ends = (np.empty((3, len(columns)), np.int64) for _ in range(2))
+        find_parts(np.frombuffer(columns.data, np.uint8), columns.rests, columns.ends, starts, ends)
+        return Spans(columns.data, starts, ends)
+
+    def values(self) -> CompiledValues:
+        return CompiledValues()
+
+
+class CompiledValues:
+    """
+    Values one after the other in one buffer, found by a hash: a slot has the number of a value, or -1.
+
+    The hash begins with a random number, so that nobody can choose values that meet in one slot. A value is compared
+    byte by byte: two of the same hash are two values.
+    """
+
+    def __init__(self) -> None:
+        self._seed = np.uint64(secrets.randbits(64))
+        self._slots = np.full(1 << 12, -1, np.int32)
+        self._hashes = np.empty(0, np.uint64)
+        #: Where each value ends in the buffer; it begins where the one before ends.
+        self._ends, self._bytes = np.zeros(1, np.int64), np.empty(0, np.uint8)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def numbers(self, data: bytes, starts: Offsets, ends: Offsets) -> NDArray[np.int64]:
+        self._make_room(len(starts), int((ends - starts).sum()))
+        found = np.empty(len(starts), np.int64)
+        self._count = number_values(
+            np.frombuffer(data, np.uint8),
+            starts,
+            ends,
+            self._seed,
+            self._slots,
+            self._hashes,
+            self._ends,
+            self._bytes,
+            self._count,
+            found,
+        )
+        return found
+
+    def texts(self) -> list[bytes]:
+        ends = self._ends[: self._count + 1].tolist()
+        every = self._bytes[: ends[-1]].tobytes()
+        return [every[start:end] for start, end in pairwise(ends)]
+
+    def _make_room(self, values: int, size: int) -> None:
+        """Make room for so many values of so many bytes together, all of which may be new."""
+        most, used = self._count + values, int(self._ends[self._count])
+        if most > len(self._hashes):
+            self._hashes = _grown(self._hashes, self._count, 2 * most)
+            self._ends = _grown(self._ends, self._count + 1, 2 * most + 1)
+        if used + size > len(self._bytes):
+            self._bytes = _grown(self._bytes, used, 2 * (used + size))
+        if 2 * most > len(self._slots):
+            self._slots = np.full(1 << (2 * most).bit_length(), -1, np.int32)
+            fill_slots(self._slots, self._hashes, self._count)
+
+
+def _grown(array: NDArray[Any], used: int, size: int) -> NDArray[Any]:
+    """Return a longer array with the *used* beginning of *array*. Its end is not touched: most of it stays unused."""
+    longer = np.empty(size, array.dtype)
+    longer[:used] = array[:used]
+    return longer
 
 
 @compiled

@@ -17,6 +17,7 @@ from components.services.logs.lines.cells import Cells
 from components.services.logs.lines.columns import Columns, Reason
 from components.services.logs.lines.formats import Fields, Format
 from components.services.logs.lines.place_table import UNKNOWN, Places, PlaceTable
+from components.services.logs.lines.values import PlainValues, Spans, plain_spans
 
 _Ranges: TypeAlias = tuple[list[Any], list[Any], list[int]]
 
@@ -63,6 +64,12 @@ class Naive:
     def count(self, cells: Cells, days: NDArray[np.int32], places: Places) -> None:
         for day, place in zip(days.tolist(), places.tolist(), strict=True):
             cells.add(day, place)
+
+    def spans(self, columns: Columns, form: Format) -> Spans:
+        return plain_spans(columns, form)
+
+    def values(self) -> PlainValues:
+        return PlainValues()
 
 
 def _columns(

@@ -19,7 +19,9 @@ from components.services.logs.lines.kernels.compiling import compiled
 
 _NEWLINE, _RETURN, _BLANK, _DOT, _COLON, _DASH, _SLASH, _QUOTE, _BACKSLASH = b'\n\r .:-/"\\'
 _OPEN, _CLOSE, _COMMA, _PLUS, _ZULU = b"[],+Z"
+_QUESTION, _HASH = b"?#"
 _ZERO, _A = b"0a"
+_PRIME = np.uint64(0x9E3779B97F4A7C15)
 _SHORTEST, _LONGEST = len("[10/Oct/2000:13:55:36"), len("[10/Oct/2000:13:55:36.123456789 -07:00")
 _FRACTION = 9  # digits of a second, at most
 _EMPTY, _FORMAT, _ADDRESS, _DATE = (
@@ -328,3 +330,136 @@ def parse_combined(
         high[line], low[line] = first, second
         line += 1
         start = newline + 1
+
+
+@compiled
+def _mark(a: NDArray[np.uint8], p: int, end: int) -> int:
+    """Return where the next quotation mark is that has no backslash before it, or *end*."""
+    while p < end and (a[p] != _QUOTE or (p > 0 and a[p - 1] == _BACKSLASH)):
+        p += 1
+    return p
+
+
+@compiled
+def find_parts(
+    a: NDArray[np.uint8],
+    rests: Offsets,
+    line_ends: Offsets,
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> None:
+    """Find the path, the host of the referrer and the agent of lines in the format of web servers."""
+    for line in range(len(rests)):
+        last = line_ends[line]
+        p = rests[line]
+        for part in range(3):
+            opens = _mark(a, p, last)
+            closes = _mark(a, opens + 1, last) if opens < last else last
+            start = end = opens + 1
+            if closes < last:
+                end = closes
+                if part == 0:
+                    while start < end and a[start] != _BLANK:
+                        start += 1
+                    start = min(start + 1, end)
+                    p = start
+                    while p < end and a[p] != _BLANK and a[p] != _QUESTION and a[p] != _HASH:
+                        p += 1
+                    end = p
+                elif part == 1:
+                    p = start
+                    while p < end and not (
+                        a[p] == _COLON and p + 2 < end and a[p + 1] == _SLASH and a[p + 2] == _SLASH
+                    ):
+                        p += 1
+                    if p + 3 < end:
+                        start = p + 3
+                    p = start
+                    while p < end and a[p] != _SLASH and a[p] != _QUESTION and a[p] != _HASH:
+                        p += 1
+                    end = p
+                if end - start == 1 and a[start] == _DASH:
+                    start = end
+            starts[part, line], ends[part, line] = start, end
+            p = min(closes + 1, last)
+
+
+@compiled
+def _eight(a: NDArray[np.uint8], p: int) -> np.uint64:
+    """Return the eight bytes at *p* as a number."""
+    return (
+        np.uint64(a[p])
+        | np.uint64(a[p + 1]) << np.uint64(8)
+        | np.uint64(a[p + 2]) << np.uint64(16)
+        | np.uint64(a[p + 3]) << np.uint64(24)
+        | np.uint64(a[p + 4]) << np.uint64(32)
+        | np.uint64(a[p + 5]) << np.uint64(40)
+        | np.uint64(a[p + 6]) << np.uint64(48)
+        | np.uint64(a[p + 7]) << np.uint64(56)
+    )
+
+
+@compiled
+def _hash(a: NDArray[np.uint8], start: int, end: int, seed: np.uint64) -> np.uint64:
+    value = seed ^ np.uint64(end - start)
+    p = start
+    while p + 8 <= end:
+        value = (value ^ _eight(a, p)) * _PRIME
+        value ^= value >> np.uint64(29)
+        p += 8
+    while p < end:
+        value = (value ^ np.uint64(a[p])) * _PRIME
+        p += 1
+    return value ^ value >> np.uint64(32)
+
+
+@compiled
+def number_values(
+    a: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    seed: np.uint64,
+    slots: NDArray[np.int32],
+    hashes: NDArray[np.uint64],
+    value_ends: NDArray[np.int64],
+    values: NDArray[np.uint8],
+    count: int,
+    found: NDArray[np.int64],
+) -> int:
+    """Fill in the number of each value, note new ones in the four columns, and return how many there are now."""
+    mask = np.uint64(len(slots) - 1)
+    for line in range(len(starts)):
+        start, end = starts[line], ends[line]
+        code = _hash(a, start, end, seed)
+        slot = code & mask
+        number = slots[slot]
+        while number >= 0:
+            at = value_ends[number]
+            if hashes[number] == code and value_ends[number + 1] - at == end - start:
+                p = start
+                while p < end and values[at + p - start] == a[p]:
+                    p += 1
+                if p == end:
+                    break
+            slot = (slot + np.uint64(1)) & mask
+            number = slots[slot]
+        if number < 0:
+            number = count
+            at = value_ends[count]
+            for p in range(start, end):
+                values[at + p - start] = a[p]
+            hashes[count], value_ends[count + 1], slots[slot] = code, at + end - start, count
+            count += 1
+        found[line] = number
+    return count
+
+
+@compiled
+def fill_slots(slots: NDArray[np.int32], hashes: NDArray[np.uint64], count: int) -> None:
+    """Note the values again, in more slots."""
+    mask = np.uint64(len(slots) - 1)
+    for number in range(count):
+        slot = hashes[number] & mask
+        while slots[slot] >= 0:
+            slot = (slot + np.uint64(1)) & mask
+        slots[slot] = number

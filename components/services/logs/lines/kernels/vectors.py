@@ -21,6 +21,7 @@ from components.services.logs.lines.columns import MAYBE_IPV6, READ, Columns, Of
 from components.services.logs.lines.formats import Book, Combined, Format
 from components.services.logs.lines.kernels.naive import Naive
 from components.services.logs.lines.place_table import Places, PlaceTable
+from components.services.logs.lines.values import PlainValues, Spans, plain_spans
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Truths: TypeAlias = NDArray[np.bool_]
@@ -79,6 +80,39 @@ class Vectors:
             else:
                 found = np.unique_counts(places[lines])
                 cells.counts[row, found.values] += found.counts
+
+    def spans(self, columns: Columns, form: Format) -> Spans:
+        if not len(columns) or type(form) is not Combined:
+            return plain_spans(columns, form)
+        a = np.frombuffer(columns.data, np.uint8)
+        quotes = _all(a, '"')
+        quotes = quotes[(quotes == 0) | (_at(a, quotes - 1) != ord("\\"))]
+        first = np.searchsorted(quotes, columns.rests)
+        marks = np.append(quotes, [_NOWHERE] * 6)[first + np.arange(6)[:, np.newaxis]]
+        marks = np.where(marks < columns.ends, marks, -1)
+        starts, ends = marks[::2] + 1, np.where(marks[1::2] >= 0, marks[1::2], marks[::2] + 1)
+        blanks = _all(a, " ")
+        target = _before(blanks, starts[0], ends[0]) + 1
+        starts[0] = np.minimum(target, ends[0])
+        for byte in " ?#":
+            ends[0] = _before(_all(a, byte), starts[0], ends[0])
+        host = _all(a, ":")
+        host = host[(_at(a, host + 1) == ord("/")) & (_at(a, host + 2) == ord("/"))]
+        after = _before(host, starts[1], ends[1]) + 3
+        starts[1] = np.where(after < ends[1], after, starts[1])
+        for byte in "/?#":
+            ends[1] = _before(_all(a, byte), starts[1], ends[1])
+        is_none = (ends - starts == 1) & (_at(a, starts) == ord("-"))
+        return Spans(columns.data, np.where(is_none, ends, starts), ends)
+
+    def values(self) -> PlainValues:
+        return PlainValues()
+
+
+def _before(found: Offsets, positions: Offsets, limits: Offsets) -> Offsets:
+    """Return the first of *found* from each position on, or the limit if none comes before it."""
+    at = _next(found, positions, limits)
+    return np.where(at >= 0, at, limits)
 
 
 def _all(a: Bytes, byte: str) -> Offsets:

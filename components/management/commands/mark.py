@@ -1,0 +1,34 @@
+"""Mark an instant, such as a deployment, in the charts of counters."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from components.exceptions import InvalidName, InvalidRange, RedisUnavailable
+from components.kit.commands.options import instant_from
+from components.kit.commands.running import UNREACHABLE, unreachable
+from components.kit.commands.tables import instant
+from components.services.counters import Marks
+
+
+class Command(BaseCommand):
+    help = (
+        "Marks an instant, such as a deployment, in the charts of counters. "
+        "Exit codes: 0; 1 for a wrong argument; 2 if Redis does not answer."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name", metavar="NAME", help="What happened, as 'version 1.2'.")
+        parser.add_argument("--at", metavar="INSTANT", help="When, as 2026-01-31T12:00Z (default: now).")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            mark = Marks().add(options["name"], instant_from(options["at"]))
+        except RedisUnavailable as error:
+            raise CommandError(unreachable(error), returncode=UNREACHABLE) from None
+        except (InvalidName, InvalidRange) as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(f"Marked {mark.name} at {instant(mark.at)}.")

@@ -1,0 +1,136 @@
+"""
+The search of the control room: pages of the admin, people, and what services find, as far as the user may view it.
+
+All services are asked in one round trip to each node of Redis, and the database is asked once. kit/finders.py says
+what a service contributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.text import capfirst
+from django.utils.translation import gettext, ngettext
+
+from components.control_room.pages import ControlRoomAdmin
+from components.kit.figures import gather
+from components.kit.finders import MOST_FOUND
+from components.models import (
+    AddressBook,
+    Anchor,
+    CachedRow,
+    Chat,
+    Counter,
+    Lock,
+    LogJob,
+    Mailbox,
+    Queue,
+    Semaphore,
+)
+from components.services.autocomplete import finder as autocomplete
+from components.services.chat import finder as chat
+from components.services.counters import finder as counters
+from components.services.locks import finder as locks
+from components.services.logs import finder as logs
+from components.services.mailboxes import finder as mailboxes
+from components.services.queues import finder as queues
+from components.services.rows import finder as rows
+from components.services.semaphores import finder as semaphores
+from components.templatetags.control_room import grouped, legible
+
+#: Every service that has a finder, by the anchor of its pages.
+FINDERS: dict[type[Anchor], Any] = {
+    Queue: queues,
+    Lock: locks,
+    Semaphore: semaphores,
+    Chat: chat,
+    Mailbox: mailboxes,
+    AddressBook: autocomplete,
+    Counter: counters,
+    CachedRow: rows,
+    LogJob: logs,
+}
+
+
+@dataclass(frozen=True)
+class Hit:
+    """Something that was found, as the page shows it."""
+
+    kind: str
+    name: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a search has found, and what could not be searched."""
+
+    text: str
+    hits: Sequence[Hit]
+    missing: Sequence[str]
+
+    @property
+    def said(self) -> str:
+        """Return in a sentence or two what came of the search."""
+        sentences = []
+        if self.text:
+            count = len(self.hits)
+            found = ngettext("%(count)s thing was found.", "%(count)s things were found.", count)
+            sentences.append(
+                found % {"count": grouped(count)}
+                if count
+                else gettext("Nothing that you may view contains this text.")
+            )
+        if self.missing:
+            told = gettext("Redis does not answer, so these were not searched: %(names)s.")
+            sentences.append(told % {"names": ", ".join(self.missing)})
+        return " ".join(sentences)
+
+
+def search(
+    request: HttpRequest, site: Any, pages: Mapping[type[Anchor], ControlRoomAdmin], text: str
+) -> Result:
+    """Return what *text* finds among *pages*, which the user may view; without a text, the pages of this app."""
+    hits = [*_pages(request, site, text)]
+    if not text:
+        return Result(text, hits, [])
+    gathered = gather({model.__name__: FINDERS[model].find(text) for model in FINDERS if model in pages})
+    missing = list[str]()
+    for model, page in pages.items():
+        if model.__name__ in gathered.missing:
+            missing.append(str(page.opts.verbose_name_plural))
+        for found in gathered.found.get(model.__name__, ()):
+            kind = found.kind or str(capfirst(page.opts.verbose_name))
+            hits.append(Hit(kind, found.page.label, page.url(found.page.page, **found.page.query)))
+    hits += _people(request, site, text)
+    return Result(text, sorted(hits, key=lambda hit: hit.name != text), missing)
+
+
+def _pages(request: HttpRequest, site: Any, text: str) -> Iterator[Hit]:
+    """Yield the pages of the admin's index with the text in their names."""
+    wanted, kind = text.casefold(), gettext("Page")
+    for app in site.get_app_list(request):
+        for model in app["models"]:
+            name, url = str(model["name"]), model.get("admin_url")
+            is_meant = wanted in name.casefold() if text else app["app_label"] == Queue._meta.app_label
+            if url and is_meant:
+                yield Hit(kind, name, url)
+
+
+def _people(request: HttpRequest, site: Any, text: str) -> Iterator[Hit]:
+    """Yield the users whose names begin with the text."""
+    model = get_user_model()
+    if not site.is_registered(model) or not site.get_model_admin(model).has_view_permission(request):
+        return
+    if "\0" in text:  # PostgreSQL does not accept it
+        return
+    kind = str(capfirst(model._meta.verbose_name))
+    name = f"admin:{model._meta.app_label}_{model._meta.model_name}_change"
+    users = model._default_manager.filter(**{f"{model.USERNAME_FIELD}__startswith": text})
+    for user in users.order_by(model.USERNAME_FIELD)[:MOST_FOUND]:
+        yield Hit(kind, legible(user.get_username()), reverse(name, args=[user.pk], current_app=site.name))

@@ -1,0 +1,83 @@
+"""Presence: who has a chat open, and who is typing. One request is a sign of life, and waits for others."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest
+
+from components.api.endpoints import Answer, Reply, operation
+from components.api.fields import Ids, Values
+from components.api.shapes import People
+from components.api.throttle import Throttle
+from components.api.waiting import TIMEOUT, wait_for
+from components.conf import conf
+from components.people import anames_of, is_hidden
+from components.services.chat import Presence
+
+TYPING = Ids("typing", about="Those of whom the client knows that they are typing. Without it, do not wait.")
+
+_LATER = "60"  # seconds after which a client of a site without presence may ask again
+_throttle = Throttle(rate=1, burst=5)
+
+
+class Present(TypedDict):
+    here: Annotated[list[str], "The ids of others who have the chat open, at most 50."]
+    count: Annotated[int, "How many others have it open."]
+    typing: Annotated[list[str], "The ids of others who are typing, at most five."]
+    people: People
+
+
+@operation(
+    "presence",
+    {200: Reply("The people who have the chat open, and those who are typing.", Present, "Retry-After")},
+    body=[TYPING, TIMEOUT],
+    problems=["chat-not-found"],
+)
+async def attend(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+    """
+    Say that the caller has the chat open, and ask who else has.
+
+    This counts for a minute. Wait for up to timeout seconds until others are typing than those named. An answer with
+    the header Retry-After did not wait.
+    """
+    presence, known, is_shown = Presence(chat_id), values.get(TYPING), not await _is_hidden(user)
+    found, headers = await wait_for(
+        request,
+        user,
+        values,
+        lambda seconds: presence.aattend(user, is_shown=is_shown, typing=known, wait=seconds),
+    )
+    if not conf().chat_presence:
+        headers = {"Retry-After": _LATER}
+    told: Present = {
+        "here": list(found.here),
+        "count": found.count,
+        "typing": list(found.typing),
+        "people": await anames_of([*found.here, *found.typing]),
+    }
+    return Answer(told, headers=headers)
+
+
+@operation(
+    "presence",
+    {204: Reply("Those who have the chat open are told, unless five others are typing.")},
+    body=(),
+    problems=["muted", "chat-not-found", "chat-closed", "too-fast"],
+)
+async def type_message(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+    """
+    Say that the caller is typing.
+
+    This counts for six seconds, or until they send their message. Clients repeat it every few seconds.
+    """
+    _throttle.check(user)
+    if not await _is_hidden(user):
+        await Presence(chat_id).atype(user)
+    return Answer()
+
+
+async def _is_hidden(user: str) -> bool:
+    """Return whether others do not see this of the person. The site's function may ask the database."""
+    return conf().chat_hidden is not None and await sync_to_async(is_hidden)(user)

@@ -1,0 +1,45 @@
+"""The search in the history of a chat: a form that is sent by GET, so that a search has an address."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext, ngettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from components.exceptions import InvalidPrefix
+from components.services.chat import Chat, Found
+from components.services.chat.page.pages import entered, me, number_in, page
+from components.services.chat.search import MAX_WORDS, Search
+
+_FOUND = 20  # messages
+
+
+@never_cache
+@login_required
+@require_safe
+def search(request: HttpRequest, chat_id: str) -> HttpResponse:
+    """Show the form, and what it finds."""
+    news, words = entered(request, chat_id), request.GET.get("q", "").strip()
+    found, error, wanted = Found((), None), "", None
+    if words:
+        try:
+            wanted = Search(words)
+            before = number_in(request.GET.get("before", ""))
+            found = Chat(chat_id).search(me(request), words, before=before, limit=_FOUND)
+        except InvalidPrefix:
+            text = ngettext("Search for %(count)s word.", "Search for up to %(count)s words.", MAX_WORDS)
+            error = text % {"count": MAX_WORDS}
+    return page(
+        request,
+        "search",
+        news,
+        title=gettext("Search"),
+        status=422 if error else 200,
+        messages=found.messages,
+        search=wanted,
+        words=words,
+        next=found.next,
+        error=error,
+    )

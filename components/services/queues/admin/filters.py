@@ -1,0 +1,163 @@
+"""
+The filters of a list of tasks: text, task, error, message, argument and time. All are in the query, and combine.
+
+They look at a task as the user may see it, so that nobody finds out by filtering what the page does not show them. A
+filter that cannot be understood matches nothing, so that an action on "all that were found" cannot become an action
+on all.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from components.services.queues import State, TaskInfo
+from components.services.queues.admin.contents import Contents, loaded
+from components.services.queues.admin.lookups import QueuePage
+from components.services.queues.facts import Look
+from components.services.queues.failures import FailureLook, Failures
+
+WINDOW = 1_000  # tasks that one request looks at, however long the queue is
+GROUPED = 2_000  # dead tasks that one request groups by their error, which reads less of each
+
+
+class FilterForm(forms.Form):
+    """The fields of a list's filters, by the names that they have in the query."""
+
+    q = forms.CharField(required=False, max_length=1_000, label=_("Text"))
+    task = forms.CharField(required=False, max_length=500, label=_("Task"))
+    error = forms.CharField(required=False, max_length=500, label=_("Error"))
+    message = forms.CharField(required=False, max_length=500, label=_("Message contains"))
+    argument = forms.CharField(required=False, max_length=500, label=_("Argument"))
+    since = forms.DateTimeField(required=False, label=_("From"))
+    until = forms.DateTimeField(required=False, label=_("To"))
+
+
+@dataclass(frozen=True)
+class Filters:
+    """The filters that the query of a request names, for one user."""
+
+    form: FilterForm
+    contents: Contents
+    #: The place in the list where an earlier look ended.
+    after: str
+    #: Tasks that have died alike, which all other filters leave alone.
+    group: str = ""
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Filters:
+        form = FilterForm(request.GET)
+        form.is_valid()
+        return cls(form, Contents.of(request), request.GET.get("after", ""), request.GET.get("group", ""))
+
+    @property
+    def given(self) -> dict[str, str]:
+        """Return the filters as the query has them, without empty ones."""
+        if self.group:
+            return {"group": self.group}
+        typed = {name: str(self.form.data.get(name, "")).strip() for name in self.form.fields}
+        return {name: text for name, text in typed.items() if text}
+
+    @property
+    def text(self) -> str:
+        return self._text("q")
+
+    @property
+    def is_text_alone(self) -> bool:
+        """Whether text is all that is searched for, from the start of the list."""
+        return not self.after and self.given.keys() == {"q"}
+
+    @property
+    def in_words(self) -> str:
+        """Return the filters as people read them: "Task: send, Argument: 9"."""
+        fields = self.form.fields
+        return ", ".join(
+            f"{fields[name].label}: {text}" for name, text in self.given.items() if name in fields
+        )
+
+    def look(self, page: QueuePage, state: State) -> Look:
+        """Look at the next tasks of a queue for those that all filters match."""
+        if not self.form.is_valid():
+            return Look([], 0, 0, "")
+        time = {name: self.form.cleaned_data[name] for name in ("since", "until")}
+        if page.every:
+            return page.every.look(state, self.match, most=WINDOW, after=self.after, **time)
+        return page.service.look(page.name, state, self.match, most=WINDOW, after=self.after, **time)
+
+    def look_at_group(self, page: QueuePage, most: int) -> FailureLook:
+        """Look at dead tasks of a queue for those of the group, as the user may see them."""
+        failures = Failures(page.alias, page.name)
+        return failures.look(most=most, after=self.after, cut=self.contents.cut, group=self.group)
+
+    def match(self, info: TaskInfo) -> bool:
+        """Return whether all filters match the task, as far as the user may see it."""
+        seen = self.contents.cut(info)
+        return (
+            (not self.text or seen.contains(self.text))
+            and _is_called(seen.name, self._text("task"))
+            and self._match_error(seen)
+            and self._match_argument(seen)
+            and self._match_time(seen)
+        )
+
+    def _match_error(self, info: TaskInfo) -> bool:
+        kind, message = self._text("error"), self._text("message")
+        if not kind and not message:
+            return True
+        if not info.errors:
+            return False
+        error = info.errors[-1]
+        return _is_called(error.exception_class_path, kind) and message.casefold() in error.message.casefold()
+
+    def _match_argument(self, info: TaskInfo) -> bool:
+        wanted = self._text("argument")
+        if not wanted:
+            return True
+        name, equals, value = wanted.partition("=")
+        try:
+            if equals and name.strip().isidentifier():
+                given = arguments_by_name(info)
+                return name.strip() in given and _holds(given[name.strip()], value.strip())
+            return _holds([info.args, info.kwargs], wanted)
+        except RecursionError:  # too deeply nested to be looked at
+            return False
+
+    def _match_time(self, info: TaskInfo) -> bool:
+        """Return whether the task was enqueued, or started, in time. TaskQueue.look() sees to other states."""
+        at = {"ready": info.enqueued_at, "running": info.last_attempted_at}.get(info.state)
+        since, until = self.form.cleaned_data["since"], self.form.cleaned_data["until"]
+        return at is None or ((not since or at >= since) and (not until or at <= until))
+
+    def _text(self, name: str) -> str:
+        return str(self.form.cleaned_data.get(name) or "").strip()
+
+
+def _is_called(path: str, wanted: str) -> bool:
+    """Return whether *wanted* is the dotted *path* or its end: "send" and "tasks.send" of "shop.tasks.send"."""
+    return not wanted or path == wanted or path.endswith(f".{wanted}")
+
+
+def _holds(value: Any, wanted: str) -> bool:
+    """Return whether *value* is *wanted* as JSON, is text that contains it, or holds such a value."""
+    if isinstance(value, dict):
+        return any(_holds(each, wanted) for each in value.values())
+    if isinstance(value, list):
+        return any(_holds(each, wanted) for each in value)
+    if isinstance(value, str):
+        return wanted.casefold() in value.casefold() or json.dumps(value, ensure_ascii=False) == wanted
+    return json.dumps(value) == wanted
+
+
+def arguments_by_name(info: TaskInfo) -> dict[str, Any]:
+    """Return the arguments by name; of positional ones, those whose names this process knows."""
+    task = loaded(info.name)
+    if task is None or not info.args:
+        return info.kwargs
+    names = list(inspect.signature(task.func).parameters)[int(task.takes_context) :]
+    return dict(zip(names, info.args, strict=False)) | info.kwargs

@@ -1,0 +1,153 @@
+"""
+The list of the queues of an alias: totals of all, and a page of those whose name contains what was searched for.
+
+The sizes of all queues are read, since totals and order depend on them; only a page of them is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.utils.functional import Promise
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from components.control_room.names import searched
+from components.control_room.pages import Paging
+from components.services.queues import QueueStats, State, TaskQueue, WorkerInfo
+from components.services.queues.admin.lookups import STATES, WORDS
+from components.services.queues.facts import unserved
+from components.templatetags.control_room import grouped
+
+MOST_NAMED = 10  # queues that a notice names
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column by which the list can be sorted. Numbers have their largest first when they are first sorted by."""
+
+    key: str
+    name: Promise
+    of: Callable[[QueueStats], Any]
+    is_number: bool = True
+
+    def head(self, request: HttpRequest, sort: str) -> str:
+        """Return the head of the column: a link that sorts by it, or turns the order round."""
+        texts = searched(request)
+        descends = sort == self.key if sort.removeprefix("-") == self.key else self.is_number
+        link = urlencode(
+            {**({"q": texts[0]} if texts else {}), "sort": f"{'-' if descends else ''}{self.key}"}
+        )
+        mark, said = "", ""
+        if sort.removeprefix("-") == self.key:
+            is_down = sort.startswith("-")
+            mark = (
+                " \N{BLACK DOWN-POINTING SMALL TRIANGLE}"
+                if is_down
+                else " \N{BLACK UP-POINTING SMALL TRIANGLE}"
+            )
+            said = gettext("largest first") if is_down else gettext("smallest first")
+        hidden = format_html(' <span class="visually-hidden">({})</span>', said) if said else ""
+        return format_html('<a href="?{}">{}{}</a>{}', link, self.name, mark, hidden)
+
+
+COLUMNS = [
+    _Column("name", _("Queue"), lambda queue: queue.name, is_number=False),
+    _Column("ready", _("Ready"), lambda queue: queue.ready),
+    _Column("oldest", _("Oldest waits"), lambda queue: queue.oldest_age or 0.0),
+    _Column("delayed", _("Delayed"), lambda queue: queue.delayed),
+    _Column("due", _("Next due"), lambda queue: queue.next_due_at or _NEVER, is_number=False),
+    _Column("running", _("Running"), lambda queue: queue.running),
+    _Column("dead", _("Dead"), lambda queue: queue.dead),
+    _Column("successful", _("Successful, kept"), lambda queue: queue.successful),
+]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A queue in the list."""
+
+    stats: QueueStats
+    #: For each state the cell with the number of tasks, a link to them. A template for each of 250 cells is slower.
+    counts: Mapping[State, SafeString]
+
+
+def _rows(alias: str, queues: Sequence[QueueStats], url_of: Callable[[str], str]) -> list[Row]:
+    tasks, failures = url_of("tasks"), url_of("failures")
+    words = {state: str(word) for state, word in WORDS.items()}
+    said = gettext("%(count)s %(word)s in %(queue)s")
+
+    def cell(queue: QueueStats, state: State) -> SafeString:
+        count = getattr(queue, state)
+        place = {"alias": alias, "queue": queue.name}
+        is_bad = state == "dead" and count
+        url = (
+            f"{failures}?{urlencode(place)}" if is_bad else f"{tasks}?{urlencode({**place, 'state': state})}"
+        )
+        kind = "bad" if is_bad else "" if count else "none"
+        text = grouped(count)
+        label = said % {"count": text, "word": words[state], "queue": queue.name}
+        return format_html(
+            '<td class="number"><a href="{}" class="{}" aria-label="{}">{}</a></td>', url, kind, label, text
+        )
+
+    return [Row(queue, {state: cell(queue, state) for state in STATES}) for queue in queues]
+
+
+@dataclass(frozen=True)
+class AliasOverview:
+    """One TASKS alias as the first page shows it."""
+
+    alias: str
+    #: How many tasks are in each state, in all queues.
+    totals: dict[str, int]
+    #: The number of queues, and a page of those that were searched for.
+    number: int
+    rows: Sequence[Row]
+    paging: Paging
+    heads: Sequence[str]
+    workers: Sequence[WorkerInfo]
+    #: The first few queues in which tasks wait that no living worker takes, and the number of the others.
+    unserved: Sequence[str]
+    more_unserved: int
+    #: How many successful tasks of a queue are kept, and for how many seconds.
+    kept: int
+    kept_for: float
+
+    @classmethod
+    def of(
+        cls, alias: str, request: HttpRequest, url_of: Callable[[str], str], *, is_alone: bool
+    ) -> AliasOverview:
+        service = TaskQueue(alias)
+        queues, workers = service.overview()
+        workers.sort(key=lambda worker: (worker.host, worker.started_at, worker.id))
+        waiting = [queue.name for queue in unserved(queues, workers)]
+        wanted, sort = [text.casefold() for text in searched(request)], request.GET.get("sort", "name")
+        found = [
+            queue for queue in queues if not wanted or any(text in queue.name.casefold() for text in wanted)
+        ]
+        column = next((each for each in COLUMNS if each.key == sort.removeprefix("-")), COLUMNS[0])
+        found.sort(key=column.of, reverse=sort.startswith("-"))
+        is_asked = is_alone or request.GET.get("alias") == alias
+        paging = Paging.of(request, total=len(found)) if is_asked else Paging(len(found))
+        return cls(
+            alias=alias,
+            totals={state: sum(getattr(queue, state) for queue in queues) for state in STATES},
+            number=len(queues),
+            rows=_rows(alias, found[paging.offset : paging.last], url_of),
+            paging=paging,
+            heads=[each for at in COLUMNS for each in (at.head(request, sort), "#" * (at.key in STATES))],
+            workers=workers,
+            unserved=waiting[:MOST_NAMED],
+            more_unserved=len(waiting[MOST_NAMED:]),
+            kept=service.options.successful_limit,
+            kept_for=service.options.result_ttl,
+        )

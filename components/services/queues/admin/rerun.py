@@ -1,0 +1,267 @@
+"""
+Run tasks again with other arguments: one task, or the dead tasks of a group.
+
+The new task is checked as enqueue() checks it, and says in its metadata from which task it came. Its id follows from
+that task and the new arguments, so that the same form sent twice, or again after an answer was lost, stores one task.
+The tasks of a group are replaced: each is deleted once its successor is stored.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Any
+
+from django import forms
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import Http404, HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from components.control_room.pages import ControlRoomAdmin
+from components.control_room.verbs import Action, Done, Verb, filled
+from components.kit.compat import Task, task_backends
+from components.services.queues import NewTask, TaskInfo
+from components.services.queues.admin.contents import Contents
+from components.services.queues.admin.lookups import find_service
+from components.services.queues.admin.selections import Selection, counted
+from components.services.queues.admin.verbs import trail_of
+from components.services.queues.backend import RedisBackend, resolve
+from components.services.queues.new_task import CheckedTask
+from components.templatetags.control_room import grouped, pretty_json
+
+#: The name in the metadata of a task under which it says from which task it came.
+ORIGIN = "run_again_from"
+MOST = 2_000  # tasks of a group that one request replaces: about a second
+_CHUNK = 500
+
+
+class ArgumentsForm(forms.Form):
+    """The arguments of one task."""
+
+    args = forms.CharField(
+        required=False, label=_("Positional arguments, a list in JSON"), widget=forms.Textarea({"rows": 6})
+    )
+    kwargs = forms.CharField(
+        required=False, label=_("Keyword arguments, an object in JSON"), widget=forms.Textarea({"rows": 6})
+    )
+    #: Makes the new task of these arguments, or raises what is wrong with them.
+    make: Callable[[list[Any], dict[str, Any]], NewTask]
+
+    def clean_args(self) -> list[Any]:
+        found = _parse(self.cleaned_data["args"] or "[]")
+        if not isinstance(found, list):
+            raise ValidationError(gettext('This must be a list, such as [9, "Jill"].'))
+        return found
+
+    def clean_kwargs(self) -> dict[str, Any]:
+        found = _parse(self.cleaned_data["kwargs"] or "{}")
+        if not isinstance(found, dict):
+            raise ValidationError(gettext('This must be an object, such as {"to": "Jill"}.'))
+        return found
+
+    def clean(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        if "args" in given and "kwargs" in given:
+            try:
+                given["new"] = self.make(given["args"], given["kwargs"])
+            except Exception as error:  # noqa: BLE001  (importing the module of a task may raise anything)
+                wrong = gettext("The task cannot be run with these arguments: %(reason)s")
+                self.add_error("args", wrong % {"reason": error})
+        return given
+
+
+class ArgumentForm(forms.Form):
+    """One argument, which all tasks of a group get."""
+
+    argument = forms.CharField(max_length=200, label=_("Argument"))
+    value = forms.CharField(label=_("New value, in JSON"), widget=forms.Textarea({"rows": 2}))
+
+    def clean_value(self) -> Any:
+        return _parse(self.cleaned_data["value"])
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValidationError(gettext("This is not JSON: %(reason)s") % {"reason": error}) from error
+
+
+def _successor(
+    backend: RedisBackend, task: Task[..., Any], info: TaskInfo, args: list[Any], kwargs: dict[str, Any]
+) -> NewTask:
+    """Return the task that runs *info* again with other arguments. Raises what enqueue() raises, or TypeError."""
+    context = [None] if task.takes_context else []
+    inspect.signature(task.func).bind(*context, *args, **kwargs)
+    written = json.dumps([info.id, args, kwargs])
+    new = replace(
+        backend.new_task(task, args, kwargs),
+        id=blake2b(written.encode(errors="surrogatepass"), digest_size=16).hexdigest(),
+        queue=info.queue,
+        priority=info.priority,
+        at=None,
+        delay=None,
+        metadata={ORIGIN: info.id},
+    )
+    CheckedTask(new, backend.queue.options)
+    return new
+
+
+def _contents(request: HttpRequest) -> Contents:
+    """Return what the user may see. Raises PermissionDenied if that is no arguments: they could not change them."""
+    contents = Contents.of(request)
+    if not contents.may_see:
+        raise PermissionDenied
+    return contents
+
+
+def _backend(alias: str) -> RedisBackend:
+    backend = task_backends[alias]
+    assert isinstance(backend, RedisBackend)
+    return backend
+
+
+def _loaded(backend: RedisBackend, name: str) -> Task[..., Any]:
+    """Return the task *name*, which may have to be imported. Raises anything."""
+    task = resolve(name)
+    backend.validate_task(task)
+    return task
+
+
+def _ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
+    if "group" in request.GET:
+        return _ask_group(pages, request)
+    contents, service, task_id = _contents(request), find_service(request), request.GET.get("id", "")
+    info, backend = service.get(task_id), _backend(service.alias)
+    if info is None or info.state not in ("dead", "successful"):
+        raise Http404(gettext("There is no task %(id)r that has ended.") % {"id": task_id})
+    if not contents.shows(info):
+        raise PermissionDenied
+    form = filled(ArgumentsForm, request, args=pretty_json(info.args), kwargs=pretty_json(info.kwargs))
+    form.make = lambda args, kwargs: _successor(backend, _loaded(backend, info.name), info, args, kwargs)
+
+    def run() -> Done:
+        new: NewTask = form.cleaned_data["new"]
+        facts = {"old": info.id, "new": new.id, "queue": info.queue}
+        onward = pages.url("task", alias=service.alias, id=new.id)
+        if service.get(str(new.id)):
+            known = gettext(
+                "The task %(old)s was run again with these arguments before, as the task %(new)s."
+            )
+            return Done(idle=known % facts, onward=onward)
+        [result] = backend.store(_loaded(backend, info.name), [new])
+        if result.id != new.id:
+            rival = gettext("The task is unique, and %(id)s is unfinished, so no second one was added.")
+            return Done(but=[rival % {"id": result.id}])
+        said = gettext("Ran the task %(old)s of the queue %(queue)s again, as the task %(new)s.")
+        return Done(said % facts, onward=onward)
+
+    return Action(
+        of=f"{service.alias}/{info.queue}",
+        trail=trail_of(pages, service.alias, info.queue),
+        title=gettext("Run the task %(id)s again with other arguments") % {"id": info.id},
+        effects=[
+            gettext(
+                "A new task of %(task)s is put into the queue %(queue)s. It says from which task it came."
+            )
+            % {"task": info.name, "queue": info.queue},
+            gettext("The old task stays as it is."),
+        ],
+        run=run,
+        form=form,
+        origin=pages.url("task", alias=service.alias, id=info.id),
+    )
+
+
+def _ask_group(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
+    _contents(request)
+    selection = Selection.of(request)
+    if not selection.group:
+        raise Http404(gettext("Only dead tasks are grouped by their error."))
+    form, page = filled(ArgumentForm, request), selection.page
+    form.fields["argument"].help_text = gettext(
+        "Its name, or the number of a positional one: 1 is the first."
+    )
+    after = {"after": selection.group.after} if selection.group.after else {}
+    effects = [
+        gettext(
+            "Each task is replaced by a new one that has this argument, and says from which task it came."
+        ),
+        gettext("Tasks without this argument, and those that cannot be run with the new value, stay dead."),
+    ]
+    if selection.total > MOST:
+        effects.append(gettext("One request replaces %(most)s of them. Repeat it.") % {"most": grouped(MOST)})
+    return Action(
+        of=page.subject,
+        trail=trail_of(pages, page.alias, page.name),
+        title=gettext("Run %(tasks)s again with another argument") % {"tasks": selection.what},
+        effects=[selection.placed(selection.what), *effects],
+        run=(lambda: _run_group(selection, form.cleaned_data)) if selection.total else None,
+        idle=selection.nothing,
+        form=form if selection.total else None,
+        origin=pages.url("failures", alias=page.alias, queue=page.name, **after),
+    )
+
+
+def _run_group(selection: Selection, given: dict[str, Any]) -> Done:
+    assert selection.group
+    page, backend = selection.page, _backend(selection.page.alias)
+    # The task that died first is sent first.
+    found = selection.group.found[-MOST:][::-1]
+    try:
+        task = _loaded(backend, found[0].name)
+    except Exception as error:  # noqa: BLE001  (importing the module of a task may raise anything)
+        return Done(but=[gettext("The task cannot be imported: %(reason)s") % {"reason": error}])
+    done, wrong = 0, ""
+    for start in range(0, len(found), _CHUNK):
+        chunk = found[start : start + _CHUNK]
+        infos = page.service.read(page.name, "dead", [(each.id, each.score) for each in chunk])
+        successors, reason = _successors(selection, backend, task, infos, given)
+        stored = {result.id for result in backend.store(task, [new for _old, new in successors])}
+        replaced = [old for old, new in successors if new.id in stored]
+        done += page.service.delete(page.name, "dead", replaced)
+        wrong = wrong or reason
+    but = []
+    if stayed := len(found) - done:
+        but.append(gettext("%(tasks)s stayed as they were.") % {"tasks": counted(stayed)})
+    if wrong:
+        but.append(gettext("The first reason: %(reason)s") % {"reason": wrong})
+    said = gettext("Ran %(tasks)s again with another argument.")
+    return Done(said % {"tasks": selection.placed(counted(done))} if done else "", but)
+
+
+def _successors(
+    selection: Selection,
+    backend: RedisBackend,
+    task: Task[..., Any],
+    infos: Iterable[TaskInfo],
+    given: dict[str, Any],
+) -> tuple[Sequence[tuple[str, NewTask]], str]:
+    """Return the ids of tasks with their successors, and why the first of the others has none."""
+    found, reason = list[tuple[str, NewTask]](), ""
+    for info in infos:
+        if not selection.filters.contents.shows(info) or info.name != task.module_path:
+            continue
+        try:
+            args, kwargs = _changed(info, given["argument"].strip(), given["value"])
+            found.append((info.id, _successor(backend, task, info, args, kwargs)))
+        except Exception as error:  # noqa: BLE001  (a task's key function may raise anything)
+            reason = reason or str(error)
+    return found, reason
+
+
+def _changed(info: TaskInfo, argument: str, value: Any) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of a task with another value for one of them. Raises ValueError if it has no such one."""
+    if argument in info.kwargs:
+        return info.args, {**info.kwargs, argument: value}
+    if argument.isdecimal() and 1 <= int(argument) <= len(info.args):
+        at = int(argument) - 1
+        return [*info.args[:at], value, *info.args[at + 1 :]], info.kwargs
+    raise ValueError(gettext("The task %(id)s has no argument %(name)r.") % {"id": info.id, "name": argument})
+
+
+RERUN = Verb("rerun", _("Run again with other arguments"), _ask)

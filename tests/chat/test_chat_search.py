@@ -1,0 +1,215 @@
+"""Search in the history: what is found, for whom, and how much of the history one call examines."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from redis import Redis
+
+from components.exceptions import ChatNotFound, InvalidPrefix
+from components.services.autocomplete.folding import spell
+from components.services.chat import Chat, ChatReader, ChatSettings, Inbox
+from components.services.chat.chat import MAX_LIMIT, SEARCHED
+from components.services.chat.keys import ChatKeys
+from components.services.chat.search import EXCERPT, Search, _fits
+from tests.support.chats import FREE, let_pass, texts
+from tests.support.snapshots import snapshot
+
+#: Letters of which some need the rules of address books, and signs between words.
+LETTERS = "abXYzäÖßøłéñіїйЙгґώΣςσ'-_.,*@#12\uff12\ufb01\u217b\ud55c\uad6d\u65e5\u672c\u304b\u30ab"  # noqa: RUF001
+
+
+@pytest.fixture
+def chat(redis: Redis) -> Chat:
+    return Chat.create("joe", members=["jack"], text="Who has the Schlüssel?", settings=FREE)
+
+
+def found(chat: Chat, words: str, user: str = "joe") -> list[str]:
+    return texts(chat.search(user, words).messages)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Who has the Schlüssel?", "schlussel"),
+        ("Who has the Schlüssel?", "SCHLÜ who"),
+        ("**Größe**: _straße_", "strasse grosse"),
+        ("see https://example.com/guild/rules-2024#seven", "rules 2024"),
+        ("see https://example.com/guild/rules-2024#seven", "example.com/guild"),
+        ("e-mail me", "email"),
+        ("email me", "e-mail"),
+        ("Привет, Йожик", "йож"),
+        ("Καλημέρα κόσμος", "ΚΟΣΜΟΣ"),
+        ("\uff21\uff22\uff23 123", "abc"),
+        ("\u6211\u4eec\u4eca\u5929\u53bb\u516c\u56ed", "\u516c\u56ed"),
+        ("don't", "dont"),
+        ("x" * 500 + " end", "end"),
+        ("\u6211" * 450 + "\u516c\u56ed" + "\u6211" * 99, "\u516c\u56ed"),
+    ],
+)
+def test_words_are_found_as_address_books_find_names(text: str, words: str) -> None:
+    assert Search(words).finds(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("the keys", "key board"), ("monkey", "key"), ("keep", "keys"), ("", "key"), ("#tag", "#tags")],
+)
+def test_other_texts_are_not_found(text: str, words: str) -> None:
+    assert not Search(words).finds(text)
+
+
+@given(st.text(LETTERS, min_size=1, max_size=6), st.text(LETTERS, min_size=1, max_size=3))
+def test_the_short_way_finds_what_the_rules_of_address_books_find(word: str, wanted: str) -> None:
+    assert bool(Search(wanted)._compare(word)) == _fits(spell(word), spell(wanted))
+
+
+@pytest.mark.parametrize(
+    "words", ["", "   ", "\u200b", "a b c d e f g h i", "x" * 201, "a\0", "\ud800", "/", None]
+)
+def test_a_search_needs_words(redis: Redis, chat: Chat, words: str) -> None:
+    before = snapshot(redis)
+
+    with pytest.raises(InvalidPrefix):
+        chat.search("joe", words)
+
+    assert snapshot(redis) == before
+
+
+@given(st.text(max_size=600), st.text("key ß", min_size=1, max_size=9))
+def test_an_excerpt_is_a_part_of_the_text(text: str, words: str) -> None:
+    if not words.strip():
+        return
+    pieces = Search(words).excerpt(text)
+
+    shown = "".join(piece for piece, _is_found in pieces)
+    assert shown.strip("…") in text or text in shown
+    assert len(shown) <= EXCERPT + 2
+    assert all(
+        Search(words)._matches(piece) for piece, is_found in pieces if is_found and len(text) < EXCERPT
+    )
+
+
+def test_an_excerpt_begins_near_the_first_word_that_was_found() -> None:
+    pieces = Search("key").excerpt("a" * 99 + " the keys are here " + "b " * 200)
+
+    assert [piece for piece, is_found in pieces if is_found] == ["keys"]
+    assert (pieces[0], pieces[-1]) == (("…", False), ("…", False))
+
+
+def test_messages_are_found_newest_first_and_in_pages(chat: Chat) -> None:
+    for number in range(5):
+        chat.send("jack", f"key {number}")
+
+    first = chat.search("joe", "key", limit=2)
+    second = chat.search("joe", "key", limit=2, before=first.next)
+    third = chat.search("joe", "key", limit=2, before=second.next)
+
+    assert texts(first.messages) == ["key 4", "key 3"]
+    assert texts(second.messages) == ["key 2", "key 1"]
+    assert (texts(third.messages), third.next) == (["key 0"], None)
+    with pytest.raises(ValueError, match="limit"):
+        chat.search("joe", "key", limit=201)
+    with pytest.raises(ValueError, match="before"):
+        chat.search("joe", "key", before=-1)
+
+
+def test_the_oldest_message_is_the_end(redis: Redis) -> None:
+    chat = Chat.create("joe", text="key", settings=FREE)
+    chat.trim(before=2)
+
+    assert chat.search("joe", "key", limit=1).next is None
+
+
+def test_one_call_examines_a_part_of_the_history_and_says_where_to_go_on(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (SEARCHED, MAX_LIMIT) == (10, 200)
+    monkeypatch.setattr("components.services.chat.chat.MAX_LIMIT", 20)
+    for number in range(250):
+        chat.send("jack", f"text {number}")
+
+    nothing = chat.search("joe", "schlussel")
+    assert (nothing.messages, nothing.next) == ([], 53)
+    rest = chat.search("joe", "schlussel", before=nothing.next)
+    assert (texts(rest.messages), rest.next) == (["Who has the Schlüssel?"], None)
+
+
+def test_long_messages_make_it_examine_fewer(chat: Chat) -> None:
+    for _ in range(200):
+        chat.send("jack", "word " * 799)
+
+    looked = chat.search("joe", "schlussel")
+
+    assert looked.next is not None
+    assert 30 < looked.next < 60  # ten answers of 64 KiB
+
+
+def test_only_what_a_member_may_read_is_found(redis: Redis) -> None:
+    chat = Chat.create("joe", text="key one", settings=ChatSettings(history=1, is_open=True, rate_limit=0))
+    chat.send("joe", "key two")
+    chat.join("jack")
+    chat.send("joe", "key three")
+
+    assert found(chat, "key") == ["key three", "key two", "key one"]
+    assert found(chat, "key", "jack") == ["key three", "key two"]
+    chat.mute("jack")
+    assert found(chat, "key", "jack") == ["key three", "key two"]  # whoever is muted can read
+    chat.kick("jack")
+    for stranger in ("jack", "jill"):
+        with pytest.raises(ChatNotFound):
+            chat.search(stranger, "key")
+    with pytest.raises(ChatNotFound):
+        Chat("nowhere").search("joe", "key")
+
+
+def test_the_present_text_is_searched_and_nothing_that_is_gone(chat: Chat) -> None:
+    chat.send("jack", "gold")
+    chat.send("jack", "gold too")
+    chat.edit("jack", 3, "silver")
+    chat.delete_message(4)
+    chat.rename("Silver and gold")  # events have no text
+
+    assert (found(chat, "gold"), found(chat, "silver")) == ([], ["silver"])
+    Inbox("jack").erase()
+    assert found(chat, "silver") == []
+
+
+def test_what_is_too_old_is_not_found(redis: Redis) -> None:
+    chat = Chat.create("joe", text="key", settings=ChatSettings(max_age=60, rate_limit=0))
+    let_pass(redis, chat.id, 50)
+    chat.send("joe", "key again")
+    let_pass(redis, chat.id, 20)
+
+    assert found(chat, "key") == ["key again"]
+
+
+def test_a_damaged_message_is_passed_over(redis: Redis, chat: Chat) -> None:
+    redis.xadd(ChatKeys(chat.id).messages, {"s": "jack"}, id="3-0")
+    redis.hset(ChatKeys(chat.id).chat, "seq", 3)
+
+    assert found(chat, "schlussel") == ["Who has the Schlüssel?"]
+    assert found(chat, "message") == []
+
+
+def test_searching_changes_nothing(redis: Redis, chat: Chat) -> None:
+    before = snapshot(redis)
+
+    chat.search("joe", "key")
+
+    assert snapshot(redis) == before
+
+
+def test_staff_search_everything(redis: Redis) -> None:
+    chat = Chat.create("joe", text="key", settings=FREE)
+
+    assert texts(ChatReader().search(chat.id, "key").messages) == ["key"]
+    with pytest.raises(ChatNotFound):
+        ChatReader().search("nowhere", "key")
+
+
+def test_the_awaited_twin_searches(chat: Chat) -> None:
+    assert texts(asyncio.run(chat.asearch("joe", "schl")).messages) == ["Who has the Schlüssel?"]

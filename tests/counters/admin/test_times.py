@@ -1,0 +1,150 @@
+"""Where tasks, views and locks spend their time: the rankings, and the charts of one of them."""
+
+from __future__ import annotations
+
+import csv
+import re
+
+import pytest
+from django.utils.html import strip_tags
+
+from components.services.counters import Counter, Marks, count, flush, measure
+
+TIMES, ONE, CSV = (f"/admin/components/counter/times/{each}" for each in ("", "one/", "csv/"))
+
+
+def words_of(response):
+    return " ".join(strip_tags(response.content.decode()).split())
+
+
+def names(response):
+    """The names in the ranking, in its order."""
+    return re.findall(r'<tr data-key="([^"]+)"[^>]*>', response.content.decode())
+
+
+@pytest.fixture
+def viewer(staff):
+    return staff("view_counter")
+
+
+@pytest.fixture
+def tasks(redis):
+    """One runs often and fast, one seldom and slow, and fails."""
+    for _ in range(200):
+        measure("runs-us:shop.send", 20_000)
+        measure("runs-waited-us:shop.send", 1_000)
+    for _ in range(2):
+        measure("runs-us:shop.report", 1_200_000)
+    count("runs-dead:shop.report")
+    flush()
+
+
+@pytest.mark.parametrize(
+    ("order", "first"),
+    [
+        ("total", "shop.send"),
+        ("count", "shop.send"),
+        ("failed", "shop.report"),
+        ("mean", "shop.report"),
+        ("p50", "shop.report"),
+        ("p95", "shop.report"),
+        ("p99", "shop.report"),
+        ("longest", "shop.report"),
+        ("waited", "shop.send"),
+        ("none of these", "shop.send"),
+    ],
+)
+def test_tasks_are_ranked_by_any_column(viewer, tasks, order, first):
+    response = viewer.get(TIMES, {"of": "tasks", "order": order})
+
+    assert names(response)[0] == first
+    assert len(names(response)) == 2
+
+
+@pytest.mark.parametrize("span", [3_600, 86_400, 604_800, 7])
+def test_the_slowest_task_and_its_p95_are_said_first(viewer, tasks, span):
+    response = viewer.get(TIMES, {"of": "tasks", "span": span})
+
+    said = re.search(
+        r"The slowest task is shop.report: 95% of its runs took (\S+) s or less", words_of(response)
+    )
+    assert said
+    assert abs(float(said[1]) - 1.2) <= 0.1
+
+
+def test_a_row_has_what_was_measured(viewer, tasks):
+    [row] = re.findall(
+        r'<tr data-key="shop.report"[^>]*>(.*?)</tr>', viewer.get(TIMES).content.decode(), re.DOTALL
+    )
+
+    # runs, a minute, failed, in all, mean; then percentiles with the digits that they have
+    assert re.findall(r'<td class="number"[^>]*>(.*?)</td>', row)[:5] == ["2", "0.03", "1", "2.4 s", "1.2 s"]
+
+
+def test_requests_a_minute_of_a_view_can_be_read(viewer, redis):
+    for _ in range(180):
+        measure("requests-us:shop:list", 4_000)
+    Counter("requests-5xx:shop:list").update(3)
+    flush()
+
+    response = viewer.get(TIMES, {"of": "views"})
+
+    cells = re.findall(r'<td class="number"[^>]*>(.*?)</td>', response.content.decode())
+    assert names(response) == ["shop:list"]
+    assert cells[:3] == ["180", "3", "3"]
+
+
+def test_locks_are_ranked_by_the_time_for_which_they_were_held(viewer, redis):
+    measure("locks-held-us:item:*", 9_000_000)
+    measure("locks-waited-us:item:*", 50_000)
+    measure("locks-held-us:report", 1_000)
+    flush()
+
+    response = viewer.get(TIMES, {"of": "locks"})
+
+    assert names(response) == ["item:*", "report"]
+    assert "The lock that is held longest is item:*" in words_of(response)
+
+
+def test_without_any_a_sentence_says_what_to_turn_on(viewer, redis):
+    assert "COUNT_SERVICES" in words_of(viewer.get(TIMES))
+    assert viewer.get(TIMES, {"of": "people"}).status_code == 404
+
+
+def test_one_of_them_has_charts_of_its_percentiles_its_failures_and_its_waits(viewer, tasks):
+    Marks().add("version 1.2")
+
+    response = viewer.get(ONE, {"of": "tasks", "name": "shop.send"})
+
+    html = response.content.decode()
+    titles = re.findall(r"<figcaption>(.*?) <span", html)
+    assert titles == ["How long it took", "Runs", "How long it waited"]
+    assert html.count('<line class="chart-mark"') == 3
+    assert "Mark version 1.2 at" in words_of(response)
+    assert re.findall(r'<th scope="col" class="number wrap">(.*?)</th>', html) == [
+        *("p50", "p95", "p99"),
+        *("Runs", "Failed"),
+        *("p50", "p95", "p99"),
+    ]
+
+
+def test_what_nobody_measured_has_a_sentence_and_what_has_no_name_is_not_there(viewer, redis):
+    assert "Nothing was measured in this time." in words_of(viewer.get(ONE, {"name": "none"}))
+    for name in ("", "a" * 481):
+        assert viewer.get(ONE, {"name": name}).status_code == 404
+
+
+def test_the_ranking_can_be_downloaded_with_its_units(viewer, tasks):
+    rows = [*csv.DictReader(viewer.get(CSV, {"of": "tasks"}).content.decode().splitlines())]
+
+    assert [row["name"] for row in rows] == ["shop.send", "shop.report"]
+    assert (rows[0]["count"], rows[0]["total (us)"], rows[1]["failed"]) == ("200", "4000000", "1")
+    assert abs(int(rows[1]["p95 (us)"]) - 1_200_000) <= 1_200_000 * 0.044
+
+
+def test_names_are_never_markup(viewer, redis):
+    measure("runs-us:<b>task", 5)
+    flush()
+
+    for address, name in ((TIMES, ""), (ONE, "<b>task")):
+        assert "<b>task" not in viewer.get(address, {"name": name}).content.decode()

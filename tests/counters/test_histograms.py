@@ -1,0 +1,210 @@
+"""What histograms tell of measured values: percentiles within their error, whoever measured, and however long ago."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from math import ceil, nextafter
+
+import pytest
+from django.test.utils import override_settings
+from hypothesis import given
+from hypothesis import strategies as st
+from redis import Redis
+
+from components.exceptions import InvalidCount, InvalidName, InvalidPrecision, InvalidRange
+from components.services.counters import (
+    RELATIVE_ERROR,
+    Counter,
+    CounterReader,
+    Histogram,
+    clean,
+    flush,
+    measure,
+    timed,
+)
+from components.services.counters.additions import ADD, MAX_COUNT, addition
+from components.services.counters.histograms import bucket_of, value_of
+from components.services.counters.precisions import plan
+from tests.support.counters import seconds
+
+VALUES = st.integers(0, MAX_COUNT) | st.integers(0, 1_000) | st.integers(0, 40).map(lambda power: 2**power)
+PERCENTS = st.sampled_from([0, 1, 50, 90, 95, 99, 99.9, 100]) | st.floats(0, 100)
+
+
+def exact(values: list[int], percent: float) -> int:
+    """Return the least value that *percent* of all do not exceed."""
+    return sorted(values)[max(1, ceil(len(values) * percent / 100)) - 1]
+
+
+def slot_of(redis: Redis, name: str) -> datetime:
+    return datetime.fromtimestamp(seconds(redis) // 60 * 60, UTC)
+
+
+@given(st.lists(VALUES, max_size=300), VALUES)
+def test_the_part_below_a_value_is_exact_but_for_those_that_are_hardly_less(
+    values: list[int], value: int
+) -> None:
+    found = Histogram.of(values).percent_below(value)
+
+    clearly = sum(each * 1.1 < value for each in values)
+    assert clearly <= found * len(values) / 100 + 1e-9
+    assert found * len(values) / 100 <= sum(each < value for each in values) + 1e-9
+
+
+@given(st.lists(VALUES, min_size=1, max_size=300), PERCENTS)
+def test_a_percentile_is_off_by_its_error_at_most(values: list[int], percent: float) -> None:
+    right = exact(values, percent)
+
+    found = Histogram.of(values).percentile(percent)
+
+    assert abs(found - right) <= right * nextafter(RELATIVE_ERROR, 1) * (1 + 1e-9)
+
+
+@given(st.lists(VALUES, min_size=1))
+def test_count_sum_and_mean_are_exact(values: list[int]) -> None:
+    found = Histogram.of(values)
+
+    assert (found.count, found.total, found.mean) == (len(values), sum(values), sum(values) / len(values))
+
+
+@given(st.lists(VALUES), st.lists(VALUES), st.lists(VALUES))
+def test_merging_is_adding_in_any_order(one: list[int], other: list[int], third: list[int]) -> None:
+    merged = Histogram.of(one) + Histogram.of(other) + Histogram.of(third)
+
+    assert merged == Histogram.of(third) + (Histogram.of(other) + Histogram.of(one))
+    assert merged == Histogram.of(one + other + third)
+
+
+@given(st.integers(1, MAX_COUNT))
+def test_larger_values_are_in_no_lower_bucket(value: int) -> None:
+    assert bucket_of(value - 1) <= bucket_of(value) <= bucket_of(MAX_COUNT) == 425
+    assert abs(value_of(bucket_of(value)) - value) <= value * RELATIVE_ERROR * (1 + 1e-9)
+
+
+def test_nothing_measured_has_no_percentiles() -> None:
+    assert (Histogram().count, Histogram().mean, Histogram().percentile(95)) == (0, 0, 0)
+    with pytest.raises(ValueError, match="from 0 to 100"):
+        Histogram().percentile(101)
+
+
+def test_what_was_measured_can_be_read(redis: Redis) -> None:
+    values = [0, 1, 7, 7, 120, 15_000, 3_000_000]
+    for value in values:
+        measure("pay-us:card", value)
+    Counter("upload-bytes").measure(2_048)
+    flush()
+
+    found = CounterReader().histograms(["pay-us:card", "upload-bytes", "none"], 60)
+
+    assert found == {
+        "pay-us:card": Histogram.of(values),
+        "upload-bytes": Histogram.of([2_048]),
+        "none": Histogram(),
+    }
+    assert CounterReader().read(["pay-us:card"], 60)["pay-us:card"].total == sum(values)
+    assert CounterReader().top("pay-us", precision=60)[0].count == sum(values)
+
+
+@pytest.mark.parametrize("precision", [60, 300, 3_600, 86_400])
+def test_flushes_of_many_are_merged_in_each_precision(redis: Redis, precision: int) -> None:
+    for value in (5, 500, 50_000):
+        measure("pay-us", value)
+        flush()
+
+    slices = CounterReader().histogram_slices(["pay-us"], precision)["pay-us"]
+
+    assert len(slices) == 120
+    assert [each.histogram for each in slices if each.histogram.count] == [Histogram.of([5, 500, 50_000])]
+    assert slices[1].at - slices[0].at == timedelta(seconds=precision)
+
+
+def test_histograms_are_found_in_the_slice_in_which_they_arrived(redis: Redis) -> None:
+    measure("pay-us", 5)
+    flush()
+    at = slot_of(redis, "pay-us")
+
+    [measured] = CounterReader().histogram_slices(["pay-us"], 60, since=at)["pay-us"]
+    before = CounterReader().histograms(["pay-us"], 60, since=at - timedelta(minutes=9), until=at)["pay-us"]
+
+    assert (measured.at, measured.histogram.count, before.count) == (at, 1, 0)
+
+
+def test_a_repeated_call_measures_once(redis: Redis) -> None:
+    call = addition("00", [("pay-us", 12), (("pay-us", 3), 2), (("pay-us", 7), 1)])
+    keys, args = call.call
+
+    assert [ADD(redis, keys=keys, args=args) for _ in range(3)] == [1, 1, 1]
+    [key] = redis.keys("*:histograms:pay-us/60:*")
+    assert redis.hlen(key) == 1
+    assert len(redis.keys("*:histograms:*")) == 2
+
+
+def test_all_of_a_function_is_timed_with_its_percentiles(redis: Redis) -> None:
+    for _ in range(3):
+        with timed("pay:card"):
+            pass
+    flush()
+
+    assert CounterReader().histograms(["pay-us:card"], 60)["pay-us:card"].count == 3
+
+
+def test_wrong_values_and_queries_are_refused() -> None:
+    for value in (-1, 1.5, True, MAX_COUNT + 1):
+        with pytest.raises(InvalidCount):
+            measure("pay-us", value)  # type: ignore[arg-type]
+    with pytest.raises(InvalidName):
+        measure("", 1)
+
+
+def test_short_slices_and_old_ones_have_no_histograms(redis: Redis) -> None:
+    with pytest.raises(InvalidPrecision, match="at least 60 s"):
+        CounterReader().histograms(["pay-us"], 1)
+    with pytest.raises(InvalidRange):
+        CounterReader().histograms(["pay-us"], 60, since=datetime(2020, 1, 1, tzinfo=UTC))
+
+
+@override_settings(COMPONENTS={"COUNTER_PRECISIONS": (1, 5)})
+def test_where_no_slice_is_long_the_longest_has_histograms(redis: Redis) -> None:
+    measure("pay-us", 5)
+    flush()
+
+    assert plan().histograms == plan().kept
+    assert CounterReader().histograms(["pay-us"], 1)["pay-us"].count == 1
+
+
+def test_histograms_end_by_themselves_and_cleaning_gives_back_a_lost_end(redis: Redis) -> None:
+    measure("pay-us", 5)
+    flush()
+    keys = redis.keys("*:histograms:*")
+    ends = {key: redis.ttl(key) for key in keys}
+
+    assert len(ends) == 2
+    assert all(0 < end <= 31 * 86_400 + 120 * 3_600 for end in ends.values())
+    for key in keys:
+        redis.persist(key)
+    assert clean().mended == 2
+    assert all(abs(redis.ttl(key) - end) < 60 for key, end in ends.items())
+
+
+def test_something_else_at_the_key_is_refused_and_counted_as_dropped(redis: Redis) -> None:
+    measure("pay-us", 5)
+    flush()
+    for key in redis.keys("*:histograms:*"):
+        redis.delete(key)
+        redis.set(key, "something else")
+    measure("pay-us", 5)
+    flush()
+    flush()
+
+    assert CounterReader().read(["counters-us:dropped"], 60)["counters-us:dropped"].total == 5
+
+
+def test_a_histogram_takes_little_memory(redis: Redis) -> None:
+    """As docs/capacity.md says: a busy hour of a task, whose times differ by a factor of twenty."""
+    for value in range(10_000, 200_000, 100):
+        measure("pay-us", value)
+    flush()
+
+    used = sum(redis.memory_usage(key) for key in redis.keys("*:histograms:*"))
+
+    assert used <= 2 * 600

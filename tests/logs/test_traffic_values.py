@@ -1,0 +1,284 @@
+"""Lines by path, referrer and agent: against a plain loop over the same lines, with and without room for all."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from datetime import date, timedelta
+from functools import partial
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from components.exceptions import InvalidFormat, InvalidName, InvalidRange
+from components.services.logs import PLACES, Aggregation
+from components.services.logs.keys import JobKeys
+from components.services.logs.lines import KERNELS, Book, Combined, LineReader
+from components.services.logs.traffic import Traffic
+from components.services.logs.traffic.labels import LABELS
+from components.services.logs.traffic.place_counter import PlaceCounter
+from tests.support.counting_logs import hand_out, import_places_into
+from tests.support.restricted import operator
+from tests.support.traffic import add
+
+DAY = date(2011, 10, 10)
+COUNTRIES = {"1.0.0.1": "US", "2.0.0.1": "US", "3.0.0.1": "DE", "9.9.9.9": "unknown"}
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:126.0) Gecko/20100101 Firefox/126.0"
+
+pytestmark = pytest.mark.usefixtures("redis")
+
+lines = st.lists(
+    st.tuples(
+        st.sampled_from([*COUNTRIES]),
+        st.sampled_from([DAY, DAY - timedelta(1)]),
+        st.sampled_from(["00:00", "13:30", "23:59"]),
+        st.sampled_from(["/", "/a", "/a?b", "/c/d", "-", "/é"]),
+        st.sampled_from(["200", "304", "404", "433", "-"]),
+        st.sampled_from(["-", "https://www.example.org/x", "http://EXAMPLE.org:80"]),
+        st.sampled_from(["-", FIREFOX, "curl/8.0"]),
+    ),
+    min_size=1,
+    max_size=40,
+)
+
+
+def web(address, day, clock, path, status, referrer, agent):
+    request = f'[{day:%d/%b/%Y}:{clock}:36 +0200] "GET {path} HTTP/1.1" {status} 5'
+    return f'{address} - - {request} "{referrer}" "{agent}"\n'
+
+
+def count(text: str, *, kernel: str = "numpy", blocks: int = 1) -> None:
+    """Count lines in so many chunks, each with a flush of its own."""
+    every = text.encode().splitlines(keepends=True)
+    hand_out(*(b"".join(every[number::blocks]) or b"\n" for number in range(blocks)))
+    reader, counter = (
+        LineReader(Combined(), kernel=kernel),
+        PlaceCounter(kernel=kernel, form=Combined()),
+    )
+    consumer = Aggregation(PLACES).consumer()
+    while chunks := consumer.claim(1):
+        counter.block(reader.read(consumer.read(*chunks)))
+        consumer.flush(chunks, counter.flush())
+
+
+def stored() -> dict[str, dict[str, int]]:
+    """Return all tables of values of days."""
+    redis, beginning = operator(), JobKeys("default").counts("values:")
+    keys = [key for key in redis.keys("*") if beginning.encode() in key and b":live:" not in key]
+    return {
+        key.decode().partition(":table:")[2]: {
+            member.decode(): int(lines) for member, lines in redis.hgetall(key).items() if int(lines)
+        }
+        for key in keys
+    }
+
+
+def expected(rows) -> dict[str, Counter[str]]:
+    """Count the same lines in a plain loop."""
+    tables: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for address, day, clock, path, status, referrer, agent in rows:
+        shown = {"433": "4xx", "-": ""}.get(status, status)
+        outcome = "served" if status in ("200", "304", "-") else "unserved"
+        names = {
+            "path": path.partition("?")[0],
+            "referrer": "-" if referrer == "-" else "example.org",
+            "agent": {"-": "-", FIREFOX: "Firefox, Linux", "curl/8.0": "curl"}[agent],
+        }
+        for dimension, name in names.items():
+            table = f"values:{dimension}:{outcome}:{day}"
+            tables[table][name] += 1
+            for each in ("*", clock[:2], f"@{COUNTRIES[address]}"):
+                tables[f"{table}:{each}"][f"{shown}/{name}"] += 1
+    return tables
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("blocks", [1, 3])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=lines)
+def test_lines_are_counted_by_value_status_hour_and_country(redis, tmp_path, kernel, blocks, rows):
+    redis.flushall()
+    import_places_into(tmp_path)
+    Aggregation(PLACES).join()
+
+    count("".join(web(*row) for row in rows), kernel=kernel, blocks=blocks)
+
+    assert stored() == expected(rows)
+
+
+def test_a_value_that_is_kept_has_all_its_lines_and_the_others_are_added_up(tmp_path):
+    import_places_into(tmp_path)
+    Aggregation(PLACES).join()
+    paths = [f"/{number % 1_500}" for number in range(4_500)]
+    rows = [("1.0.0.1", DAY, "13:30", path, "200", "-", "-") for path in paths]
+    missing = [("3.0.0.1", DAY, "13:30", f"/scan/{number}", "404", "-", "-") for number in range(1_200)]
+
+    count("".join(web(*row) for row in [*rows, *missing]), blocks=3)
+
+    tables = stored()
+    for outcome, lines_of in (("served", rows), ("unserved", missing)):
+        found = tables[f"values:path:{outcome}:{DAY}"]
+        others = found.pop("")
+        assert len(found) == 1_000
+        assert found.items() <= Counter(row[3] for row in lines_of).items()
+        assert others + sum(found.values()) == len(lines_of)
+        for slice_ in ("*", "13", "@US" if outcome == "served" else "@DE"):
+            sums = tables[f"values:path:{outcome}:{DAY}:{slice_}"]
+            assert sum(sums.values()) == len(lines_of)
+            assert {name.partition("/")[2] for name in sums} == {*found, ""}
+
+
+def test_a_value_that_came_when_there_was_no_room_is_never_kept_later(redis):
+    aggregation = Aggregation(PLACES)
+    aggregation.join()
+    consumer = aggregation.consumer()
+    hand_out(b"x\n", b"y\n")
+    for some in (range(1_002), range(990, 1_010)):
+        consumer.flush(
+            consumer.claim(1), {f"values:path:served:{DAY}": {f"*/200/{each}": 1 for each in some}}
+        )
+        assert redis.hlen(JobKeys("default").counts(f"values:path:served:{DAY}")) == 1_001
+
+    found = aggregation.table(f"values:path:served:{DAY}")
+    assert found[""] == 2 + 10
+    assert [found[str(each)] for each in (0, 990, 999)] == [1, 2, 2]
+
+
+def test_a_flush_that_is_refused_or_repeated_counts_no_value_twice(redis):
+    aggregation = Aggregation(PLACES)
+    aggregation.join()
+    hand_out(b"x\n")
+    consumer = aggregation.consumer()
+    chunks = consumer.claim()
+    tables = {
+        f"values:path:served:{DAY}": {"*/200//a": 1, "13/200//a": 1},
+        "values:path:served:live": {"*/200//a": 1},
+    }
+
+    for _ in range(2):
+        consumer.flush(chunks, tables)
+
+    assert stored() == {
+        f"values:path:served:{DAY}": {"/a": 1},
+        f"values:path:served:{DAY}:*": {"200//a": 1},
+        f"values:path:served:{DAY}:13": {"200//a": 1},
+    }
+    live = redis.keys("*:live:*")
+    assert len(live) == 2
+    assert all(0 < redis.ttl(key) <= 3_600 for key in live)
+
+
+def test_forgotten_days_take_their_values_with_them(tmp_path):
+    import_places_into(tmp_path)
+    Aggregation(PLACES).join()
+    rows = [(address, DAY, "13:30", "/a", "200", "-", "-") for address in COUNTRIES]
+    count("".join(web(*row) for row in rows))
+
+    Traffic().forget(before=DAY + timedelta(1))
+
+    assert stored() == {}
+
+
+def test_what_the_format_does_not_have_cannot_be_counted(tmp_path):
+    import_places_into(tmp_path)
+
+    with pytest.raises(InvalidFormat, match="have no path; they have: none of these"):
+        PlaceCounter(form=Book(), dimensions=["path"])
+
+
+@pytest.mark.parametrize(
+    ("dimension", "value", "label"),
+    [
+        ("path", b"", "-"),
+        ("path", b"/\x00\x1b[1m\xff", "/\ufffd\ufffd[1m\ufffd"),
+        ("path", b"/" + b"a" * 300, "/" + "a" * 198 + "\u2026"),
+        ("referrer", b"jim:secret@WWW.Example.org:8080", "example.org"),
+        ("referrer", b"[::1]:80", "[::1]"),
+        (
+            "agent",
+            b"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15) AppleWebKit/605 Version/17 Safari/605",
+            "Safari, macOS",
+        ),
+        (
+            "agent",
+            b"Mozilla/5.0 (Windows NT 10.0) AppleWebKit Chrome/126 Safari/537 Edg/126",
+            "Edge, Windows",
+        ),
+        ("agent", b"Mozilla/5.0 (iPhone; like Mac OS X) AppleWebKit CriOS/126 Safari/604", "Chrome, iOS"),
+        ("agent", b"Mozilla/5.0 (Linux; Android 14) Chrome/126 (compatible; Googlebot/2.1)", "Googlebot"),
+        ("agent", b"python-requests/2.32", "Programs"),
+        ("agent", b"something", "Other"),
+    ],
+)
+def test_values_have_short_names_without_secrets(dimension, value, label):
+    assert LABELS[dimension](value) == label
+
+
+@given(rows=lines)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.parametrize("asked", [{}, {"status": "2xx"}, {"status": "404", "hour": "13"}, {"country": "US"}])
+def test_reports_of_values_are_what_a_loop_counts(redis, tmp_path, asked, rows):
+    redis.flushall()
+    import_places_into(tmp_path)
+    Aggregation(PLACES).join()
+    count("".join(web(*row) for row in rows))
+    status = asked.get("status", "").removesuffix("xx")
+    fitting = [
+        row
+        for row in rows
+        if {"433": "4xx", "-": ""}.get(row[4], row[4]).startswith(status)
+        and asked.get("hour", row[2][:2]) == row[2][:2]
+        and asked.get("country", COUNTRIES[row[0]]) == COUNTRIES[row[0]]
+    ]
+    paths = Counter(row[3].partition("?")[0] for row in fitting)
+
+    found = Traffic().values("path", DAY - timedelta(1), DAY, **asked)
+
+    assert {row.value: row.count for row in found.rows} == paths
+    assert all(row.is_exact for row in found.rows)
+    assert (found.total, found.others, found.rest, found.without) == (len(fitting), 0, 0, 0)
+    for path, lines_of in paths.items():
+        one = Traffic().value("path", path, DAY - timedelta(1), DAY, **asked)
+        these = [row for row in fitting if row[3].partition("?")[0] == path]
+        assert one.total == sum(one.by_status.values()) == lines_of
+        assert one.by_hour == ({} if "country" in asked else Counter(row[2][:2] for row in these))
+        assert one.by_country == ({} if "hour" in asked else Counter(COUNTRIES[row[0]] for row in these))
+
+
+def test_counts_that_may_lack_lines_are_told_apart(tmp_path):
+    day = f"values:path:served:{DAY}"
+    add({"days": {str(DAY): 20, "2011-10-09": 5}})
+    add({day: {"/a": 7, "/b": 5, "": 3}, "values:path:served:2011-10-09": {"/c": 4}})
+    add({f"{day}:13": {"200//a": 7, "200/": 1}, f"{day}:14": {"200//b": 5}})
+
+    found = Traffic().values("path", DAY - timedelta(1), DAY, top=2)
+
+    assert [(row.value, row.count, row.is_exact) for row in found.rows] == [("/a", 7, True), ("/b", 5, True)]
+    assert (found.total, found.more, found.rest, found.others, found.without) == (19, 1, 4, 3, 6)
+    every = Traffic().values("path", DAY - timedelta(1), DAY).rows
+    assert [(row.value, row.is_exact) for row in every] == [("/a", True), ("/b", True), ("/c", False)]
+    assert all(row.is_exact for row in Traffic().values("path", DAY - timedelta(1), DAY, hour="14").rows)
+
+
+def test_an_hour_and_a_country_are_not_combined():
+    for ask in (partial(Traffic().values, "path"), partial(Traffic().value, "path", "/")):
+        with pytest.raises(InvalidRange, match="not by both together"):
+            ask(DAY, DAY, hour="13", country="US")
+    with pytest.raises(InvalidName, match="not counted by 'color'"):
+        Traffic().values("color", DAY, DAY)
+
+
+def test_the_last_minutes_have_values(redis):
+    today = redis.time()[0] // 60
+    add({f"values:agent:served:live:{today}": {"curl": 3, "-": 1}})
+    add({f"values:agent:unserved:live:{today - 1}": {"curl": 2, "": 9}})
+    add({f"values:agent:unserved:live:{today - 1}:*": {"404/curl": 2, "404/": 9}})
+
+    found = Traffic().live_values("agent")
+
+    assert [(row.value, row.count, row.is_exact) for row in found.rows] == [
+        ("curl", 5, True),
+        ("-", 1, False),
+    ]
+    assert Traffic().live_values("agent", status="4xx").rows[0].count == 2
+    assert found.others == 9

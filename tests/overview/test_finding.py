@@ -1,0 +1,171 @@
+"""The search of the control room: what it finds, for whom, and what it costs."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from components.services.chat import Chat
+from components.services.counters import Counter
+from components.services.mailboxes import Mailbox
+from components.services.semaphores import Semaphore
+from project.market.tasks import send_sold_email
+from tests.control_room.every_page import ADMINS, query  # noqa: F401
+from tests.control_room.pages import trips, words
+from tests.queues.admin import scene
+from tests.queues.admin.periodic import HOURLY, declare_only
+
+ROOT = "/admin/components/overview/find/"
+JSON = {"Accept": "application/json"}
+
+
+@pytest.fixture
+def one_periodic_task():
+    with declare_only(HOURLY):
+        yield
+
+
+@pytest.fixture
+def everybody(staff):
+    return staff(*(f"view_{model}" for model in ADMINS), "view_user")
+
+
+def found(client, text):
+    """What is found: kind, name and address of each."""
+    answer = client.get(ROOT, {"q": text}, headers=JSON)
+    assert answer.status_code == 200
+    return [(hit["kind"], hit["name"], hit["url"]) for hit in answer.json()["hits"]]
+
+
+def names(client, text):
+    return [(kind, name) for kind, name, _url in found(client, text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("mai", ("Queue", "mail")),
+        ("MAIL", ("Queue", "mail")),
+        ("sweep", ("Periodic task", HOURLY.name)),
+        ("item:4", ("Lock", "item:42")),
+        ("api", ("Semaphore", "api")),
+        ("guild", ("Chat", "Lantern Keepers (guild:7)")),
+        ("keepers", ("Chat", "Lantern Keepers (guild:7)")),
+        ("jac", ("Mailbox", "jack")),
+        ("market.it", ("Address book", "market.item")),
+        ("hit", ("Counter", "hits")),
+        ("item", ("Cached model", "items")),
+        ("items:1", ("Cached row", "items:1")),
+        ("def", ("Log job", "default")),
+        ("staff", ("User", "staff")),
+        ("semaph", ("Page", "Semaphores")),
+    ],
+)
+def test_a_thing_of_each_kind_is_found_and_its_page_opens(everybody, query, text, expected):  # noqa: F811
+    Counter("hits").update(1)
+    User.objects.create_user("staff")
+
+    hits = {(kind, name): url for kind, name, url in found(everybody, text)}
+
+    assert expected in hits
+    assert everybody.get(hits[expected]).status_code == 200
+
+
+def test_a_task_is_found_by_its_id(everybody, redis):
+    task_id = scene.dead("mail")
+
+    [(kind, name, url)] = found(everybody, task_id)
+
+    assert (kind, name) == ("Task", task_id)
+    assert f"Task {task_id}" in words(everybody.get(url))
+
+
+def test_tasks_are_found_by_the_name_of_what_they_run(everybody, redis):
+    name = send_sold_email.module_path
+    wanted = {"alias": "default", "queue": "mail", "task": name}
+
+    assert found(everybody, "sold_em") == [
+        ("Tasks by name", name, f"/admin/components/queue/tasks/?{urlencode(wanted)}")
+    ]
+
+
+@pytest.mark.parametrize("model", sorted(set(ADMINS) - {"overview"}))
+def test_nothing_is_found_of_what_one_may_not_view(staff, query, model):  # noqa: F811
+    Counter("hits").update(1)
+    some = staff("view_overview", *(f"view_{each}" for each in ADMINS if each != model))
+    root = f"/admin/components/{model}/"
+
+    for text in ("mail", "item", "api", "guild", "jack", "hits", "default", "sweep", "market"):
+        assert not [url for _kind, _name, url in found(some, text) if url.startswith(root)]
+
+
+def test_people_are_found_by_those_who_may_view_users(everybody, staff, redis):
+    User.objects.create_user("jill")
+
+    assert ("User", "jill") in names(everybody, "ji")
+    assert names(staff("view_overview"), "ji") == []
+
+
+def test_without_the_right_to_the_overview_there_is_no_search(staff, redis):
+    for client in (staff(), staff("view_queue")):
+        assert client.get(ROOT).status_code == 403
+        assert "data-finder" not in client.get("/admin/components/queue/").text
+    assert Client().get(ROOT).status_code == 302
+
+
+def test_a_search_costs_one_round_trip_however_much_there_is(everybody, redis):
+    for number in range(200):
+        Mailbox(f"box {number}").push("joe", "hello")
+        Semaphore(f"api {number}", limit=1).acquire()
+    with trips() as made:
+        hits = found(everybody, "1")
+
+    assert len(made) == 1
+    assert sum(kind == "Mailbox" for kind, _name, _url in hits) == 5
+
+
+def test_the_exact_name_is_first_and_then_those_that_begin_with_the_text(everybody, redis):
+    for name in ("a jack", "jackdaw", "jack", "jackpot"):
+        Mailbox(name).push("joe", "hello")
+
+    User.objects.create_user("jackson")
+    scene.dead("jack")
+
+    hits = names(everybody, "jack")
+
+    assert hits[:2] == [("Queue", "jack"), ("Mailbox", "jack")]
+    assert [name for kind, name in hits if kind == "Mailbox"] == ["jack", "jackdaw", "jackpot", "a jack"]
+
+
+@pytest.mark.parametrize(
+    "text", ["%", "*", "[a", "\\", "a.b", "<b>", "é", "\n", "x" * 3_000, "\0", "{05}", "%s"]
+)
+def test_any_text_is_looked_for_as_it_is(everybody, redis, text):
+    Mailbox("harmless").push("joe", "hello")
+    Mailbox("100% <b>é</b>").push("joe", "hello")
+
+    mailboxes = [name for kind, name in names(everybody, text) if kind == "Mailbox"]
+
+    stripped = text.strip()
+    assert mailboxes == [name for name in ("100% <b>é</b>",) if stripped and stripped in name]
+
+
+def test_the_page_shows_the_same_without_scripts(everybody, redis):
+    Chat.create("joe", title="Lantern Keepers", id="guild:7")
+
+    page = everybody.get(ROOT, {"q": "lantern"})
+
+    assert "1 thing was found." in words(page)
+    assert f"/admin/components/chat/chat/?{urlencode({'chat': 'guild:7'})}" in page.text
+    assert "Nothing that you may view contains this text." in words(everybody.get(ROOT, {"q": "none"}))
+    assert "Locks" in words(everybody.get(ROOT))
+
+
+def test_while_redis_is_away_pages_and_people_are_found_and_the_rest_is_named(everybody):
+    answer = everybody.get(ROOT, {"q": "lock"}, headers=JSON).json()
+
+    assert [(hit["kind"], hit["name"]) for hit in answer["hits"]] == [("Page", "Locks")]
+    assert answer["said"].startswith("1 thing was found. Redis does not answer, so these were not searched: ")

@@ -1,0 +1,271 @@
+"""The filters of a list: what each finds, that they combine, and that they tell nothing that may not be seen."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from urllib.parse import urlencode
+
+import pytest
+from django.utils.html import strip_tags
+
+from components.services.queues import TaskQueue, task
+from components.services.queues.admin import filters
+from tests.control_room.pages import round_trips
+from tests.queues.admin import scene
+
+ROOT = "/admin/components/queue/"
+MAIL = {"alias": "default", "queue": "mail"}
+
+pytestmark = pytest.mark.usefixtures("redis")
+
+
+@task
+def charge(sale: int, to: str = "") -> None: ...
+
+
+CHARGE = f"{__name__}.charge"
+
+
+def page(client, state="ready", **query):
+    response = client.get(f"{ROOT}tasks/", {**MAIL, "state": state, **query})
+    assert response.status_code == 200
+    return response
+
+
+def found(client, state="ready", **query):
+    return [info.id for info in page(client, state, **query).context["tasks"]]
+
+
+def words(response):
+    return " ".join(unescape(strip_tags(response.text)).split())
+
+
+def test_a_task_is_found_by_its_path_or_the_end_of_it(viewer):
+    [send] = scene.ready(name="market.tasks.send")
+    [other] = scene.ready(name="market.tasks.resend")
+
+    for wanted in ("send", "tasks.send", "market.tasks.send", " send "):
+        assert found(viewer, task=wanted) == [send]
+    assert found(viewer, task="resend") == [other]
+    assert found(viewer, task="sen") == []
+
+
+def test_an_error_is_found_by_its_class_and_a_part_of_its_message(viewer):
+    dead = scene.dead()
+    scene.ready()
+
+    for asked in ({"error": "OSError"}, {"error": "builtins.OSError"}, {"message": "NO ROUTE"}):
+        assert found(viewer, "dead", **asked) == [dead]
+    assert found(viewer, "dead", error="Error") == []
+    assert found(viewer, "dead", error="OSError", message="other") == []
+    assert found(viewer, "ready", error="OSError") == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_found"),
+    [
+        ("9", True),
+        ("19", False),
+        ("jürgen", True),
+        ("true", True),
+        ("sale=9", True),
+        ("sale=1", False),
+        ("to=Jürgen", True),
+        ("to=Jack", False),
+        ("deep", True),
+        ("url=a=b", True),
+    ],
+)
+def test_an_argument_is_found_by_its_value_and_its_name(viewer, wanted, is_found):
+    scene.ready(name=CHARGE, args=[1900])
+    kwargs = {"to": "An Jürgen", "lines": [{"note": "deeply"}], "is_new": True, "url": "?a=b"}
+    [wanted_id] = scene.ready(name=CHARGE, args=[9], kwargs=kwargs)
+
+    assert found(viewer, argument=wanted) == ([wanted_id] if is_found else [])
+
+
+@pytest.mark.parametrize(
+    ("state", "is_in"), [("ready", True), ("running", True), ("dead", True), ("successful", True)]
+)
+def test_the_time_is_that_of_the_state(viewer, state, is_in):
+    task_id = scene.one_of_each()[state]
+
+    assert found(viewer, state, since="2026-01-01T00:00", until="2222-01-01T00:00:00") == [task_id]
+    assert found(viewer, state, until="2020-01-01T00:00") == []
+    assert found(viewer, state, since="2222-01-01T00:00") == []
+
+
+def test_delayed_tasks_are_found_by_when_they_are_due(viewer):
+    [task_id] = scene.ready(delay=3_600 * 24 * 366 * 100)
+
+    assert found(viewer, "delayed", since="2100-01-01T00:00") == [task_id]
+    assert found(viewer, "delayed", until="2100-01-01T00:00") == []
+
+
+def test_filters_combine_and_are_shown_in_the_form(viewer):
+    [both] = scene.ready(name=CHARGE, args=[9])
+    scene.ready(name=CHARGE, args=[8])
+    scene.ready(args=[9])
+
+    response = page(viewer, task="charge", argument="9", q=both[:8])
+
+    assert [info.id for info in response.context["tasks"]] == [both]
+    assert 'name="task" value="charge"' in response.text
+    assert 'name="argument" value="9"' in response.text
+    assert "Of 3 ready tasks that were looked at, 1 matches." in words(response)
+    assert "live.js" not in response.text
+
+
+def test_the_fields_suggest_what_there_is(viewer):
+    scene.dead(name="shop.elsewhere.send")
+    scene.ready("news")
+
+    html = page(viewer, "dead").text
+    lists = dict(re.findall(r'<datalist id="(\w+)">(.*?)</datalist>', html))
+
+    assert '<option value="news">' in lists["queues"]
+    assert '<option value="shop.elsewhere.send">' in lists["tasks"]
+    assert '<option value="builtins.OSError">' in lists["errors"]
+
+
+def completed(client, field, typed="", state="dead", **query):
+    asked = {**MAIL, "state": state, "field": field, "q": typed, **query}
+    answer = client.get(f"{ROOT}complete/", asked)
+    assert answer.status_code == 200
+    return [entry["label"] for entry in answer.json()["entries"]], answer.json()["is_complete"]
+
+
+def test_queues_are_completed_by_the_beginnings_of_their_words(viewer):
+    for queue in ("mail", "mail.bulk", "news-mail", "reports"):
+        scene.ready(queue)
+
+    assert completed(viewer, "queue", "MAI") == (["mail", "mail.bulk", "news-mail"], True)
+    assert completed(viewer, "queue", limit=2) == (["mail", "mail.bulk"], False)
+    assert completed(viewer, "queue", "ail") == ([], True)
+
+
+@pytest.mark.parametrize("state", ["dead", "delayed"])
+def test_tasks_errors_and_messages_are_those_of_the_list_the_most_frequent_first(viewer, state):
+    make = scene.dead if state == "dead" else scene.retrying
+    for name in ("shop.tasks.send", "shop.tasks.send", "shop.sent.note"):
+        make(name=name)
+
+    offered = completed(viewer, "task", "sen", state)[0]
+    assert offered[:2] == ["shop.tasks.send", "shop.sent.note"]
+    assert "project.market.tasks.send_sold_email" in offered[2:]  # declared
+    kind, message = ("OSError", "<b>no route</b>") if state == "dead" else ("ValueError", "no")
+    assert completed(viewer, "error", kind[:3], state) == ([f"builtins.{kind}"], True)
+    assert completed(viewer, "message", "no", state) == ([message], True)
+    assert completed(viewer, "error", "os", "running") == ([], True)
+
+
+def test_arguments_are_completed_as_the_filter_takes_them(viewer):
+    for given in (
+        {"args": [9], "kwargs": {"to": "An Jürgen"}},
+        {"args": [9], "kwargs": {"to": "x" * 300, "lines": [1]}},
+    ):
+        scene.ready(name=CHARGE, **given)
+    scene.ready(args=["a parcel", True, [1]], kwargs={"to whom": "Jill"})
+
+    names = completed(viewer, "argument", state="ready")[0]
+
+    assert names == ["sale=9", "a parcel", "to=An Jürgen", "true"]
+    assert completed(viewer, "argument", "jurg", "ready")[0] == ["to=An Jürgen"]
+    for name in names:
+        assert found(viewer, argument=name)
+
+
+def test_completion_tells_nothing_that_may_not_be_seen(viewer, onlooker):
+    scene.dead(name=CHARGE, args=[9])
+    scene.dead(name=CHARGE, args=[7], sensitive=True)
+
+    assert completed(viewer, "argument")[0] == ["sale=9"]
+    assert completed(viewer, "message")[0] == ["<b>no route</b>"]
+    for field in ("argument", "message"):
+        asked = {**MAIL, "state": "dead", "field": field, "q": ""}
+        assert onlooker.get(f"{ROOT}complete/", asked).status_code == 403
+        assert f"field={field}" not in page(onlooker, "dead").text
+    assert completed(onlooker, "task", "charge")[0] == [CHARGE]
+    assert completed(onlooker, "error")[0] == ["builtins.OSError"]
+    assert onlooker.get(f"{ROOT}complete/", {**MAIL, "field": "id"}).status_code == 404
+
+
+def test_a_completion_takes_so_many_round_trips_however_long_the_list_is(viewer):
+    scene.ready(count=2_000)
+    page(viewer)
+    asked = {**MAIL, "state": "ready", "field": "argument", "q": "s"}
+
+    assert round_trips(viewer, f"{ROOT}complete/", asked) <= 3
+
+
+def test_a_filter_that_makes_no_sense_finds_nothing_and_says_why(viewer, staff):
+    [task_id] = scene.ready()
+    client = staff("delete_queue", "view_queue")
+
+    response = page(viewer, since="yesterday")
+    client.post(
+        f"{ROOT}delete/?{urlencode({**MAIL, 'state': 'ready', 'scope': 'all', 'since': 'yesterday'})}"
+    )
+
+    assert list(response.context["tasks"]) == []
+    assert "Enter a valid date/time." in words(response)
+    assert TaskQueue().get(task_id)
+
+
+def test_a_look_is_continued_where_it_ended(viewer, monkeypatch):
+    monkeypatch.setattr(filters, "WINDOW", 3)
+    ids = scene.ready(count=5)
+
+    first = page(viewer, task="send")
+    [link] = re.findall(r'href="([^"]*)">Continue from here', first.text)
+    second = viewer.get(f"{ROOT}tasks/{unescape(link)}")
+
+    assert [info.id for info in first.context["tasks"]] == ids[:3]
+    assert [info.id for info in second.context["tasks"]] == ids[3:]
+    assert "Of 3 ready tasks that were looked at, 3 match. The other 2 were not searched." in words(first)
+    assert "Continue from here" not in second.text
+
+
+def test_an_action_on_all_that_were_found_is_on_those_alone(staff):
+    client = staff("view_queue", "delete_queue", "view_arguments_queue")
+    scene.ready(count=2, args=[9])
+    kept = scene.ready(args=[8])
+    query = {**MAIL, "state": "ready", "scope": "all", "argument": "9", "task": "send"}
+
+    asked = words(client.get(f"{ROOT}delete/", query))
+    response = client.post(f"{ROOT}delete/?{urlencode(query)}")
+
+    assert "Delete all 2 ready tasks of the queue mail that match “Task: send, Argument: 9”." in asked
+    assert response.url.endswith("tasks/?alias=default&queue=mail&state=ready&task=send&argument=9")
+    assert [info.id for info in TaskQueue().tasks("mail", "ready")] == kept
+
+
+@pytest.mark.parametrize(
+    "asked", [{"argument": "9"}, {"argument": "sale=9"}, {"message": "route"}, {"q": "route"}]
+)
+def test_filters_find_nothing_out_for_those_who_may_not_see(onlooker, viewer, staff, asked):
+    dead = scene.dead(name=CHARGE, args=[9])
+    remover = staff("view_queue", "delete_queue")
+
+    assert found(viewer, "dead", **asked) == [dead]
+    assert found(onlooker, "dead", **asked) == []
+    remover.post(f"{ROOT}delete/?{urlencode({**MAIL, 'state': 'dead', 'scope': 'all', **asked})}")
+    assert TaskQueue().get(dead)
+    assert 'name="argument"' not in page(onlooker, "dead").text
+
+
+def test_what_is_sensitive_is_found_by_nobody(admin_client):
+    scene.dead(name=CHARGE, args=[9], sensitive=True)
+
+    assert found(admin_client, "dead", argument="9") == []
+    assert found(admin_client, "dead", message="route") == []
+    assert len(found(admin_client, "dead", task="charge", error="OSError")) == 1
+
+
+def test_a_list_with_filters_takes_so_many_round_trips_however_long_it_is(viewer):
+    query = {**MAIL, "state": "ready", "argument": "9", "since": "2026-01-01T00:00", "after": "1:x"}
+    scene.ready(count=2_000)
+    page(viewer)
+
+    assert round_trips(viewer, f"{ROOT}tasks/", query) <= 5

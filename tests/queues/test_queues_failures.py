@@ -1,0 +1,210 @@
+"""Which dead tasks have died alike, and how a look at them is bounded."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from redis import Redis
+
+from components.services.queues import Consumer, Finished, NewTask, TaskFailure, TaskQueue, keys
+from components.services.queues.failures import Failures, alike, groups
+from components.services.queues.formats import write_errors
+from tests.support.queues import claim, claim_one, come_due, die_of_crashes, hand_in, push_many, push_new
+
+
+def die(
+    message: str, kind: str = "KeyError", count: int = 1, name: str = "shop.charge", **task: object
+) -> list[str]:
+    """Push tasks, and let them die of *kind*, with *message* in the traceback."""
+    TaskQueue().push_many([NewTask(name=name, **task) for _ in range(count)])  # type: ignore[arg-type]
+    consumer, finished = Consumer(), []
+    for claimed in claim(consumer, count):
+        errors = [TaskFailure(f"builtins.{kind}", f"Traceback (most recent call last):\n{kind}: {message}\n")]
+        at = claimed.read().last_attempted_at
+        assert at
+        finished.append(Finished(claimed, "dead", at, write_errors(errors)))
+    hand_in(consumer, *finished)
+    return [each.task.id for each in finished]
+
+
+def seen(most: int = 100) -> list[tuple[str, str, str, int]]:
+    """Task, kind, message and number of each group."""
+    found = groups(Failures("default", "default").look(most=most).found)
+    return [(each.latest.name, each.latest.error.kind, each.message, each.count) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("message", "pattern"),
+    [
+        ("9", "…"),
+        ("'lantern'", "…"),
+        ("Order 17 of 'Jill' is gone", "Order … of … is gone"),
+        ('No "a" at 0x7f3a', "No … at …"),
+        ("can't, don't", "can't, don't"),
+        ("id 01a2077874aa7655bfbdb2e31a202e1e!", "id …!"),
+        ("id 01a20778-74aa-7655-bfbd-b2e31a202e1e!", "id …!"),
+        ("[Errno 111] Connection refused", "[Errno 111] Connection refused"),
+        ("HTTP 503 after 7 s", "HTTP 503 after … s"),
+        ("status code: 404", "status code: 404"),
+        ("", ""),
+    ],
+)
+def test_what_differs_is_left_out_and_what_tells_the_reason_is_not(message: str, pattern: str) -> None:
+    assert alike(message) == pattern
+
+
+def test_tasks_that_have_died_alike_are_one_group(redis: Redis) -> None:
+    for number in range(3):
+        die(str(number))
+    die("'a'", name="shop.refund")
+    die("8", kind="ValueError", count=2)
+
+    assert seen() == [
+        ("shop.charge", "KeyError", "…", 3),
+        ("shop.charge", "ValueError", "8", 2),
+        ("shop.refund", "KeyError", "'a'", 1),
+    ]
+
+
+def test_the_latest_error_counts_and_the_first_and_last_death_are_known(
+    redis: Redis, queue: TaskQueue
+) -> None:
+    [first], [last] = die("1"), die("2")
+    redis.zadd(keys.QueueKeys("default", "default").dead, {first: 1_000, last: 5_000})
+
+    [group] = groups(Failures("default", "default").look(most=9).found)
+
+    assert (group.first.id, group.latest.id) == (first, last)
+    assert (group.latest.died_at - group.first.died_at).total_seconds() == 4
+
+
+def test_tasks_without_a_traceback_are_grouped_too(redis: Redis, queue: TaskQueue) -> None:
+    die_of_crashes(redis, push_new())
+    queue.cancel("default", push_many(2))
+
+    assert [(kind.rsplit(".")[-1], count) for _name, kind, _message, count in seen()] == [
+        ("TaskCancelled", 2),
+        ("WorkerDied", 1),
+    ]
+
+
+def test_a_look_is_bounded_and_the_next_one_continues_it(redis: Redis, queue: TaskQueue) -> None:
+    died = die("1", count=5)
+    redis.zadd(keys.QueueKeys("default", "default").dead, {id: at for at, id in enumerate(died)})
+    failures = Failures("default", "default")
+
+    first = failures.look(most=3)
+    queue.resend("default", [died[4], died[2]])
+    second = failures.look(most=3, after=first.after)
+
+    assert [each.id for each in first.found] == died[:1:-1]
+    assert (first.looked_at, first.offset) == (3, 0)
+    assert [each.id for each in second.found] == [died[1], died[0]]
+    assert second.after == ""
+
+
+def test_a_group_is_looked_for_among_all(redis: Redis) -> None:
+    wanted = die("1", count=2)
+    die("other")
+    failures = Failures("default", "default")
+    key = failures.look(most=9).found[-1].group
+
+    found = failures.look(most=9, group=key)
+
+    assert {each.id for each in found.found} == set(wanted)
+    assert found.looked_at == 3
+    assert failures.look(most=9, group="none").found == []
+
+
+def test_what_may_not_be_seen_is_in_no_group(redis: Redis) -> None:
+    die("1")
+    die("secret")
+
+    [one] = groups(
+        Failures("default", "default").look(most=9, cut=lambda each: each.without_contents()).found
+    )
+
+    assert (one.count, one.message) == (2, "")
+
+
+def test_a_task_that_was_pushed_as_sensitive_is_known_as_such(redis: Redis) -> None:
+    die("1", sensitive=True)
+    die("1", args=['"sensitive":true'])
+
+    assert [each.sensitive for each in Failures("default", "default").look(most=9).found] == [False, True]
+
+
+def test_a_task_that_is_sent_again_and_dies_of_something_else_changes_its_group(
+    redis: Redis, queue: TaskQueue
+) -> None:
+    [task_id] = die("1")
+    queue.resend("default", [task_id])
+    consumer = Consumer()
+    claimed = claim_one(consumer)
+    at = claimed.read().last_attempted_at
+    assert at
+    errors = [*claimed.read().errors, TaskFailure("builtins.OSError", "OSError: [Errno 5] no ink\n")]
+    hand_in(consumer, Finished(claimed, "dead", at, write_errors(errors)))
+
+    assert seen() == [("shop.charge", "OSError", "[Errno 5] no ink", 1)]
+
+
+def test_large_errors_are_read_in_more_calls(redis: Redis, queue: TaskQueue) -> None:
+    died = die("x" * 200_000, count=15)
+
+    found = Failures("default", "default").look(most=100)
+
+    assert {each.id for each in found.found} == set(died)
+    assert len(groups(found.found)) == 1
+
+
+@pytest.mark.parametrize(
+    "errors",
+    [
+        b"",
+        b"garbage",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b"[" * 50_000 + b"]" * 50_000,
+        b'{"v":1,"errors":[]}',
+        b'{"v":1,"errors":[[1,2]]}',
+        b'{"v":1,"errors":[["a",{}]]}',
+        b'{"v":1,"errors":"ab"}',
+        b'{"v":99,"errors":[["a","b"]]}',
+        json.dumps({"v": 1, "errors": [["a\ud800", "b\ud800"]]}).encode(),
+    ],
+)
+def test_errors_that_cannot_be_read_are_one_group_and_hide_no_others(redis: Redis, errors: bytes) -> None:
+    die("1", kind="OSError")
+    [odd] = die("2")
+    redis.hset(keys.BackendKeys("default").errors, odd, errors)
+
+    found = Failures("default", "default").look(most=9).found
+
+    assert {each.error.kind for each in found} >= {"OSError"}
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    "record", [b"", b"garbage", b"\xff\xfe", b'1 0\n{"task":5}', b'1\n{"task":"\\q","args":[]}']
+)
+def test_records_that_cannot_be_read_have_no_name(redis: Redis, record: bytes) -> None:
+    [odd] = die("2")
+    redis.hset(keys.BackendKeys("default").tasks, odd, record)
+
+    assert [each.name for each in Failures("default", "default").look(most=9).found] == [""]
+
+
+def test_an_id_that_nobody_knows_is_a_failure_without_a_reason(redis: Redis) -> None:
+    redis.zadd(keys.QueueKeys("default", "default").dead, {b"\xff": 1, b"odd": "inf"})
+
+    assert [(name, kind) for name, kind, _message, _count in seen()] == [("", "")]
+
+
+def test_running_and_waiting_tasks_are_no_failures(redis: Redis) -> None:
+    later = push_new(delay=60)
+    come_due(redis, later)
+
+    assert seen() == []
