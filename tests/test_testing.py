@@ -121,6 +121,17 @@ def test_other_aliases_and_options_stay(redis_server: EmbeddedServer) -> None:
         assert client.ping()
 
 
+def test_options_hold_for_their_own_block_only(redis_server: EmbeddedServer) -> None:
+    def timeout(client: Redis) -> object:
+        return client.get_connection_kwargs().get("socket_timeout")
+
+    with redis_at(redis_server.url) as first, redis_at(redis_server.url, SOCKET_TIMEOUT=3) as second:
+        assert timeout(second) == 3
+        first.ping()
+    with redis_at(redis_server.url) as third:
+        assert timeout(third) == timeout(first) != 3
+
+
 @pytest.mark.slow
 def test_a_node_in_cluster_mode_knows_its_slots_after_a_restart(tmp_path: Path) -> None:
     with ClusterServer(tmp_path) as server:

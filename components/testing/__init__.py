@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from django.conf import settings
 from django.test.signals import setting_changed
+from django_redis.pool import ConnectionFactory
 from redis import Redis
 
 from components.conf import conf
@@ -99,6 +100,8 @@ def redis_at(url: str, **options: Any) -> Iterator[Redis]:
     before = dict(caches)
     caches.update(_moved(caches, alias, url, options))
     caches[alias] = _at(before[alias], url, options)
+    if options:
+        _forget_pool(url)
     _tell_django(enter=True)
     try:
         with private(url):
@@ -108,6 +111,8 @@ def redis_at(url: str, **options: Any) -> Iterator[Redis]:
                 forget()
     finally:
         caches.update(before)
+        if options:
+            _forget_pool(url)
         _tell_django(enter=False)
 
 
@@ -142,6 +147,14 @@ def _moved(caches: dict[str, Any], alias: str, url: str, options: dict[str, Any]
         kind = {"CLIENT_CLASS": options["CLIENT_CLASS"]} if is_cluster else {}
         moved[name] = {**_at(cache, there, kind), "BACKEND": cache["BACKEND"]}
     return moved
+
+
+def _forget_pool(url: str) -> None:
+    """
+    Let the next client of *url* connect with its own options: django-redis keeps one pool for each URL, with the
+    options of the first client, and a port of an earlier server may be given to another.
+    """
+    ConnectionFactory._pools.pop(url, None)
 
 
 def _tell_django(*, enter: bool) -> None:
