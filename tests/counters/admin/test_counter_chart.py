@@ -173,6 +173,5 @@ def colours(number):
     """In each theme the red, green and blue of lines with this number."""
     css = Path(components.__file__).with_name("static").joinpath("components/charts/charts.css").read_text()
     assert f".line-{number} {{ color: var(--chart-{number});" in css
-    found = re.findall(rf"--chart-{number}: #(\w\w)(\w\w)(\w\w);", css)
-    assert len(found) == 3
-    return [[int(part, 16) for part in each] for each in found]
+    found = re.search(rf"--chart-{number}: light-dark\(#(\w{{6}}), #(\w{{6}})\);", css)
+    return [bytes.fromhex(each) for each in found.groups()]
