@@ -15,13 +15,13 @@ import secrets
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from django.conf import settings
+from django.core.cache import caches
 from django.test.signals import setting_changed
-from django_redis.pool import ConnectionFactory
 from redis import Redis
 
 from components.conf import conf
@@ -96,23 +96,19 @@ def redis_at(url: str, **options: Any) -> Iterator[Redis]:
 
     # Change the dict itself: override_settings would be undone in the wrong order if a test changes other settings
     # inside this block.
-    caches, alias = settings.CACHES, conf().cache
-    before = dict(caches)
-    caches.update(_moved(caches, alias, url, options))
-    caches[alias] = _at(before[alias], url, options)
-    if options:
-        _forget_pool(url)
+    named, alias = settings.CACHES, conf().cache
+    before = dict(named)
+    named.update(_moved(named, alias, url, options))
+    named[alias] = _at(before[alias], url, options)
     _tell_django(enter=True)
     try:
-        with private(url):
+        with private(url), _own_pool(alias, url) if options else nullcontext():
             try:
                 yield get_client()
             finally:
                 forget()
     finally:
-        caches.update(before)
-        if options:
-            _forget_pool(url)
+        named.update(before)
         _tell_django(enter=False)
 
 
@@ -149,12 +145,18 @@ def _moved(caches: dict[str, Any], alias: str, url: str, options: dict[str, Any]
     return moved
 
 
-def _forget_pool(url: str) -> None:
+@contextmanager
+def _own_pool(alias: str, url: str) -> Iterator[None]:
     """
-    Let the next client of *url* connect with its own options: django-redis keeps one pool for each URL, with the
+    Let clients of *url* have their own options in this block: django-redis keeps one pool for each URL, with the
     options of the first client, and a port of an earlier server may be given to another.
     """
-    ConnectionFactory._pools.pop(url, None)
+    pools = cast(Any, caches[alias]).client.connection_factory._pools
+    pools.pop(url, None)
+    try:
+        yield
+    finally:
+        pools.pop(url, None)
 
 
 def _tell_django(*, enter: bool) -> None:
