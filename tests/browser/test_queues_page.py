@@ -30,6 +30,7 @@ PAGES = {
     "by error": f"failures/{MAIL}",
     "filtered": f"tasks/{MAIL}&state=dead&task=send&error=OSError",
     "all queues": "tasks/?alias=default&state=dead",
+    "all queues, by error": "failures/?alias=default",
     "all queues, filtered": "tasks/?alias=default&state=dead&task=send",
     "delete of all queues": "delete/?alias=default&state=dead&scope=all",
     "sorted": "?sort=-dead&q=mai",

@@ -292,7 +292,6 @@ NOT_THERE = [
     ("queue task", {"alias": "default"}, "There is no task ''."),
     ("queue task", {"alias": "other", "id": "1"}, "No TASKS alias 'other' is served by Redis."),
     ("queue tasks", {"queue": "mail"}, "No TASKS alias '' is served by Redis."),
-    ("queue failures", {"alias": "default"}, "A queue cannot be called ''"),
     ("queue tasks", {"alias": "default", "queue": "a\nb"}, "A queue cannot be called"),
     ("queue tasks", {"alias": "default", "queue": "mail", "state": "odd"}, "Tasks have no state 'odd'."),
     ("queue pause", {"alias": "default"}, "A queue cannot be called ''"),

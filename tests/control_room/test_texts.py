@@ -59,6 +59,7 @@ ASKED = [
     ("queue tasks", {**MAIL, "state": "dead", "group": "none"}, 200),
     ("queue tasks", {**MAIL, "state": "ready", "group": "none"}, 404),
     ("queue failures", {"alias": "default", "queue": "default"}, 200),
+    ("queue failures", {"alias": "default"}, 200),
     ("queue resend", {**MAIL, "state": "dead", "scope": "all", "group": "none"}, 200),
     ("queue delete", {**MAIL, "state": "dead", "scope": "all", "task": "send"}, 200),
     ("queue tasks", {**MAIL, "state": "odd"}, 404),

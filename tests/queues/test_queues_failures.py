@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from redis import Redis
 
 from components.services.queues import Consumer, Finished, NewTask, TaskFailure, TaskQueue, keys
+from components.services.queues.all_queues import AllQueues, Places
 from components.services.queues.failures import Failures, alike, groups
 from components.services.queues.formats import write_errors
 from tests.support.queues import claim, claim_one, come_due, die_of_crashes, hand_in, push_many, push_new
@@ -102,6 +104,22 @@ def test_a_look_is_bounded_and_the_next_one_continues_it(redis: Redis, queue: Ta
     assert (first.looked_at, first.offset) == (3, 0)
     assert [each.id for each in second.found] == [died[1], died[0]]
     assert second.after == ""
+
+
+def test_a_task_that_is_sent_again_while_it_is_looked_at_is_no_failure(
+    redis: Redis, queue: TaskQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = die("1", count=2)
+    places = AllQueues.places
+
+    def late(self: AllQueues, *args: Any, **options: Any) -> Places:
+        found = places(self, *args, **options)
+        queue.resend("default", [second])
+        return found
+
+    monkeypatch.setattr(AllQueues, "places", late)
+
+    assert [each.id for each in Failures("default", "default").look(most=9).found] == [first]
 
 
 def test_a_group_is_looked_for_among_all(redis: Redis) -> None:

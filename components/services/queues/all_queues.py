@@ -105,13 +105,15 @@ class AllQueues:
         after: str = "",
         since: datetime | None = None,
         until: datetime | None = None,
+        queues: Sequence[str] | None = None,
     ) -> Places:
         """
-        Return where the first tasks in *state* are, *most* at most, of the first thousand queues that have any.
+        Return where the first tasks in *state* are, *most* at most: those of *queues*, or of the first thousand
+        queues that have any.
 
         The rest is as in TaskQueue.look().
         """
-        names = [each.name for each in self.holding(state)[:MOST_QUEUES]]
+        names = queues or [each.name for each in self.holding(state)[:MOST_QUEUES]]
         found, offset = list[Place](), None
         first, last = ("" if isinf(score) else score for score in bounds_of(state, since, until))
         while len(found) < most:

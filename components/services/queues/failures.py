@@ -1,5 +1,5 @@
 """
-Failures: why the dead tasks of a queue have died, and which of them have died alike.
+Failures: why the dead tasks of a queue, or of all queues, have died, and which of them have died alike.
 
 Tasks have died alike if they have the same name and the same class of error, and messages that differ only in
 numbers, ids and quoted parts. Nothing is stored for this. A look reads a bounded number of dead tasks, the latest
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
@@ -19,11 +19,10 @@ from hashlib import blake2b
 from components.kit.at_once import at_once
 from components.kit.client import get_client
 from components.kit.scripts import Script
-from components.kit.stored import text_of
+from components.services.queues.all_queues import AllQueues, Place
 from components.services.queues.facts import TaskFailure
 from components.services.queues.formats import UNSAID, instant_of_ms
 from components.services.queues.keys import QueueKeys
-from components.services.queues.queue import TaskQueue, place_of
 
 FAILURES = Script("queues/failures")
 _AT_ONCE = 500  # tasks that one call of the script looks at
@@ -41,8 +40,7 @@ _DIFFERS = re.compile(
 class Failure:
     """Why one task has died. What cannot be read is ""."""
 
-    id: str
-    score: float
+    place: Place
     name: str
     sensitive: bool
     error: TaskFailure
@@ -52,8 +50,12 @@ class Failure:
         return replace(self, error=replace(self.error, traceback=""))
 
     @property
+    def id(self) -> str:
+        return self.place.id
+
+    @property
     def died_at(self) -> datetime:
-        return instant_of_ms(self.score)
+        return instant_of_ms(self.place.score)
 
     @property
     def group(self) -> str:
@@ -63,7 +65,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class FailureLook:
-    """What a bounded look at the dead tasks of a queue has found."""
+    """What a bounded look at dead tasks has found."""
 
     found: list[Failure]
     #: How many tasks were looked at, and how many later ones there are.
@@ -80,20 +82,27 @@ class FailureGroup:
     latest: Failure
     first: Failure
     message: str
-    count: int = 1
+    count: int = 0
+    #: The queues of these tasks.
+    queues: set[str] = field(default_factory=set)
 
     def add(self, failure: Failure) -> None:
         """Add an earlier failure."""
         self.count += 1
         self.first = failure
+        self.queues.add(failure.place.queue)
         if self.message != failure.error.message:
             self.message = alike(self.message)
 
 
 class Failures:
-    """The dead tasks of *queue*. Every method raises RedisUnavailable when Redis does not answer."""
+    """
+    The dead tasks of *queue*, or of all queues of *alias* if it is "".
 
-    def __init__(self, alias: str, queue: str) -> None:
+    Every method raises RedisUnavailable when Redis does not answer.
+    """
+
+    def __init__(self, alias: str, queue: str = "") -> None:
         self._alias = alias
         self._queue = queue
 
@@ -110,31 +119,29 @@ class Failures:
 
         *after* is FailureLook.after of the look that this one continues. *cut* hides what the caller may not see.
         """
-        offset = TaskQueue(self._alias).offset_after(self._queue, "dead", after)
-        found, looked_at = list[Failure](), 0
-        while looked_at < most:
-            page = self._page(offset + looked_at, min(_AT_ONCE, most - looked_at))
-            if not page:
-                return FailureLook(found, looked_at, offset, "")
-            looked_at += len(page)
-            after = place_of(page[-1].id, page[-1].score)
-            found += [each for each in map(cut, page) if group is None or each.group == group]
-        return FailureLook(found, looked_at, offset, after)
+        queues = [self._queue] if self._queue else None
+        places = AllQueues(self._alias).places("dead", most=most, after=after, queues=queues)
+        found = [failure for failure in map(cut, self._read(places.found)) if group in (None, failure.group)]
+        return FailureLook(found, len(places.found), places.offset, places.after)
 
-    def _page(self, offset: int, most: int) -> list[Failure]:
-        keys = QueueKeys(self._alias, self._queue)
-        rows = at_once(FAILURES.run(get_client(), keys, offset=offset, most=most))
-        return [_read(*row) for row in rows]
+    def _read(self, places: Sequence[Place]) -> Iterator[Failure]:
+        """Yield the failures of those of *places* at which a task is still dead."""
+        keys, at = QueueKeys(self._alias, ""), 0
+        while some := places[at : at + _AT_ONCE]:
+            given = [part for place in some for part in (place.queue, place.id)]
+            rows = at_once(FAILURES.run(get_client(), keys, given=given))
+            at += len(rows)
+            for place, row in zip(some, rows, strict=False):
+                if row:
+                    yield _read(place, *row)
 
 
 def groups(failures: Iterable[Failure]) -> list[FailureGroup]:
     """Return the groups of *failures*, of which the latest comes first; the largest group comes first."""
     found: dict[str, FailureGroup] = {}
     for failure in failures:
-        if group := found.get(failure.group):
-            group.add(failure)
-        else:
-            found[failure.group] = FailureGroup(failure, failure, failure.error.message)
+        started = FailureGroup(failure, failure, failure.error.message)
+        found.setdefault(failure.group, started).add(failure)
     return sorted(found.values(), key=lambda group: -group.count)
 
 
@@ -149,12 +156,10 @@ def alike(message: str) -> str:
     return _DIFFERS.sub(lambda match: match["stays"] or "…", message)
 
 
-def _read(
-    task_id: bytes, score: bytes, name: bytes, sensitive: int, state: bytes, kind: bytes, traceback: bytes
-) -> Failure:
+def _read(place: Place, name: bytes, sensitive: int, state: bytes, kind: bytes, traceback: bytes) -> Failure:
     unsaid = UNSAID.get(state.decode(errors="replace"))
     error = unsaid[0] if unsaid else TaskFailure(_read_text(kind), _read_text(traceback))
-    return Failure(text_of(task_id), float(score), _read_text(name), bool(sensitive), error)
+    return Failure(place, _read_text(name), bool(sensitive), error)
 
 
 @lru_cache(maxsize=1_024)

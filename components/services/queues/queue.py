@@ -458,10 +458,6 @@ class TaskQueue:
             after = place_of(*within[-1])
         return Look(found, looked_at, offset, after)
 
-    def offset_after(self, queue: str, state: State, after: str) -> int:
-        """Return how many tasks of the listing there are up to the place *after*; 0 if it is "" or none."""
-        return self._offset(queue, state, after, inf if state in _LATEST_FIRST else -inf)
-
     def _offset(self, queue: str, state: State, after: str, bound: float) -> int:
         """Return how many tasks of a listing come before a look: those up to *after*, and those beyond *bound*."""
         if not after and isinf(bound):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from html import unescape
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
 from components.services.queues import NewTask, TaskQueue, all_queues
 from components.services.queues.admin import filters
-from tests.control_room.pages import done, logged, round_trips, words
+from components.services.queues.admin.rerun import ORIGIN
+from tests.control_room.pages import done, logged, round_trips, rows_of, words
 from tests.queues.admin import scene
+from tests.support.queues import ECHO
+from tests.support.queues import places as places_in
 
 ROOT = "/admin/components/queue/"
 ALL = {"alias": "default"}
@@ -49,7 +52,7 @@ def test_the_overview_and_the_list_of_a_queue_lead_there(viewer):
     scene.dead("mail")
     link = f"{ROOT}tasks/?alias=default&amp;state=dead"
 
-    assert f'href="{link}"' in viewer.get(ROOT).text
+    assert f'href="{link.replace("dead", "ready")}"' in viewer.get(ROOT).text
     assert f'href="{link}"' in page(viewer, queue="mail").text
     assert "There is no" not in page(viewer).text
 
@@ -153,17 +156,99 @@ def test_an_action_on_all_is_on_all_queues_and_in_bounds(staff, monkeypatch):
     assert sum(TaskQueue().get(each).state == "dead" for some in ids for each in some) == 3
 
 
-def test_an_action_needs_its_permission_and_a_group_needs_a_queue(viewer, staff):
-    dead = scene.dead("mail")
+def failures(client, **query):
+    return rows_of(client, ROOT, "failures/", **ALL, **query)
+
+
+def group(verb, client):
+    """The address of a verb for the largest group."""
+    query = {**ALL, "state": "dead", "scope": "all", "group": largest(client)}
+    return f"{ROOT}{verb}/?{urlencode(query)}"
+
+
+def largest(client):
+    """The key of the largest group of failures of all queues."""
+    return client.get(f"{ROOT}failures/", ALL).context["groups"][0][0].latest.group
+
+
+def test_failures_of_all_queues_are_grouped_with_the_names_of_their_queues(viewer):
+    for queue in ("mail", "news", "ads", "polls", "mail"):
+        scene.dead(queue)
+    scene.dead("mail", name="shop.tasks.pack")
+
+    many, one = failures(viewer)
+
+    assert many.startswith("OSError: <b>no route</b> market.tasks.send ads, mail, news, and 1 more 5 ")
+    assert one.startswith("OSError: <b>no route</b> shop.tasks.pack mail 1 ")
+    assert "Failures of all queues" in words(viewer.get(f"{ROOT}failures/", ALL))
+    for start in (
+        f"{ROOT}",
+        f"{ROOT}tasks/?alias=default&state=dead",
+        f"{ROOT}failures/?alias=default&queue=mail",
+    ):
+        links = re.findall(r'href="([^"]*/failures/[^"]*)"', viewer.get(start).text)
+        asked = [parse_qs(urlsplit(unescape(link)).query) for link in links]
+        assert {"alias": ["default"]} in asked, start
+    listed = page(viewer, group=largest(viewer))
+    assert "Of 6 dead tasks that were looked at, 5 died of" in words(listed)
+    assert {info.queue for info in listed.context["tasks"]} == {"mail", "news", "ads", "polls"}
+
+
+def test_a_group_of_all_queues_is_sent_again_in_the_queue_of_each(staff):
+    client = staff("view_queue", "change_queue", "view_arguments_queue")
+    wanted = [scene.dead(queue, name="shop.tasks.send") for queue in ("mail", "news", "news")]
+    other = scene.dead("news", name="shop.tasks.pack")
+    url = group("resend", client)
+
+    asked, said, again = words(client.get(url)), done(client, url), done(client, url)
+
+    died = "died of “OSError: <b>no route</b> in shop.tasks.send”"
+    assert f"Send all 3 dead tasks of all queues that {died} again." in asked
+    assert said == [f"Sent 3 tasks of all queues that {died} again."]
+    assert again == ["There are no dead tasks of all queues in this group."]
+    assert [TaskQueue().get(each).state for each in wanted] == ["ready"] * 3
+    assert places_in("mail") == {"ready": wanted[:1]}
+    assert places_in("news") == {"ready": wanted[1:], "dead": [other]}
+
+
+def test_a_group_of_all_queues_gets_another_argument_in_the_queue_of_each(staff):
+    client = staff("view_queue", "change_queue", "view_arguments_queue")
+    old = {queue: scene.dead(queue, name=ECHO, args=[1]) for queue in ("mail", "news")}
+
+    said = done(client, group("rerun", client), argument="1", value="2")
+
+    assert said[0].startswith("Ran 2 tasks of all queues that died of")
+    for queue, task_id in old.items():
+        [new] = TaskQueue().tasks(queue, "ready")
+        assert (new.args, new.metadata) == ([2], {ORIGIN: task_id})
+        assert TaskQueue().get(task_id) is None
+
+
+def test_a_long_list_of_failures_is_continued_where_it_ended(viewer, monkeypatch):
+    monkeypatch.setattr(filters, "GROUPED", 3)
+    for queue in ("mail", "news") * 2:
+        scene.dead(queue)
+
+    first = viewer.get(f"{ROOT}failures/", ALL)
+    [link] = re.findall(r'href="([^"]*)">Continue from here', first.text)
+
+    assert "These are 3 dead tasks, the latest first; 1 earlier one is not counted here." in words(first)
+    [rest] = rows_of(viewer, f"{ROOT}failures/", unescape(link))
+    assert rest.startswith("OSError: <b>no route</b> market.tasks.send mail 1 ")
+
+
+def test_no_failure_in_any_queue_is_said(viewer):
+    assert "No task is dead." in words(viewer.get(f"{ROOT}failures/", ALL))
+
+
+def test_an_action_needs_its_permission(viewer, staff):
+    dead, operator = scene.dead("mail"), staff("change_queue")
     query = {**ALL, "state": "dead", "scope": "all"}
 
-    assert viewer.post(f"{ROOT}delete/?{urlencode(query)}").status_code == 403
-    assert staff("change_queue").post(f"{ROOT}delete/?{urlencode(query)}").status_code == 403
+    for url in (f"{ROOT}delete/?{urlencode(query)}", group("delete", viewer)):
+        assert [client.post(url).status_code for client in (viewer, operator)] == [403, 403]
+    assert viewer.post(group("resend", viewer)).status_code == 403
     assert "resend/" not in page(viewer).text
-    assert viewer.get(f"{ROOT}tasks/", {**query, "group": "x"}).status_code == 404
-    assert (
-        staff("change_queue", "view_queue").get(f"{ROOT}resend/", {**query, "group": "x"}).status_code == 404
-    )
     assert TaskQueue().get(dead)
 
 

@@ -49,8 +49,7 @@ def _offered(request: HttpRequest, field: str) -> Sequence[str]:
     page, state = QueuePage.of(request, may_be_all=True), find_state(request)
     if field == "argument":
         return _by_frequency(text for info in _tasks(page, state, contents) for text in _arguments(info))
-    is_short = state == "dead" and not page.every
-    seen = _failures(page, contents) if is_short else _tasks(page, state, contents)
+    seen = _failures(page, contents) if state == "dead" else _tasks(page, state, contents)
     if field == "task":
         names = _by_frequency(each.name for each in seen)
         return [*names, *sorted(declared_tasks().difference(names))]

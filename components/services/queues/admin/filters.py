@@ -91,7 +91,7 @@ class Filters:
         return page.service.look(page.name, state, self.match, most=WINDOW, after=self.after, **time)
 
     def look_at_group(self, page: QueuePage, most: int) -> FailureLook:
-        """Look at dead tasks of a queue for those of the group, as the user may see them."""
+        """Look at dead tasks for those of the group, as the user may see them."""
         failures = Failures(page.alias, page.name)
         return failures.look(most=most, after=self.after, cut=self.contents.cut, group=self.group)
 

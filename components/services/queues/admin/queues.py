@@ -41,7 +41,7 @@ from components.services.queues.admin.rerun import ORIGIN, RERUN
 from components.services.queues.admin.selections import title_of
 from components.services.queues.admin.tracebacks import Part, parts_of
 from components.services.queues.admin.verbs import OF_TASKS, VERBS, trail_of
-from components.services.queues.all_queues import MOST_QUEUES
+from components.services.queues.all_queues import MOST_QUEUES, AllQueues
 from components.services.queues.backend import redis_aliases
 from components.services.queues.failures import FailureLook, Failures, groups
 from components.services.rows import LEASE, RowReader
@@ -78,6 +78,7 @@ COLUMNS: Mapping[State, Sequence[str | Promise]] = {
 
 
 _MOST_SUGGESTED = 300  # names that a field suggests
+_MOST_NAMED = 3  # queues of a group of failures
 
 
 @dataclass(frozen=True)
@@ -175,8 +176,8 @@ class QueueAdmin(ControlRoomAdmin):
         if filters.group:
             group = _group(filters, page, state)
             paging = Paging.of(request, total=len(group.found))
-            ids = [(each.id, each.score) for each in group.found[paging.offset : paging.last]]
-            tasks = page.service.read(page.name, "dead", ids)
+            places = [each.place for each in group.found[paging.offset : paging.last]]
+            tasks = AllQueues(page.alias).read("dead", places)
         elif filters.given:
             look = filters.look(page, state)
             paging = Paging.of(request, total=len(look.found))
@@ -232,7 +233,7 @@ class QueueAdmin(ControlRoomAdmin):
         return self.render(request, template, title, context, live=live)
 
     def failures(self, request: HttpRequest) -> HttpResponse:
-        page, filters = QueuePage.of(request), Filters.of(request)
+        page, filters = QueuePage.of(request, may_be_all=True), Filters.of(request)
         failures = Failures(page.alias, page.name)
         look = failures.look(most=filter_page.GROUPED, after=filters.after, cut=filters.contents.cut)
         context = {
@@ -242,14 +243,22 @@ class QueueAdmin(ControlRoomAdmin):
             "state": "dead",
             "tabs": [(tab, WORDS[tab], getattr(page.stats, tab)) for tab in STATES],
             "look": look,
-            "groups": [(group, title_of(group)) for group in groups(look.found)],
-            "left": page.stats.dead - look.offset - look.looked_at if look.after else 0,
+            "groups": [
+                (group, title_of(group), sorted(group.queues)[:_MOST_NAMED], len(group.queues) - _MOST_NAMED)
+                for group in groups(look.found)
+            ],
+            "is_of_all": page.every is not None,
+            "left": page.total("dead") - look.offset - look.looked_at if look.after else 0,
             "after": filters.after,
             "may_see_contents": filters.contents.may_see,
             "verbs": self._verbs(request, "dead"),
         }
         template = "admin/components/queues/failures.html"
-        title = gettext("Failures of the queue %(queue)s") % {"queue": page.name}
+        title = (
+            gettext("Failures of all queues")
+            if page.every
+            else gettext("Failures of the queue %(queue)s") % {"queue": page.name}
+        )
         trail = trail_of(self, page.alias, page.name)
         return self.render(request, template, title, context, trail=trail, live=False)
 
@@ -312,8 +321,8 @@ def _time_of_run(info: TaskInfo) -> timedelta | None:
 
 
 def _group(filters: Filters, page: QueuePage, state: State) -> FailureLook:
-    if state != "dead" or page.every:
-        raise Http404(gettext("Only dead tasks of one queue are grouped by their error."))
+    if state != "dead":
+        raise Http404(gettext("Only dead tasks are grouped by their error."))
     return filters.look_at_group(page, filter_page.GROUPED)
 
 

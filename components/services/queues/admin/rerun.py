@@ -29,6 +29,7 @@ from components.services.queues.admin.contents import Contents
 from components.services.queues.admin.lookups import find_service
 from components.services.queues.admin.selections import Selection, counted
 from components.services.queues.admin.verbs import trail_of
+from components.services.queues.all_queues import AllQueues, by_queue, placed_in
 from components.services.queues.backend import RedisBackend, resolve
 from components.services.queues.new_task import CheckedTask
 from components.templatetags.control_room import grouped, pretty_json
@@ -209,7 +210,7 @@ def _ask_group(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
 
 def _run_group(selection: Selection, given: dict[str, Any]) -> Done:
     assert selection.group
-    page, backend = selection.page, _backend(selection.page.alias)
+    page, backend, every = selection.page, _backend(selection.page.alias), AllQueues(selection.page.alias)
     # The task that died first is sent first.
     found = selection.group.found[-MOST:][::-1]
     try:
@@ -219,11 +220,11 @@ def _run_group(selection: Selection, given: dict[str, Any]) -> Done:
     done, wrong = 0, ""
     for start in range(0, len(found), _CHUNK):
         chunk = found[start : start + _CHUNK]
-        infos = page.service.read(page.name, "dead", [(each.id, each.score) for each in chunk])
+        infos = every.read("dead", [each.place for each in chunk])
         successors, reason = _successors(selection, backend, task, infos, given)
         stored = {result.id for result in backend.store(task, [new for _old, new in successors])}
-        replaced = [old for old, new in successors if new.id in stored]
-        done += page.service.delete(page.name, "dead", replaced)
+        replaced = [placed_in(old, new.queue) for old, new in successors if new.id in stored]
+        done += sum(page.service.delete(queue, "dead", ids) for queue, ids in by_queue(replaced).items())
         wrong = wrong or reason
     but = []
     if stayed := len(found) - done:

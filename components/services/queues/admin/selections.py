@@ -60,8 +60,8 @@ class Selection:
         """Return the tasks that have died alike, if the selection is such a group."""
         if self.scope != "all" or not self.filters.group:
             return None
-        if self.state != "dead" or self.page.every:
-            raise Http404(gettext("Only dead tasks of one queue are grouped by their error."))
+        if self.state != "dead":
+            raise Http404(gettext("Only dead tasks are grouped by their error."))
         return self.filters.look_at_group(self.page, BOUND)
 
     @cached_property
@@ -75,7 +75,7 @@ class Selection:
         if self.is_whole_state:
             return service.ids(name, self.state, limit=self.most)
         if self.group:
-            return [failure.id for failure in self.group.found]
+            return [str(each.place) if every else each.id for each in self.group.found]
         if self.scope == "all":
             found = self.filters.look(self.page, self.state).found
             return [placed_in(info.id, info.queue) if every else info.id for info in found]
@@ -145,6 +145,10 @@ class Selection:
             )
         if not self.filters.given:
             return gettext("%(tasks)s of all queues")
+        if self.group and not self.group.found:
+            return gettext("%(tasks)s of all queues in this group")
+        if self.group:
+            return gettext("%(tasks)s of all queues that died of “%(error)s”")
         if self.filters.is_text_alone:
             return gettext("%(tasks)s of all queues that contain “%(text)s”")
         return gettext("%(tasks)s of all queues that match “%(filters)s”")

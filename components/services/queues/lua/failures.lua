@@ -1,9 +1,11 @@
--- Return why dead tasks have died, the latest first, without their arguments. Only reads.
+-- Return why tasks have died, without their arguments. Only reads.
+-- The key of dead tasks is the beginning of those of each queue.
 -- KEYS    tasks runs errors dead
--- ARGV    offset most
--- RETURNS for each task its id, its score, its name, 1 if it is sensitive, the state of its run record, and the class
---         and the end of the traceback of its latest error; texts are in JSON, and "" if they cannot be read. Fewer
---         than *most* if what was read is large
+-- ARGV    given...
+-- RETURNS for each task its name, 1 if it is sensitive, the state of its run record, and the class and the end of the
+--         traceback of its latest error; texts are in JSON, and "" if they cannot be read. False for a task that is
+--         not dead any more. Fewer than given if what was read is large
+-- *given* has the queue and the id of each task.
 local BYTES, TAIL = 2097152, 4000 -- bytes that one call reads: a few milliseconds; bytes of a traceback
 local START, BETWEEN = '{"v": 1, "errors": [["', '"], ["'
 local answer, bytes = {}, 0
@@ -30,16 +32,19 @@ local function latest(document)
     string.sub(document, math.max(text_begins, last - TAIL + 1), last)
 end
 
-local page = redis.call("ZREVRANGE", dead, offset, offset + most - 1, "WITHSCORES")
-for at = 1, #page, 2 do
-  local id = page[at]
-  local record, document = redis.call("HGET", tasks, id) or "", redis.call("HGET", errors, id) or ""
-  local class, traceback = latest(document)
-  local name = string.match(record, '\n{"task":"([^"]*)"') or ""
-  local is_sensitive = string.find(record, '"sensitive":true', 1, true) and 1 or 0
-  local state = string.match(redis.call("HGET", runs, id) or "", "^1 (%S+)") or ""
-  answer[#answer + 1] = { id, page[at + 1], name, is_sensitive, state, class, traceback }
-  bytes = bytes + #record + #document
-  if bytes > BYTES then break end
+for at = 1, #given, 2 do
+  local queue, id = given[at], given[at + 1]
+  if redis.call("ZSCORE", dead .. queue, id) then
+    local record, document = redis.call("HGET", tasks, id) or "", redis.call("HGET", errors, id) or ""
+    local class, traceback = latest(document)
+    local name = string.match(record, '\n{"task":"([^"]*)"') or ""
+    local is_sensitive = string.find(record, '"sensitive":true', 1, true) and 1 or 0
+    local state = string.match(redis.call("HGET", runs, id) or "", "^1 (%S+)") or ""
+    answer[#answer + 1] = { name, is_sensitive, state, class, traceback }
+    bytes = bytes + #record + #document
+    if bytes > BYTES then break end
+  else
+    answer[#answer + 1] = false
+  end
 end
 return answer
