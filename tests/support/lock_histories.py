@@ -37,7 +37,7 @@ class LockState(NamedTuple):
     holder: str | None = None
     #: No smaller than that of any holder so far.
     fence: int = 0
-    #: The last holder, if it was taken from that by force: who asks for that again hears again that it is done.
+    #: The last holder from whom it was taken by force: who asks for that again hears again that it is done.
     forced: str | None = None
 
 
@@ -49,10 +49,10 @@ def after(state: LockState, operation: Operation) -> Iterator[LockState]:
         case "acquire" if result is None:
             yield state
             if state.holder is None:
-                yield state._replace(holder=token, forced=None)
+                yield state._replace(holder=token)
         case "acquire" if result:
             if state.holder is None and result > state.fence:
-                yield LockState(token, result)
+                yield state._replace(holder=token, fence=result)
         case "acquire":
             if state.holder is not None:
                 yield state
