@@ -344,7 +344,14 @@ class RedisBackend(BaseTaskBackend):
         put(result, "args", info.args)
         put(result, "kwargs", info.kwargs)
         put(result, "backend", self.alias)
-        put(result, "errors", [TaskError(**vars(error)) for error in info.errors])
+        put(
+            result,
+            "errors",
+            [
+                TaskError(exception_class_path=each.exception_class_path, traceback=each.traceback)
+                for each in info.errors
+            ],
+        )
         put(result, "worker_ids", list(info.worker_ids))
         put(result, "_return_value", info.return_value)
         return result

@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from components.kit.stored import EPOCH
@@ -56,18 +56,19 @@ class TaskFailure:
         """The exception's class as tracebacks name it: without the module if it is built in."""
         return self.exception_class_path.removeprefix("builtins.")
 
-    @property
+    @cached_property
     def message(self) -> str:
         """The first line of the exception's message; "" if it has none."""
-        lines = [line.lstrip(" |") for line in self.traceback.splitlines()]
-        for line in reversed(lines):
+        lines = self.traceback.splitlines()
+        for line in (each.lstrip(" |") for each in reversed(lines)):
             kind, colon, message = line.partition(": ")
             if kind == self.kind and colon:
                 return message.strip()
             if line.rstrip(":") == self.kind:
                 return ""
         # No traceback, but a sentence: a worker that died has left none.
-        return next((line for line in lines if line and not line.startswith("Traceback ")), "")
+        stripped = (each.lstrip(" |") for each in lines)
+        return next((line for line in stripped if line and not line.startswith("Traceback ")), "")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 
 from components.kit.at_once import at_once
@@ -57,7 +57,7 @@ class Failure:
     def died_at(self) -> datetime:
         return instant_of_ms(self.place.score)
 
-    @property
+    @cached_property
     def group(self) -> str:
         """The same for all tasks that have died alike."""
         return _group(self.name, self.error.exception_class_path, self.error.message)
@@ -81,30 +81,37 @@ class FailureGroup:
 
     latest: Failure
     first: Failure
-    message: str
     count: int = 0
     #: The queues of these tasks.
     queues: set[str] = field(default_factory=set)
+    #: Whether their messages are not all the same.
+    varies: bool = False
+
+    @property
+    def message(self) -> str:
+        """What their messages have in common."""
+        message = self.latest.error.message
+        return alike(message) if self.varies else message
 
     def add(self, failure: Failure) -> None:
         """Add an earlier failure."""
         self.count += 1
         self.first = failure
         self.queues.add(failure.place.queue)
-        if self.message != failure.error.message:
-            self.message = alike(self.message)
+        self.varies = self.varies or failure.error.message != self.latest.error.message
 
 
 class Failures:
     """
-    The dead tasks of *queue*, or of all queues of *alias* if it is "".
+    The dead tasks of *queue*, or of all queues of *alias* if it is ""; *every* are these, if their sizes are known.
 
     Every method raises RedisUnavailable when Redis does not answer.
     """
 
-    def __init__(self, alias: str, queue: str = "") -> None:
+    def __init__(self, alias: str, queue: str = "", every: AllQueues | None = None) -> None:
         self._alias = alias
         self._queue = queue
+        self._every = every or AllQueues(alias)
 
     def look(
         self,
@@ -120,8 +127,12 @@ class Failures:
         *after* is FailureLook.after of the look that this one continues. *cut* hides what the caller may not see.
         """
         queues = [self._queue] if self._queue else None
-        places = AllQueues(self._alias).places("dead", most=most, after=after, queues=queues)
-        found = [failure for failure in map(cut, self._read(places.found)) if group in (None, failure.group)]
+        places = self._every.places("dead", most=most, after=after, queues=queues)
+        found = [
+            failure
+            for failure in map(cut, self._read(places.found))
+            if group is None or failure.group == group
+        ]
         return FailureLook(found, len(places.found), places.offset, places.after)
 
     def _read(self, places: Sequence[Place]) -> Iterator[Failure]:
@@ -140,8 +151,9 @@ def groups(failures: Iterable[Failure]) -> list[FailureGroup]:
     """Return the groups of *failures*, of which the latest comes first; the largest group comes first."""
     found: dict[str, FailureGroup] = {}
     for failure in failures:
-        started = FailureGroup(failure, failure, failure.error.message)
-        found.setdefault(failure.group, started).add(failure)
+        if failure.group not in found:
+            found[failure.group] = FailureGroup(failure, failure)
+        found[failure.group].add(failure)
     return sorted(found.values(), key=lambda group: -group.count)
 
 

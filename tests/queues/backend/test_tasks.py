@@ -188,6 +188,16 @@ def test_a_task_that_died_with_its_workers_has_failed(redis: Redis) -> None:
     assert [error.exception_class.__name__ for error in result.errors] == ["WorkerDied"]
 
 
+def test_an_error_whose_message_was_read_is_an_error_of_the_result(redis: Redis, queue: TaskQueue) -> None:
+    result = tasks.echo.enqueue(1)
+    queue.cancel("default", [result.id])
+
+    assert queue.get(result.id).errors[-1].message
+    assert [error.exception_class.__name__ for error in tasks.echo.get_result(result.id).errors] == [
+        "TaskCancelled"
+    ]
+
+
 def test_a_task_knows_which_attempt_it_is(redis: Redis) -> None:
     result = tasks.attempt.enqueue()
     claim_one(Consumer())

@@ -75,7 +75,7 @@ def _tasks(page: QueuePage, state: State, contents: Contents) -> list[TaskInfo]:
 
 
 def _failures(page: QueuePage, contents: Contents) -> list[Failure]:
-    return Failures(page.alias, page.name).look(most=LOOKED_AT, cut=contents.cut).found
+    return Failures(page.alias, page.name, page.every).look(most=LOOKED_AT, cut=contents.cut).found
 
 
 def _by_frequency(texts: Iterable[str]) -> list[str]:

@@ -24,7 +24,7 @@ from components.services.queues.facts import Look
 from components.services.queues.failures import FailureLook, Failures
 
 WINDOW = 1_000  # tasks that one request looks at, however long the queue is
-GROUPED = 2_000  # dead tasks that one request groups by their error, which reads less of each
+GROUPED = 1_500  # dead tasks that one request groups by their error, which reads less of each
 
 
 class FilterForm(forms.Form):
@@ -92,7 +92,7 @@ class Filters:
 
     def look_at_group(self, page: QueuePage, most: int) -> FailureLook:
         """Look at dead tasks for those of the group, as the user may see them."""
-        failures = Failures(page.alias, page.name)
+        failures = Failures(page.alias, page.name, page.every)
         return failures.look(most=most, after=self.after, cut=self.contents.cut, group=self.group)
 
     def match(self, info: TaskInfo) -> bool:

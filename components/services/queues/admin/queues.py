@@ -234,7 +234,7 @@ class QueueAdmin(ControlRoomAdmin):
 
     def failures(self, request: HttpRequest) -> HttpResponse:
         page, filters = QueuePage.of(request, may_be_all=True), Filters.of(request)
-        failures = Failures(page.alias, page.name)
+        failures = Failures(page.alias, page.name, page.every)
         look = failures.look(most=filter_page.GROUPED, after=filters.after, cut=filters.contents.cut)
         context = {
             "alias": page.alias,
