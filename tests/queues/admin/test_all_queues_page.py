@@ -225,7 +225,7 @@ def test_a_group_of_all_queues_gets_another_argument_in_the_queue_of_each(staff)
 
 
 def test_a_long_list_of_failures_is_continued_where_it_ended(viewer, monkeypatch):
-    monkeypatch.setattr(filters, "GROUPED", 3)
+    monkeypatch.setattr(filters, "WINDOW", 3)
     for queue in ("mail", "news") * 2:
         scene.dead(queue)
 

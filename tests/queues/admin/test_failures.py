@@ -145,7 +145,7 @@ def test_a_task_that_joins_or_leaves_the_group_meanwhile_is_counted_as_it_is(cli
 
 def test_one_request_looks_at_so_many_and_the_next_continues(client, die, monkeypatch):
     monkeypatch.setattr(selections, "BOUND", 2)
-    monkeypatch.setattr(filters, "GROUPED", 2)
+    monkeypatch.setattr(filters, "WINDOW", 2)
     die("KeyError: 9")
     kept = die("ValueError: no ink")
     die("KeyError: 9", 2)
@@ -164,7 +164,7 @@ def test_one_request_looks_at_so_many_and_the_next_continues(client, die, monkey
 
 
 def test_the_page_says_what_it_has_not_counted_and_continues(viewer, die, monkeypatch):
-    monkeypatch.setattr(filters, "GROUPED", 2)
+    monkeypatch.setattr(filters, "WINDOW", 2)
     die("KeyError: 9")
     die("ValueError: no ink", 2)
 

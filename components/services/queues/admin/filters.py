@@ -24,7 +24,6 @@ from components.services.queues.facts import Look
 from components.services.queues.failures import FailureLook, Failures
 
 WINDOW = 1_000  # tasks that one request looks at, however long the queue is
-GROUPED = 1_500  # dead tasks that one request groups by their error, which reads less of each
 
 
 class FilterForm(forms.Form):

@@ -235,7 +235,7 @@ class QueueAdmin(ControlRoomAdmin):
     def failures(self, request: HttpRequest) -> HttpResponse:
         page, filters = QueuePage.of(request, may_be_all=True), Filters.of(request)
         failures = Failures(page.alias, page.name, page.every)
-        look = failures.look(most=filter_page.GROUPED, after=filters.after, cut=filters.contents.cut)
+        look = failures.look(most=filter_page.WINDOW, after=filters.after, cut=filters.contents.cut)
         context = {
             "alias": page.alias,
             "queue": page.stats,
@@ -323,7 +323,7 @@ def _time_of_run(info: TaskInfo) -> timedelta | None:
 def _group(filters: Filters, page: QueuePage, state: State) -> FailureLook:
     if state != "dead":
         raise Http404(gettext("Only dead tasks are grouped by their error."))
-    return filters.look_at_group(page, filter_page.GROUPED)
+    return filters.look_at_group(page, filter_page.WINDOW)
 
 
 def _lateness(request: HttpRequest) -> float | None:
