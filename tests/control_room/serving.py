@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +40,9 @@ class Site:
         self.url = f"http://127.0.0.1:{port}"
         command = [sys.executable, *SERVERS[name].format(port=port).split()]
         with self._log.open("wb") as log:
-            self.process = subprocess.Popen(command, env=self._served.environment, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                command, env=self._served.environment, stdout=log, stderr=log, start_new_session=True
+            )
         assert eventually(self._answers, within=60), self._log.read_text()
 
     def _answers(self) -> bool:
@@ -55,7 +59,8 @@ class Site:
 
     def kill(self) -> None:
         if self.process:
-            self.process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)  # the workers, too
             self.process.wait()
             self.process = None
 
