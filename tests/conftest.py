@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gc
+from collections.abc import Generator, Iterator
 from contextvars import copy_context
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import settings
 
 from components.kit import test_runs
 from tests.support.postgres import PostgresServer, postgres
-from tests.support.programs import NO_POSTGRES, find_postgres, missing
+from tests.support.programs import NO_CHROMIUM, NO_POSTGRES, find_postgres, missing
 
 # What an example may take is no promise of this project, and less of a busy machine.
 settings.register_profile("components", parent=settings(), deadline=None)
@@ -40,6 +41,34 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest tests: one that began last would leave all other processes with nothing to do."""
     items.sort(key=lambda item: not item.nodeid.startswith("tests/chaos/"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the tests that Chromium or PostgreSQL is needed for, by their fixtures."""
+    assert isinstance(item, pytest.Function)
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    if {"browser", "served_site", "postgres_server"} & set(item.fixturenames) or "postgres" in parameters:
+        item.add_marker("programs")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let a test fail that is skipped because a program is missing, but lacks the mark of those."""
+    report = yield
+    needs = report.skipped and any(reason in str(report.longrepr) for reason in (NO_CHROMIUM, NO_POSTGRES))
+    if needs and "programs" not in item.keywords:
+        report.outcome, report.longrepr = "failed", f"{item.nodeid} needs the mark 'programs'"
+    return report
+
+
+def pytest_collection_finish() -> None:
+    """
+    Keep what exists by now out of the garbage collection. It stays until the end, and tests that collect garbage
+    would look at a million objects each time.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")
