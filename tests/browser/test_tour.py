@@ -71,6 +71,7 @@ def test_the_header_is_as_low_as_the_width_allows(
     page.goto(live_server.url)
     page.get_by_role("button", name="jack").click()
     expect(page.get_by_role("button", name="Log out")).to_be_visible()
+    page.wait_for_load_state()  # its style sheets come one by one
 
     assert page.get_by_role("banner").bounding_box()["height"] < 30 + 45 * lines
     assert page.evaluate(FITS)
