@@ -12,7 +12,13 @@ from pathlib import Path
 from tests.upstream import suites
 
 #: The first draws the same pages in half the time: it has no window.
-CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+)
 #: Where Debian and its kin keep PostgreSQL's programs, which they do not put on PATH.
 POSTGRES = Path("/usr/lib/postgresql")
 
