@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +17,7 @@ from components.services.queues import (
 )
 from components.services.queues.formats import write_errors
 from tests.support.queues import hand_in, succeeded, to_retry
+from tests.support.waiting import eventually
 
 TRACEBACK = (
     'Traceback (most recent call last):\n  File "tasks.py", line 4, in send\nOSError: <b>no route</b>\n'
@@ -88,6 +90,14 @@ def _started(claimed: Claimed) -> datetime:
 
 
 def _hand_in(consumer: Consumer, finished: Finished) -> str:
+    """Hand it in, and wait for the next millisecond: lists are sorted by those, and tests say in which order."""
     hand_in(consumer, finished)
     consumer.leave()
+    ended = _milliseconds()
+    assert eventually(lambda: _milliseconds() > ended, pause=0)
     return finished.task.id
+
+
+def _milliseconds() -> int:
+    """By the clock of this machine, which is that of Redis as well."""
+    return time.time_ns() // 1_000_000

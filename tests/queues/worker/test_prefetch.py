@@ -52,9 +52,9 @@ def test_the_latest_tasks_count_most() -> None:
 
 def test_one_task_that_had_to_wait_does_not_outweigh_hundreds() -> None:
     prefetch = Prefetch(4)
-    prefetch.learn([(0.0001, 0.0001)] * 200)
+    prefetch.learn([(0.0001, 0.0)] * 200)
 
-    prefetch.learn([(0.01, 0.0001)])
+    prefetch.learn([(0.01, 0.0)])
 
     assert prefetch.limit > 100
 
