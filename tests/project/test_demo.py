@@ -181,11 +181,12 @@ def test_an_early_ctrl_c_stops_it_as_well(launch: StartDemo) -> None:
 
 
 @pytest.mark.slow
-def test_leaves_nothing_behind_when_nobody_listens_any_more(start: StartDemo) -> None:
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])
+def test_leaves_nothing_behind_when_nobody_listens_any_more(start: StartDemo, number: signal.Signals) -> None:
     demo = start("--no-log")
     assert demo.process.stdout
     demo.process.stdout.close()
-    demo.process.send_signal(signal.SIGHUP)
+    demo.process.send_signal(number)
 
     assert eventually(demo.has_left_nothing), [process.cmdline() for process in demo.left()]
 
@@ -199,7 +200,10 @@ def test_leaves_nothing_behind_when_it_is_killed(start: StartDemo) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("word", "name"), [("cacherows", "rows"), ("uvicorn", "web")])
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [("pollqueue", "poller"), ("--concurrency", "worker"), ("cacherows", "rows"), ("uvicorn", "web")],
+)
 def test_ends_with_any_of_its_processes_and_says_which(start: StartDemo, word: str, name: str) -> None:
     demo = start("--no-log")
     demo.member(word).kill()
