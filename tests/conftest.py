@@ -28,6 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--complete", action="store_true", help="Fail at once where something is missing that tests need"
     )
+    parser.addoption("--cluster", action="store_true", help="Run services' tests on a server in cluster mode")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -79,10 +80,10 @@ def _no_test_run() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(params=["plain", "cluster"])
+@pytest.fixture
 def redis_mode(request: pytest.FixtureRequest) -> str:
-    """A test that asks for it runs twice: for a plain server, and for one in cluster mode."""
-    return str(request.param)
+    """What the server of services' tests is: "plain", or "cluster" if the command line or a parameter says so."""
+    return str(getattr(request, "param", "cluster" if request.config.getoption("cluster") else "plain"))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -41,6 +41,12 @@ from tests.support.waiting import eventually
 LIST, OTHER = "{a}list", "{a}other"
 
 
+@pytest.fixture(params=["plain", "cluster"])
+def redis_mode(request: pytest.FixtureRequest) -> str:
+    """The kit itself runs on both kinds of servers in each run."""
+    return str(request.param)
+
+
 @pytest.fixture
 def server(redis_mode: str, request: pytest.FixtureRequest) -> EmbeddedServer:
     fixture = "redis_server" if redis_mode == "plain" else "redis_cluster_server"

@@ -24,6 +24,12 @@ from tests.support.proxy import LossyProxy
 KEYS = [index(tag) for tag in BUCKETS]
 
 
+@pytest.fixture(params=["plain", "cluster"])
+def redis_mode(request: pytest.FixtureRequest) -> str:
+    """The kit itself runs on both kinds of servers in each run."""
+    return str(request.param)
+
+
 class Source(Script):
     """A script that is not a file."""
 

@@ -31,6 +31,12 @@ from tests.support.proxy import LossyProxy
 from tests.support.waiting import eventually
 
 
+@pytest.fixture(params=["plain", "cluster"])
+def redis_mode(request: pytest.FixtureRequest) -> str:
+    """The kit itself runs on both kinds of servers in each run."""
+    return str(request.param)
+
+
 class Thing:
     """What can be referred to weakly."""
 

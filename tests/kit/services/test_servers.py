@@ -14,6 +14,12 @@ from components.servers import inspect_server, server_name
 from components.testing import redis_at
 
 
+@pytest.fixture(params=["plain", "cluster"])
+def redis_mode(request: pytest.FixtureRequest) -> str:
+    """The kit itself runs on both kinds of servers in each run."""
+    return str(request.param)
+
+
 @contextmanager
 def configured(redis: Redis, **options: str) -> Iterator[None]:
     before = {name: next(iter(redis.config_get(name).values())) for name in options}
