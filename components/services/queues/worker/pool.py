@@ -4,15 +4,10 @@ Pool: the threads that run a worker's tasks, and the claims of that worker.
 The threads take waiting runs in the order of the claims. Unlike an executor of the standard library, a pool can tell
 begun runs from waiting ones, and waiting runs can be taken back. The threads are daemons, so a thread that is stuck
 in a task does not keep the process from ending.
-
-Only one thread at a time can compute, and each holds the interpreter's lock for a while. Where several have quick
-tasks, the worker's loop waits behind all of them, and they soon wait for the loop. So a pool can be narrowed: one
-thread runs all tasks and shares the lock with the loop.
 """
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -22,9 +17,6 @@ from queue import SimpleQueue
 from components.services.queues import Claimed
 from components.services.queues.worker.coroutines import begin_thread
 from components.services.queues.worker.runs import Run
-
-#: Seconds that a thread keeps the interpreter's lock while others wait for it: as a rule, and in a narrow pool.
-_TURN, _SHORT_TURN = sys.getswitchinterval(), 0.001
 
 
 class Pool:
@@ -41,10 +33,7 @@ class Pool:
         self._rest = rest
         self._threads: list[threading.Thread] = []
         self._waiting: deque[Run] = deque()
-        #: One thread works for all.
-        self.is_narrow = False
-        self._most = concurrency  # threads that may work
-        self._working = 0  # those that do, or have been called
+        self._working = 0  # threads that work, or have been called
         self._calls: SimpleQueue[bool] = SimpleQueue()  # True: work; False: end
         self._guard = threading.Lock()
         #: All claimed runs, the earliest first; a task that was lost and claimed again is in it twice.
@@ -53,12 +42,8 @@ class Pool:
     def add(self, run: Run) -> None:
         self.held[run.claimed] = run
         self._waiting.append(run)
-        self._call_another()
-
-    def _call_another(self) -> None:
-        """Let one more thread work, if it may."""
         with self._guard:
-            if self._working >= self._most:
+            if self._working >= self._concurrency:
                 return
             self._working += 1
             is_new = len(self._threads) < self._working
@@ -78,25 +63,10 @@ class Pool:
     def _next(self) -> Run | None:
         """Return the next run for a thread, or None: then the thread is no longer one of those that work."""
         with self._guard:
-            if self._waiting and self._working <= self._most:
+            if self._waiting:
                 return self._waiting.popleft()
             self._working -= 1
             return None
-
-    def narrow(self) -> None:
-        """Let one thread work for all; the others end what they have begun."""
-        if not self.is_narrow:
-            self.is_narrow, self._most = True, 1
-            sys.setswitchinterval(_SHORT_TURN)
-
-    def widen(self) -> None:
-        """Put all threads to work."""
-        if not self.is_narrow:
-            return
-        self.is_narrow, self._most = False, self._concurrency
-        sys.setswitchinterval(_TURN)
-        for _ in range(self.waiting):
-            self._call_another()
 
     @property
     def waiting(self) -> int:
@@ -130,6 +100,5 @@ class Pool:
 
     def end(self) -> None:
         """Let each thread end when it has nothing more to do."""
-        self.widen()
         for _thread in self._threads:
             self._calls.put(False)

@@ -44,7 +44,6 @@ logger = logging.getLogger(__name__)
 
 TOO_NEW_DELAY = 5.0  # seconds until a task that a newer release wrote is offered again
 
-HELD_UP = 0.02  # seconds that a task may hold up those behind it before other threads take them
 _ACK_AFTER = 0.01  # seconds that an end may wait for others, to be sent with them
 _TRIM_EVERY = 60.0  # seconds
 _MOST_BYTES = 8 * 1024 * 1024  # of results and errors in one request; a single one may be larger
@@ -88,7 +87,7 @@ class TaskWorker(Worker):
         self._finished: list[Finished] = []
         self._finished_at = 0.0  # when the first of them came
         self._suspects = Suspects(backend.queue.options.max_crashes)
-        self._durations: list[tuple[float, float]] = []
+        self._durations: list[float] = []
         self._returns = Returns(consumer)
         self._admitted: list[Claimed] = []
         self._unanswered: Request | None = None
@@ -126,7 +125,6 @@ class TaskWorker(Worker):
         self._prefetch.learn(self._durations)
         self._durations.clear()
         self._look_over()
-        self._set_width()
         self._prepare_to_part()
         self._claimed -= self._returns.send()
         self._begin()
@@ -189,16 +187,6 @@ class TaskWorker(Worker):
                 "Stopping: %d running tasks have %g s to end.", len(self._pool.held), self.shutdown_timeout
             )
 
-    def _set_width(self) -> None:
-        """Let one thread work if more would not help, unless a task holds up those behind it."""
-        begun = self._pool.begun()
-        if self._pool.is_narrow and begun and time.monotonic() - cast(float, begun[0].started_at) > HELD_UP:
-            self._prefetch.was_held_up()
-        if self._prefetch.is_computing:
-            self._pool.narrow()
-        else:
-            self._pool.widen()
-
     def _give_up(self, run: Run) -> None:
         """Give up a function that has timed out and cannot be ended: this process has to end soon."""
         error = TaskTimedOut(f"It ran longer than its timeout of {run.timeout:g} s; its process is replaced.")
@@ -252,7 +240,7 @@ class TaskWorker(Worker):
         if self._want() and (self._look_at > now or self._is_hungry()):
             times.append(self._look_at - now)
         if oldest := self._pool.oldest_waiting():
-            times.append(HELD_UP if self._pool.is_narrow else oldest.claimed_at + STALE - now)
+            times.append(oldest.claimed_at + STALE - now)
         if self._stuck and not self._may_part:  # otherwise it waits for ends that Redis has refused
             times.append(self._stuck_since + self.shutdown_timeout - now)
         for run in self._pool.begun():
@@ -310,13 +298,12 @@ class TaskWorker(Worker):
 
     def _run(self, run: Run) -> None:
         """Run a task; called in a thread of the pool."""
-        run.started_at, computed = time.monotonic(), time.thread_time()
+        run.started_at = time.monotonic()
         try:
             outcome = self._execution.run(run)
         except BaseException as error:  # noqa: BLE001  (whatever it is, the task has ended and its worker goes on)
             outcome = self._execution.failed(run, error)
-        took = time.monotonic() - run.started_at, time.thread_time() - computed
-        self._inbox.put((run, outcome, took))
+        self._inbox.put((run, outcome, time.monotonic() - run.started_at))
 
     def _rest(self) -> None:
         """Close stale database connections; called in a thread of the pool that has nothing more to do."""
@@ -340,13 +327,13 @@ class TaskWorker(Worker):
             self.queues = self.choice.queues = names
             self._look_at, self._is_empty = 0.0, False
 
-    def receive(self, item: tuple[Run, Finished | Limit | None, tuple[float, float]]) -> None:
+    def receive(self, item: tuple[Run, Finished | Limit | None, float]) -> None:
         run, outcome, took = item
         if run.claimed in self._stuck or not self._pool.let_go(run.claimed):
             return  # it was given up: its failure is sent when the process ends
         self._durations.append(took)
         if isinstance(outcome, Finished):
-            self._add(run.tallied(outcome, took[0]))
+            self._add(run.tallied(outcome, took))
         elif outcome:
             self._returns.park(run.claimed, outcome)
         else:
