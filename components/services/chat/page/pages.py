@@ -1,9 +1,9 @@
 """
 The chat page, /chat/: its version without JavaScript, and the frame that JavaScript fills.
 
-Everything works by links and forms. A GET changes nothing, not even the reading position, which is moved by
-JavaScript, a button, or sending a message. A form for a message contains its client id, so a message that is sent
-twice is stored once.
+Reading and sending work by links and forms; a message is edited, deleted and reacted to by JavaScript only. A GET
+changes nothing, not even the reading position, which is moved by JavaScript, a button, or sending a message. A form
+for a message contains its client id, so a message that is sent twice is stored once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from components.conf import conf
 from components.exceptions import (
     ChatNotFound,
     ComponentsError,
-    InvalidMessage,
     MessageNotFound,
     RedisUnavailable,
 )
@@ -67,7 +66,7 @@ def chat(request: HttpRequest, chat_id: str) -> HttpResponse:
 
 
 def _send(request: HttpRequest, news: ChatNews) -> None:
-    """Send the message of the form, or replace the text of the one that it names."""
+    """Send the message of the form."""
     text = request.POST.get("text", "").replace("\r\n", "\n").strip()
     opened = Chat(news.chat_id)
     mentions: list[str] = []
@@ -75,9 +74,6 @@ def _send(request: HttpRequest, news: ChatNews) -> None:
         ids = [member.user for member in opened.members()]
         name_of = rows.naming(ids)
         mentions = texts.mentioned(text, {id: name_of(id) for id in ids})
-    if seq := number_in(request.POST.get("edit", "")):
-        opened.edit(me(request), seq, text, mentions=mentions)
-        return
     client_id = request.POST.get("client_id") or None
     reply_to = number_in(request.POST.get("reply_to", ""))
     sent = opened.send(me(request), text, mentions=mentions, client_id=client_id, reply_to=reply_to)
@@ -100,11 +96,9 @@ def _conversation(request: HttpRequest, news: ChatNews, status: int = 200, **mor
         "is_older": bool(place),
         "wanted": place.get("around"),
         "quote": _quote(request, opened),
-        **_edited(request, opened),
         "client_id": request.POST.get("client_id") or secrets.token_urlsafe(12),
         "present": (present := Presence(news.chat_id).look(user)),
         "silence": _silence(news),
-        "emojis": texts.REACTIONS,
         **more,
     }
     return page(request, "conversation", news, messages=messages, ids=present.here, status=status, **context)
@@ -124,18 +118,6 @@ def _quote(request: HttpRequest, opened: Chat) -> rows.QuoteRow | None:
         if found.sender
         else None
     )
-
-
-def _edited(request: HttpRequest, opened: Chat) -> dict[str, Any]:
-    """Return the message of the visitor that is in the form: its seq, and its text."""
-    seq = number_in(request.POST.get("edit", "") or request.GET.get("edit", ""))
-    if not seq:
-        return {}
-    try:
-        found = opened.message(me(request), seq)
-    except MessageNotFound:
-        return {}
-    return {"edited": seq, "text": found.text} if found.sender == me(request) else {}
 
 
 def number_in(text: str) -> int | None:
@@ -160,42 +142,6 @@ def read(request: HttpRequest, chat_id: str) -> HttpResponse:
     if seq is not None:
         Chat(chat_id).acknowledge(me(request), seq)
     return redirect("components:chat", chat_id)
-
-
-@login_required
-@require_POST
-def delete_message(request: HttpRequest, chat_id: str, seq: int) -> HttpResponse:
-    """Delete a message of one's own, or as a moderator."""
-    news = entered(request, chat_id)
-    try:
-        Chat(chat_id).delete_message(seq, by=me(request))
-    except MessageNotFound:
-        pass  # already gone: deleted in another window, or too old
-    except RedisUnavailable:
-        raise
-    except ComponentsError as error:
-        text, status = refusal(error)
-        return _conversation(request, news, status, error=text)
-    return redirect("components:chat", chat_id)
-
-
-@login_required
-@require_POST
-def react(request: HttpRequest, chat_id: str, seq: int) -> HttpResponse:
-    """Add the reaction that the form names, or remove it."""
-    news = entered(request, chat_id)
-    is_on = "remove" not in request.POST
-    emoji = request.POST.get("add" if is_on else "remove", "")
-    try:
-        Chat(chat_id).react(me(request), seq, emoji, is_on=is_on)
-    except RedisUnavailable:
-        raise
-    except InvalidMessage:
-        return _conversation(request, news, 422, error=gettext("This message has too many reactions."))
-    except ComponentsError as error:
-        text, status = refusal(error)
-        return _conversation(request, news, status, error=text)
-    return redirect(f"{reverse('components:chat', args=[chat_id])}?message={seq}#message-{seq}")
 
 
 @never_cache

@@ -71,8 +71,6 @@ class MessageRow:
     sent_at: datetime | None = None
     is_mine: bool = False
     mentions_me: bool = False
-    may_edit: bool = False
-    may_delete: bool = False
     edited_at: datetime | None = None
     quote: QuoteRow | None = None
     reactions: Sequence[ReactionRow] = ()
@@ -141,7 +139,6 @@ def message_rows(
     chat: ChatNews, messages: Iterable[ChatMessage], me: str, name_of: NameOf
 ) -> Iterator[MessageRow]:
     """Yield the rows of a conversation, with a line above the first new message."""
-    may_delete_all = chat.role != Role.MEMBER
     is_new = not chat.unread
     for message in messages:
         if message.event:
@@ -161,8 +158,6 @@ def message_rows(
             sent_at=message.sent_at,
             is_mine=is_mine,
             mentions_me=me in message.mentions,
-            may_edit=is_mine and message.data is None and not message.is_unreadable,
-            may_delete=is_mine or may_delete_all,
             edited_at=message.edited_at,
             quote=quote_row(message.reply_to, name_of) if message.reply_to else None,
             reactions=[

@@ -14,6 +14,4 @@ urlpatterns = [
     path("<str:chat_id>/read/", pages.read, name="chat-read"),
     path("<str:chat_id>/search/", search.search, name="chat-search"),
     path("<str:chat_id>/members/", members.members, name="chat-members"),
-    path("<str:chat_id>/messages/<int:seq>/delete/", pages.delete_message, name="chat-delete-message"),
-    path("<str:chat_id>/messages/<int:seq>/react/", pages.react, name="chat-react"),
 ]
