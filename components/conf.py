@@ -71,9 +71,6 @@ class Conf:
     chat_hidden: str | None = None
     #: Dotted path of a class that decides who may search which address book: see services/autocomplete/access.py.
     books: str = "components.services.autocomplete.access.Readers"
-    #: Whether the texts of searches that found nothing in an address book are stored for 30 to 60 days, in clear, and
-    #: shown to staff who may view the book; see security.md. If False, they are not stored, and those stored go.
-    book_misses: bool = False
     #: The TASKS alias and the queue of the rebuilds of address books that are requested in the admin.
     book_tasks: str = "default"
     book_queue: str = "default"

@@ -50,7 +50,6 @@ COMPONENTS: dict[str, Any] = {
     "BASE_TEMPLATE": "market/base.html",
     "COUNT_SERVICES": True,
     # The demo shows which names people search for and do not find. It stores what they typed.
-    "BOOK_MISSES": True,
     "LOG_KERNEL": env.str("LOG_KERNEL", default="auto"),
     # Prometheus asks for /metrics with this token. Without one, nothing is summed up for it.
     "METRICS_TOKEN": env.str("METRICS_TOKEN", default="") or None,

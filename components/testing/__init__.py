@@ -113,11 +113,9 @@ def redis_at(url: str, **options: Any) -> Iterator[Redis]:
 
 
 def forget() -> None:
-    """Drop the searches, counts and tables of this process: those of one server must not reach the next."""
+    """Drop the counts and tables of this process: those of one server must not reach the next."""
     from components.services import counters, geo
-    from components.services.autocomplete import usage
 
-    usage.forget()
     counters.forget()
     geo.forget()
 

@@ -17,7 +17,7 @@ from redis.crc import key_slot
 from components.kit.at_once import at_once
 from components.kit.client import get_client
 from components.kit.keyspace import bucket
-from components.services.autocomplete import AddressBook, RecentContacts, usage
+from components.services.autocomplete import AddressBook, RecentContacts
 from components.services.autocomplete import keys as autocomplete_keys
 from components.services.autocomplete.loading import Load, row
 from components.services.chat import Chat, ChatSettings, Presence, limits
@@ -157,8 +157,6 @@ def look_up(redis: Redis, name: str) -> dict[str, str]:
         book.add("ann", id=number)
         book.select(number)
     RecentContacts(name).touch("jill")
-    usage.note(name, 6, 0.1, missed="nobody")
-    usage.flush()
     load = Load(name, replaces=True)
     at_once(load.begin(redis))
     at_once(load.write(redis, [row(1, "bea", words=True)]))

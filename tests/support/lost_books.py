@@ -13,11 +13,9 @@ from components.kit.at_once import at_once
 from components.kit.client import get_client
 from components.services.autocomplete import (
     AddressBook,
-    AddressBookReader,
     Contact,
     RecentContacts,
     keys,
-    usage,
 )
 from components.services.autocomplete.address_book import PRUNE
 from components.services.autocomplete.loading import Load, row
@@ -141,22 +139,6 @@ def select_of_no_book(redis: Redis) -> Callable[[], Any]:
     return act
 
 
-def count(redis: Redis) -> Callable[[], Any]:
-    book, reader = _book(), AddressBookReader()
-
-    def act() -> list[Any]:
-        for _batch in range(2):
-            usage.note(_NAME, 3, 0.5, missed="nob")
-            usage.flush()
-        [found] = reader.usage([_NAME], with_misses=True)
-        redis.delete(keys.BookKeys(_NAME).usage)  # it says which minute it is
-        misses = [(each.text, each.count) for each in found.misses]
-        redis.delete(keys.BookKeys(_NAME).missed)  # it says which second it is
-        return [found.searches, found.mean, [each.length for each in found.slowest], misses, book.remove(9)]
-
-    return act
-
-
 def _recent() -> RecentContacts:
     recent = RecentContacts("jack", limit=3)
     for contact in "abc":
@@ -184,7 +166,6 @@ def drop_all(redis: Redis) -> Callable[[], Any]:
 
 CASES = {
     "autocomplete/begin": [begin],
-    "autocomplete/count": [count],
     "autocomplete/drop": [drop, drop_all],
     "autocomplete/erase": [erase_book, vacate],
     "autocomplete/finish": [finish],

@@ -5,20 +5,16 @@ from components.services.autocomplete.contacts import RecentContacts
 from components.services.autocomplete.facts import BookInfo, Completions, Contact, Entry, RankedEntry
 from components.services.autocomplete.folding import finds, fold
 from components.services.autocomplete.reader import AddressBookReader
-from components.services.autocomplete.usage import BookUsage, Miss, SlowSearch
 
 __all__ = [
     "AddressBook",
     "AddressBookReader",
     "BookInfo",
-    "BookUsage",
     "Completions",
     "Contact",
     "Entry",
-    "Miss",
     "RankedEntry",
     "RecentContacts",
-    "SlowSearch",
     "finds",
     "fold",
 ]

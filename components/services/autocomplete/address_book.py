@@ -14,7 +14,6 @@ half-written.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from time import perf_counter
 from typing import Any
 
 from components.exceptions import BookNotFound
@@ -24,7 +23,6 @@ from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import number_of, text_of
 from components.kit.twins import twins
 from components.kit.values import check_int, check_name
-from components.services.autocomplete import usage
 from components.services.autocomplete.facts import BookInfo, Completions, Entry, RankedEntry, instant
 from components.services.autocomplete.folding import FOLDING, check_id, check_prefix, ways
 from components.services.autocomplete.keys import ALL, BookKeys, names
@@ -94,19 +92,18 @@ class AddressBook:
         """
         Return the entries with a word that begins with *prefix*: most selected first, then in alphabetical order.
 
-        If *is_counted* is False, the search is not counted in the usage of the book. Raises BookNotFound,
-        InvalidPrefix, InvalidLimit.
+        If *is_counted* is False, the search does not count as one in the figures of the control room. Raises
+        BookNotFound, InvalidPrefix, InvalidLimit.
         """
         typed = check_prefix(prefix)
         others = ["\1".join(way) for way in ways(typed.key, typed.joints)]
         most = check_int("limit", limit, 1, MAX_COMPLETIONS)
-        began = perf_counter()
         found = await COMPLETE.run(client, self._keys, prefix=typed.key, limit=most, others=others)
         if not found:
             raise self._not_found()
         version, has_more, text = found
         if is_counted:
-            usage.note(self.name, len(prefix), perf_counter() - began, "" if text else typed.key)
+            tally("autocomplete:searched")
         return Completions(_entries(text), version=int(version), is_whole=not has_more)
 
     complete, acomplete = twins(_complete)

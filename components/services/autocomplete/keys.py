@@ -77,21 +77,6 @@ class BookKeys:
         return f"{self._book}changed"
 
     @property
-    def usage(self) -> str:
-        """HASH minute of the hour -> the searches of that minute, and the slowest. Expires after an hour."""
-        return f"{self._book}usage"
-
-    @property
-    def missed(self) -> str:
-        """
-        HASH text of a search that found nothing -> how often, and the second of the last time. At most 200.
-
-        A field goes when others need its place, or with the next miss once 30 days are over.
-        Expires 30 days after the last miss.
-        """
-        return f"{self._book}missed"
-
-    @property
     def calls(self) -> str:
         """
         STRING answer to a call, in case it is repeated; one per call (prefix of it: ends in ":" and the call).

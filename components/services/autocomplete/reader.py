@@ -13,11 +13,9 @@ from components.kit.at_once import at_once
 from components.kit.client import AnyRedis, get_client
 from components.kit.scripts import idempotent
 from components.kit.stored import number_of, text_of
-from components.services.autocomplete import usage
 from components.services.autocomplete.address_book import look
 from components.services.autocomplete.facts import BookInfo
 from components.services.autocomplete.keys import ALL, BookKeys, names
-from components.services.autocomplete.usage import BookUsage
 
 
 class AddressBookReader:
@@ -51,15 +49,6 @@ class AddressBookReader:
         exist yet.
         """
         return at_once(_loading(get_client(), BookKeys(name).loading))
-
-    def usage(self, names: Sequence[str], *, with_misses: bool = False) -> list[BookUsage]:
-        """
-        Return the usage of these books, in one round trip to each node.
-
-        With *with_misses*, it includes the texts that found nothing, at most 200 of each book, and none unless
-        COMPONENTS["BOOK_MISSES"] is True.
-        """
-        return at_once(usage.read(get_client(), names, with_misses=with_misses))
 
 
 def _range(beginning: str) -> tuple[bytes, bytes]:

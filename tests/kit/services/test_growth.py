@@ -7,7 +7,7 @@ from redis import Redis
 
 from components.kit.client import AnyRedis
 from components.kit.keyspace import BUCKETS
-from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts, usage
+from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts
 from components.services.autocomplete import keys as autocomplete_keys
 from components.services.autocomplete.address_book import ERASE
 from components.services.counters import Counter, flush
@@ -28,7 +28,6 @@ def test_a_book_that_all_have_left_can_be_removed_and_no_other(redis: Redis) -> 
     book.add("Ann Smith-Jones", id=1)
     book.select(1)
     book.complete("a")
-    usage.flush()
     assert not book.vacate()
     assert book.count() == 1
 
@@ -74,12 +73,10 @@ def test_use_does_not_let_a_book_grow(redis: Redis) -> None:
             book.select(number)
         book.complete("jean")
         book.remove(turn % 10)
-    usage.flush()
     book.load([], replace=True)
 
     assert_whole(redis, "guild")
     assert kept(redis) == sorted([autocomplete_keys.BookKeys("guild").book, autocomplete_keys.names("all")])
-    assert len(redis.hkeys(autocomplete_keys.BookKeys("guild").usage)) <= 60
 
 
 def test_contacts_are_bounded_and_end(redis: Redis) -> None:

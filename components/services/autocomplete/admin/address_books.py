@@ -1,40 +1,34 @@
 """
-The pages of address books: the size of each book, how often and how fast it is searched, and the names that are
-chosen most often.
+The pages of address books: the size of each book, and the names that are chosen most often.
 
-A page of the list costs five round trips, however many books there are. People who may view it see the names in all
-books; and what others typed and did not find, if COMPONENTS["BOOK_MISSES"] is True. Books that a model feeds are
-rebuilt by a worker, because loading a million rows takes too long for a request.
+A page of the list costs four round trips, however many books there are. People who may view it see the names in all
+books. Books that a model feeds are rebuilt by a worker, because loading a million rows takes too long for a request.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 
-from django.contrib.auth import get_permission_codename
 from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.defaultfilters import filesizeformat
-from django.urls import NoReverseMatch, URLPattern, reverse
+from django.urls import URLPattern
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from components.conf import conf
 from components.control_room.names import searched, shortened
 from components.control_room.pages import ControlRoomAdmin, Paging
 from components.control_room.verbs import Action, Done, Trail, Verb
 from components.exceptions import BookNotFound, InvalidPrefix
 from components.kit.compat import InvalidTask, TaskResult, TaskResultStatus
-from components.services.autocomplete import AddressBook, AddressBookReader, BookInfo, BookUsage, Completions
+from components.services.autocomplete import AddressBook, AddressBookReader, BookInfo, Completions
 from components.services.autocomplete.folding import MAX_PREFIX
 from components.services.autocomplete.models import ModelBooks, feeding, model_books
 from components.templatetags.control_room import grouped, legible
 
 TOP = 20  # entries, and completions, on a page
-SLOWEST = 10  # number of slowest searches on a page: one for each minute
-MISSES = 50  # texts on a page that found nothing
 
 
 @dataclass(frozen=True)
@@ -46,7 +40,6 @@ class Row:
     #: None for a family of books, such as "guild:{}", and for a book that does not exist yet although a model feeds
     #: it.
     info: BookInfo | None
-    usage: BookUsage | None = None
 
     @property
     def name(self) -> str:
@@ -71,11 +64,6 @@ class Row:
     def say(self, one: str, many: str, **facts: str) -> str:
         """Return the text that fits: about *one* book, or about the *many* of a family."""
         return (many if self.parts else one) % {"book": self.name, **facts}
-
-    @property
-    def slowest(self) -> float | None:
-        """Return how many seconds the slowest search of the hour took; None if there was no search."""
-        return self.usage.slowest[0].seconds if self.usage and self.usage.slowest else None
 
 
 @dataclass(frozen=True)
@@ -115,11 +103,10 @@ class AddressBookAdmin(ControlRoomAdmin):
         beginning = texts[0] if texts else ""
         paging = Paging.of(request, total=reader.count(beginning))
         infos = reader.page(beginning, offset=paging.offset, limit=paging.size)
-        usages = reader.usage([info.name for info in infos])
         context = {
             "text": beginning,
             "paging": paging,
-            "rows": [Row(info.name, info, usage) for info, usage in zip(infos, usages, strict=True)],
+            "rows": [Row(info.name, info) for info in infos],
             "sources": [] if beginning or paging.offset else _sources(reader),
         }
         template = "admin/components/autocomplete/list.html"
@@ -129,16 +116,9 @@ class AddressBookAdmin(ControlRoomAdmin):
         reader, row = AddressBookReader(), _find(request)
         prefix = request.GET.get("prefix")
         there = row.info is not None
-        usage = reader.usage([row.id], with_misses=True)[0] if there else None
-        misses = usage.misses if usage else []
         context = {
-            "row": replace(row, usage=usage),
+            "row": row,
             "info": row.info,
-            "minutes": usage.slowest[:SLOWEST] if usage else [],
-            "keeps_misses": conf().book_misses,
-            "misses": misses[:MISSES],
-            "misses_total": len(misses),
-            "add_url": self._add_url(row, request) if misses else "",
             "subject": self.subject(row.id),
             "loading": row.info.loading if row.info else reader.loading(row.id),
             "top": AddressBook(row.id).top(TOP) if there else [],
@@ -188,19 +168,6 @@ class AddressBookAdmin(ControlRoomAdmin):
             % {"book": row.name},
             back=self.url("changelist"),
         )
-
-    def _add_url(self, row: Row, request: HttpRequest) -> str:
-        """Return the address of the admin page that adds a row to the model of a book; "" without page or right."""
-        if (fed := feeding(row.id)) is None:
-            return ""
-        meta = fed.model._meta
-        if not request.user.has_perm(f"{meta.app_label}.{get_permission_codename('add', meta)}"):
-            return ""
-        page = f"admin:{meta.app_label}_{meta.model_name}_add"
-        try:
-            return reverse(page, current_app=self.admin_site.name)
-        except NoReverseMatch:
-            return ""
 
     def _trail(self, row: Row) -> Trail:
         return [(row.title, self.find_url(row.id))]

@@ -1,3 +1,0 @@
--- RECORD  minute: minute searches spent slowest length
--- The searches of a minute: the minute, their number, their total microseconds, and of the slowest the microseconds
--- and the length of its prefix in characters.
