@@ -106,7 +106,7 @@ NEEDS = {
 }
 CHANGING = set(NEEDS)
 LOOKING = {
-    "queue": {"changelist", "tasks", "failures", "task", "periodic", "complete", "history", "change"},
+    "queue": {"changelist", "tasks", "failures", "task", "periodic", "history", "change"},
     "addressbook": {"changelist", "book", "history", "change"},
     "cachedrow": {"changelist", "model", "failing", "row", "history", "change"},
     "chat": {"changelist", "chat", "messages", "history", "change"},
@@ -173,7 +173,6 @@ NAMES = {
     "job": "default",
     "name": "tests.tasks.note",
     "aggregation": "places",
-    "field": "task",
 }
 
 

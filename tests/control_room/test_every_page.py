@@ -188,7 +188,7 @@ def test_buttons_are_only_shown_to_those_who_may_press_them(viewer, operator, re
         "queue tasks": {"queue pause", "queue resend"},
         "queue task": {"queue resend", "queue rerun"},
         "queue periodic": {"queue run", "queue pause-periodic"},
-        "queue failures": {"queue pause", "queue resend", "queue rerun"},
+        "queue failures": {"queue pause", "queue resend"},
         "chat chat": {f"chat {verb}" for verb in ("close", "kick", "block", "unblock", "mute", "unmute")},
         "lock lock": {"lock release"},
         "logjob dead": {"logjob resend"},

@@ -10,10 +10,8 @@ import pytest
 
 from components.services.queues import NewTask, TaskQueue, all_queues
 from components.services.queues.admin import filters
-from components.services.queues.admin.rerun import ORIGIN
 from tests.control_room.pages import done, logged, round_trips, rows_of, words
 from tests.queues.admin import scene
-from tests.support.queues import ECHO
 from tests.support.queues import places as places_in
 
 ROOT = "/admin/components/queue/"
@@ -211,19 +209,6 @@ def test_a_group_of_all_queues_is_sent_again_in_the_queue_of_each(staff):
     assert places_in("news") == {"ready": wanted[1:], "dead": [other]}
 
 
-def test_a_group_of_all_queues_gets_another_argument_in_the_queue_of_each(staff):
-    client = staff("view_queue", "change_queue", "view_arguments_queue")
-    old = {queue: scene.dead(queue, name=ECHO, args=[1]) for queue in ("mail", "news")}
-
-    said = done(client, group("rerun", client), argument="1", value="2")
-
-    assert said[0].startswith("Ran 2 tasks of all queues that died of")
-    for queue, task_id in old.items():
-        [new] = TaskQueue().tasks(queue, "ready")
-        assert (new.args, new.metadata) == ([2], {ORIGIN: task_id})
-        assert TaskQueue().get(task_id) is None
-
-
 def test_a_long_list_of_failures_is_continued_where_it_ended(viewer, monkeypatch):
     monkeypatch.setattr(filters, "WINDOW", 3)
     for queue in ("mail", "news") * 2:
@@ -250,18 +235,6 @@ def test_an_action_needs_its_permission(viewer, staff):
     assert viewer.post(group("resend", viewer)).status_code == 403
     assert "resend/" not in page(viewer).text
     assert TaskQueue().get(dead)
-
-
-def test_fields_are_completed_with_what_all_queues_have(viewer):
-    for queue in ("mail", "news"):
-        scene.dead(queue, name=f"shop.tasks.{queue}")
-
-    def offered(field, typed):
-        asked = {**ALL, "queue": "", "state": "dead", "field": field, "q": typed}
-        return [each["label"] for each in viewer.get(f"{ROOT}complete/", asked).json()["entries"]]
-
-    assert offered("task", "shop") == ["shop.tasks.mail", "shop.tasks.news"]
-    assert offered("message", "no") == ["<b>no route</b>"]
 
 
 def test_a_list_takes_so_many_round_trips_however_many_queues_there_are(viewer):

@@ -31,7 +31,6 @@ from components.models import Queue
 from components.servers import server_name
 from components.services.queues import State, TaskInfo, TaskQueue
 from components.services.queues.admin import filters as filter_page
-from components.services.queues.admin.completion import complete
 from components.services.queues.admin.contents import Contents, declared_tasks, is_sensitive, loaded
 from components.services.queues.admin.filters import Filters
 from components.services.queues.admin.listing import AliasOverview
@@ -139,7 +138,6 @@ class QueueAdmin(ControlRoomAdmin):
             self.page("failures/", "failures", self.failures),
             self.page("task/", "task", self.task),
             self.page("periodic/", "periodic", self.periodic),
-            self.page("complete/", "complete", complete),
             *super().get_urls(),
         ]
 
@@ -250,7 +248,6 @@ class QueueAdmin(ControlRoomAdmin):
             "is_of_all": page.every is not None,
             "left": page.total("dead") - look.offset - look.looked_at if look.after else 0,
             "after": filters.after,
-            "may_see_contents": filters.contents.may_see,
             "verbs": self._verbs(request, "dead"),
         }
         template = "admin/components/queues/failures.html"

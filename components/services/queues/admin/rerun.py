@@ -1,16 +1,15 @@
 """
-Run tasks again with other arguments: one task, or the dead tasks of a group.
+Run a task again with other arguments.
 
 The new task is checked as enqueue() checks it, and says in its metadata from which task it came. Its id follows from
 that task and the new arguments, so that the same form sent twice, or again after an answer was lost, stores one task.
-The tasks of a group are replaced: each is deleted once its successor is stored.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
@@ -27,17 +26,13 @@ from components.kit.compat import Task, task_backends
 from components.services.queues import NewTask, TaskInfo
 from components.services.queues.admin.contents import Contents
 from components.services.queues.admin.lookups import find_service
-from components.services.queues.admin.selections import Selection, counted
 from components.services.queues.admin.verbs import trail_of
-from components.services.queues.all_queues import AllQueues, by_queue, placed_in
 from components.services.queues.backend import RedisBackend, resolve
 from components.services.queues.new_task import CheckedTask
-from components.templatetags.control_room import grouped, pretty_json
+from components.templatetags.control_room import pretty_json
 
 #: The name in the metadata of a task under which it says from which task it came.
 ORIGIN = "run_again_from"
-MOST = 2_000  # tasks of a group that one request replaces: about a second
-_CHUNK = 500
 
 
 class ArgumentsForm(forms.Form):
@@ -73,16 +68,6 @@ class ArgumentsForm(forms.Form):
                 wrong = gettext("The task cannot be run with these arguments: %(reason)s")
                 self.add_error("args", wrong % {"reason": error})
         return given
-
-
-class ArgumentForm(forms.Form):
-    """One argument, which all tasks of a group get."""
-
-    argument = forms.CharField(max_length=200, label=_("Argument"))
-    value = forms.CharField(label=_("New value, in JSON"), widget=forms.Textarea({"rows": 2}))
-
-    def clean_value(self) -> Any:
-        return _parse(self.cleaned_data["value"])
 
 
 def _parse(text: str) -> Any:
@@ -134,8 +119,6 @@ def _loaded(backend: RedisBackend, name: str) -> Task[..., Any]:
 
 
 def _ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
-    if "group" in request.GET:
-        return _ask_group(pages, request)
     contents, service, task_id = _contents(request), find_service(request), request.GET.get("id", "")
     info, backend = service.get(task_id), _backend(service.alias)
     if info is None or info.state not in ("dead", "successful"):
@@ -176,93 +159,6 @@ def _ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
         form=form,
         origin=pages.url("task", alias=service.alias, id=info.id),
     )
-
-
-def _ask_group(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
-    _contents(request)
-    selection = Selection.of(request)
-    if not selection.group:
-        raise Http404(gettext("Only dead tasks are grouped by their error."))
-    form, page = filled(ArgumentForm, request), selection.page
-    form.fields["argument"].help_text = gettext(
-        "Its name, or the number of a positional one: 1 is the first."
-    )
-    after = {"after": selection.group.after} if selection.group.after else {}
-    effects = [
-        gettext(
-            "Each task is replaced by a new one that has this argument, and says from which task it came."
-        ),
-        gettext("Tasks without this argument, and those that cannot be run with the new value, stay dead."),
-    ]
-    if selection.total > MOST:
-        effects.append(gettext("One request replaces %(most)s of them. Repeat it.") % {"most": grouped(MOST)})
-    return Action(
-        of=page.subject,
-        trail=trail_of(pages, page.alias, page.name),
-        title=gettext("Run %(tasks)s again with another argument") % {"tasks": selection.what},
-        effects=[selection.placed(selection.what), *effects],
-        run=(lambda: _run_group(selection, form.cleaned_data)) if selection.total else None,
-        idle=selection.nothing,
-        form=form if selection.total else None,
-        origin=pages.url("failures", alias=page.alias, queue=page.name, **after),
-    )
-
-
-def _run_group(selection: Selection, given: dict[str, Any]) -> Done:
-    assert selection.group
-    page, backend, every = selection.page, _backend(selection.page.alias), AllQueues(selection.page.alias)
-    # The task that died first is sent first.
-    found = selection.group.found[-MOST:][::-1]
-    try:
-        task = _loaded(backend, found[0].name)
-    except Exception as error:  # noqa: BLE001  (importing the module of a task may raise anything)
-        return Done(but=[gettext("The task cannot be imported: %(reason)s") % {"reason": error}])
-    done, wrong = 0, ""
-    for start in range(0, len(found), _CHUNK):
-        chunk = found[start : start + _CHUNK]
-        infos = every.read("dead", [each.place for each in chunk])
-        successors, reason = _successors(selection, backend, task, infos, given)
-        stored = {result.id for result in backend.store(task, [new for _old, new in successors])}
-        replaced = [placed_in(old, new.queue) for old, new in successors if new.id in stored]
-        done += sum(page.service.delete(queue, "dead", ids) for queue, ids in by_queue(replaced).items())
-        wrong = wrong or reason
-    but = []
-    if stayed := len(found) - done:
-        but.append(gettext("%(tasks)s stayed as they were.") % {"tasks": counted(stayed)})
-    if wrong:
-        but.append(gettext("The first reason: %(reason)s") % {"reason": wrong})
-    said = gettext("Ran %(tasks)s again with another argument.")
-    return Done(said % {"tasks": selection.placed(counted(done))} if done else "", but)
-
-
-def _successors(
-    selection: Selection,
-    backend: RedisBackend,
-    task: Task[..., Any],
-    infos: Iterable[TaskInfo],
-    given: dict[str, Any],
-) -> tuple[Sequence[tuple[str, NewTask]], str]:
-    """Return the ids of tasks with their successors, and why the first of the others has none."""
-    found, reason = list[tuple[str, NewTask]](), ""
-    for info in infos:
-        if not selection.filters.contents.shows(info) or info.name != task.module_path:
-            continue
-        try:
-            args, kwargs = _changed(info, given["argument"].strip(), given["value"])
-            found.append((info.id, _successor(backend, task, info, args, kwargs)))
-        except Exception as error:  # noqa: BLE001  (a task's key function may raise anything)
-            reason = reason or str(error)
-    return found, reason
-
-
-def _changed(info: TaskInfo, argument: str, value: Any) -> tuple[list[Any], dict[str, Any]]:
-    """Return the arguments of a task with another value for one of them. Raises ValueError if it has no such one."""
-    if argument in info.kwargs:
-        return info.args, {**info.kwargs, argument: value}
-    if argument.isdecimal() and 1 <= int(argument) <= len(info.args):
-        at = int(argument) - 1
-        return [*info.args[:at], value, *info.args[at + 1 :]], info.kwargs
-    raise ValueError(gettext("The task %(id)s has no argument %(name)r.") % {"id": info.id, "name": argument})
 
 
 RERUN = Verb("rerun", _("Run again with other arguments"), _ask)
