@@ -43,11 +43,6 @@ class Conf:
     max_waiters: int = 2_000
     #: The most long-polls of one person, in all tabs and on all devices; further ones are answered at once.
     max_waiters_per_person: int = 12
-    #: The most pages of the control room that one process keeps up to date by server-sent events, under ASGI; further
-    #: ones poll.
-    max_streams: int = 100
-    #: The most such pages of one person.
-    max_streams_per_person: int = 4
     #: Dotted path of a callable(request) -> user or None, for requests with "Authorization: Bearer …".
     api_authentication: str | None = None
     #: The dotted path of a class that knows people by their ids; people/__init__.py documents its methods.
@@ -149,8 +144,6 @@ _AT_LEAST = {
     "max_result": 4_096,
     "max_waiters": 0,
     "max_waiters_per_person": 0,
-    "max_streams": 0,
-    "max_streams_per_person": 0,
     "counter_samples": 1,
     "chat_create_limit": 0,
     "chat_create_period": 1,

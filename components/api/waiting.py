@@ -48,7 +48,7 @@ async def wait_for(
     If the request cannot wait, return what *ask* returns at once, and a header that says when to come back.
     """
     if isinstance(request, ASGIRequest) and (seconds := values[TIMEOUT]):
-        await let_go()
+        await _let_go()
         try:
             with place(user):
                 return await ask(seconds * random.uniform(1 - _JITTER, 1)), {}
@@ -87,7 +87,7 @@ def waiters() -> int:
     return _waiting.total()
 
 
-async def let_go() -> None:
+async def _let_go() -> None:
     """
     Release what the request has held since authentication: a thread, and its database connection.
 

@@ -3,9 +3,7 @@ Live refresh: what a page that is open in a browser is sent so that its figures 
 
 live.js asks for the page again and again. It names in X-Live-Parts what it has, and gets only what has changed. A
 page is cut where rows, list items and the like begin, and each piece is known by a digest, so the server stores
-nothing about its readers, any process can answer, and templates need not know. Under ASGI, streams.py sends the same
-as server-sent events. A stream knows what it has sent, so it cuts finer: of a row that is a second older, the age
-alone travels.
+nothing about its readers, any process can answer, and templates need not know.
 
 Answers are compressed although they are secret: no other site can send these headers, so none can measure what it
 makes the page say (BREACH).
@@ -29,13 +27,10 @@ from django.template.response import TemplateResponse
 from django.utils.cache import patch_vary_headers
 from django.utils.http import parse_etags, quote_etag
 
-#: Where pieces begin, and how many there are at most. Polls name all digests in a header, which has 8,190 bytes on
-#: some servers.
-ROWS = re.compile(r"(?=<(?:div|dl|figure|form|li|section|svg|table|tr)[\s>])"), 256
-CELLS = (
-    re.compile(r"(?=<(?:b|d[dlt]|div|figure|form|h\d|li|p|path|section|span|svg|t[dhr]|table|time)[\s>])"),
-    2_048,
-)
+#: Where pieces begin.
+_STARTS = re.compile(r"(?=<(?:div|dl|figure|form|li|section|svg|table|tr)[\s>])")
+#: How many there are at most. A request names all digests in a header, which has 8,190 bytes on some servers.
+_MOST = 256
 _DIGEST = 6  # bytes, which are eight characters
 _SMALL = 200  # bytes that are not worth compressing
 
@@ -48,10 +43,9 @@ class Version:
     digests: Sequence[str]
 
     @classmethod
-    def of(cls, html: str, starts_and_most: tuple[re.Pattern[str], int] = ROWS) -> Version:
-        starts, most = starts_and_most
-        pieces = starts.split(html)
-        some = -(-len(pieces) // most)
+    def of(cls, html: str) -> Version:
+        pieces = _STARTS.split(html)
+        some = -(-len(pieces) // _MOST)
         joined = ["".join(pieces[at : at + some]) for at in range(0, len(pieces), some)]
         return cls(joined, [_digest(piece) for piece in joined])
 
@@ -79,15 +73,6 @@ class Version:
         return json.dumps(pairs, ensure_ascii=False, separators=(",", ":"))
 
 
-def known_to(request: HttpRequest) -> list[str]:
-    """Return the digests of the pieces that the reader has."""
-    return request.headers.get("X-Live-Parts", "").split()
-
-
-def takes_gzip(request: HttpRequest) -> bool:
-    return "gzip" in request.headers.get("Accept-Encoding", "")
-
-
 def send_changes(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     """Return *response*, which will hold only what has changed if live.js has asked for that."""
     if "X-Live-Parts" in request.headers and isinstance(response, TemplateResponse):
@@ -105,9 +90,9 @@ def _reduce(request: HttpRequest, response: HttpResponse) -> None:
         response.status_code, response.content = 304, b""
         del response["Content-Type"]
         return
-    body = version.since(known_to(request)).encode()
+    body = version.since(request.headers["X-Live-Parts"].split()).encode()
     response["Content-Type"] = "application/json"
-    if takes_gzip(request) and len(body) > _SMALL:
+    if "gzip" in request.headers.get("Accept-Encoding", "") and len(body) > _SMALL:
         response["Content-Encoding"] = "gzip"
         body = gzip.compress(body, 6, mtime=0)
     response.content = body

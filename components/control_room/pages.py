@@ -40,7 +40,6 @@ from django.views.i18n import JavaScriptCatalog
 
 from components.control_room.live import send_changes
 from components.control_room.names import searched
-from components.control_room.streams import stream
 from components.control_room.verbs import Done, Trail, Verb
 from components.exceptions import RedisRefused, RedisUnavailable, RedisUnsuitable
 from components.kit.sheets import write_csv
@@ -163,7 +162,7 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             if request.method not in methods:
                 return HttpResponseNotAllowed(methods)
             try:
-                return stream(request) or send_changes(request, view(request, **kwargs))
+                return send_changes(request, view(request, **kwargs))
             except Http404 as error:
                 return self._missing(request, error)
             except RedisUnavailable as error:

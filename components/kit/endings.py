@@ -5,9 +5,6 @@ The functions run at a normal end, at the end of a child of multiprocessing, and
 signal kill them after their shutdown, and atexit functions are not called then. So if another handler for SIGTERM
 exists, it is called after this one, and the functions run again and again until the process ends. A process that
 replaces itself with exec, or leaves with _exit, calls do_all(is_sudden=True) itself. Nothing runs after SIGKILL.
-
-A server that is told to stop waits for its requests, also after Ctrl-C. at_interrupt() is for requests that would
-not end by themselves.
 """
 
 from __future__ import annotations
@@ -34,8 +31,6 @@ _PAUSE = 0.05  # seconds between two runs while a server shuts down
 _acts: list[Act] = []
 _sudden: list[Act] = []
 _before: Any = None
-_interrupts: list[Act] = []
-_before_interrupt: Any = None
 
 
 def at_end(act: Act) -> None:
@@ -61,31 +56,6 @@ def at_sudden_end(act: Act) -> None:
     """
     if act not in _sudden:
         _sudden.append(act)
-
-
-def at_interrupt(act: Act) -> None:
-    """
-    Call *act* when this process gets SIGINT, if it has a handler for that which is not Python's own.
-
-    SIGINT is handled only if the main thread calls this. *act* must be fast, and must take no lock.
-    """
-    global _before_interrupt
-    if act not in _interrupts:
-        _interrupts.append(act)
-    handler = signal.getsignal(signal.SIGINT)
-    if handler in (_on_sigint, signal.default_int_handler) or not callable(handler):
-        return
-    with suppress(ValueError):  # raised outside of the main thread
-        signal.signal(signal.SIGINT, _on_sigint)
-        _before_interrupt = handler
-
-
-def _on_sigint(number: int, frame: FrameType | None) -> None:
-    for act in _interrupts:
-        # Nothing is logged: a log takes a lock, which this thread may hold. And the server has to stop.
-        with suppress(Exception):
-            act()
-    _before_interrupt(number, frame)
 
 
 def _heed_sigterm() -> None:

@@ -8,9 +8,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import expect
 
-from components.embedded import EmbeddedServer
 from components.services.queues import Progress, TaskQueue
-from components.testing import redis_at
 from tests.browser.clock import stop_clock
 from tests.browser.looks import CONTRASTS, assert_good_looks
 from tests.queues.admin import scene
@@ -103,16 +101,6 @@ def test_a_break_of_the_policy_would_be_noticed(window, admin, ids):
     assert "Applying inline style violates the following Content Security Policy" in complaint
 
 
-def test_the_figures_are_renewed_every_five_seconds(overview):
-    scene.ready("mail", count=1234)
-    scene.ready("news")
-
-    refreshed(overview)
-
-    expect(ready_of(overview)).to_have_text("1,235")
-    expect(ready_of(overview, "news")).to_have_text("1")
-
-
 def test_page_scripts_and_numbers_are_in_the_language_of_the_browser(window, admin, ids):
     opened = window(admin, locale="de-DE")
     stop_clock(opened.page)
@@ -127,171 +115,6 @@ def test_page_scripts_and_numbers_are_in_the_language_of_the_browser(window, adm
     page.get_by_label("Aktualisieren").select_option("0")
     expect(page.get_by_role("status")).to_have_text("Die Aktualisierung ist ausgeschaltet.")
     assert opened.complaints == []
-
-
-def test_refresh_can_be_switched_off_and_this_is_remembered(overview):
-    seen = fetches(overview)
-
-    overview.get_by_label("Refresh").select_option("off")
-    expect(overview.get_by_role("status")).to_have_text("Refresh is off.")
-    overview.clock.fast_forward("10:00")
-    overview.reload()
-    overview.clock.fast_forward("10:00")
-    overview.get_by_role("link", name="1 delayed in mail").click()
-    overview.clock.fast_forward("10:00")
-
-    expect(overview.get_by_label("Refresh")).to_have_value("0")
-    assert seen == []
-
-
-@pytest.mark.slow
-def test_another_interval_holds_at_once_and_on_the_next_page(overview):
-    overview.get_by_label("Refresh").select_option("every 15 s")
-    overview.reload()
-    seen = fetches(overview)
-
-    overview.clock.run_for(14_000)
-    assert seen == []
-
-    overview.clock.run_for(2_000)
-    expect(overview.get_by_role("status")).to_contain_text("Updated")
-    assert len(seen) == 1
-
-
-def test_a_hidden_page_rests_and_is_renewed_when_it_is_seen_again(overview):
-    hide = """(hidden) => {
-        Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
-        document.dispatchEvent(new Event("visibilitychange"));
-    }"""
-    seen = fetches(overview)
-
-    overview.evaluate(hide, True)
-    overview.clock.fast_forward("10:00")
-    assert seen == []
-
-    overview.evaluate(hide, False)
-    expect(overview.get_by_role("status")).to_contain_text("Updated")
-    assert len(seen) == 1
-
-
-def test_requests_never_overlap(overview, live_server):
-    held, seen = [], fetches(overview)
-    overview.route(f"{live_server.url}{ROOT}", lambda route: held.append(route))
-
-    overview.get_by_label("Refresh").select_option("every 2 s")
-    with overview.expect_request(f"{live_server.url}{ROOT}"):
-        overview.clock.run_for(2_000)
-    overview.clock.run_for(7_000)
-    held[0].continue_()
-    expect(overview.get_by_role("status")).to_contain_text("Updated")
-
-    assert len(seen) == len(held) == 1
-
-
-@pytest.mark.slow
-def test_a_refresh_keeps_the_focus_where_it_was(overview):
-    link = overview.get_by_role("link", name="Pause: mail")
-    link.focus()
-    scene.ready("a queue that comes before")
-
-    refreshed(overview)
-
-    expect(ready_of(overview, "a queue that comes before")).to_have_text("1")
-    expect(link).to_be_focused()
-
-
-def test_a_refresh_keeps_scrolling_open_details_and_the_selection(window, admin, redis):
-    task_id = scene.dead("mail", failures=3, args=list(range(200)))
-    opened = window(admin, viewport={"width": 360, "height": 400})
-    stop_clock(opened.page)
-    page = opened.open(f"{ROOT}task/?alias=default&id={task_id}")
-    page.locator("details").first.locator("summary").click()
-    page.locator("details").last.locator("summary").click()
-    page.locator("pre").first.evaluate(
-        "node => { node.scrollTop = 321; getSelection().selectAllChildren(node); }"
-    )
-    page.evaluate("scrollTo(0, 500)")
-    state = """() => [scrollY, document.querySelector("pre").scrollTop, getSelection().toString().length > 200,
-        ...Array.from(document.querySelectorAll("details"), (node) => node.open)]"""
-    before = page.evaluate(state)
-
-    refreshed(page)
-
-    assert before[1:] == [321, True, True, False, False]
-    assert page.evaluate(state) == before
-
-
-def test_rows_that_go_take_no_others_with_them(window, admin, redis):
-    _first, _second, third = scene.ready("mail", count=3)
-    opened = window(admin)
-    stop_clock(opened.page)
-    page = opened.open(f"{ROOT}tasks/{MAIL}")
-    kept = page.locator(f'tr[data-key="{third}"]').element_handle()
-    consumer = scene.worker("mail")
-    consumer.advance(consumer.request({"mail": 2}, 2))
-
-    refreshed(page)
-
-    expect(page.locator("#live tbody tr")).to_have_count(1)
-    assert kept.evaluate("node => node.isConnected")
-    expect(page.get_by_role("link", name="Running 2")).to_be_visible()
-
-
-def test_while_redis_is_away_the_figures_stay_and_are_called_old(window, admin, tmp_path):
-    with EmbeddedServer(tmp_path / "redis") as server, redis_at(server.url):
-        scene.ready("mail", count=7)
-        opened = window(admin)
-        stop_clock(opened.page)
-        page = opened.open(ROOT)
-        refreshed(page)
-
-        server.stop()
-        page.clock.fast_forward(5_000)
-        expect(page.get_by_role("status")).to_contain_text("Redis has not answered since")
-        expect(page.get_by_role("status")).to_contain_text("; the figures are those of")
-        expect(ready_of(page)).to_have_text("7")
-
-        server.start()
-        refreshed(page, seconds=10)
-        expect(ready_of(page)).to_have_text("7")
-
-
-@pytest.mark.slow
-def test_a_page_that_came_without_redis_comes_back_by_itself(window, admin, tmp_path):
-    server = EmbeddedServer(tmp_path / "redis")
-    with redis_at(server.url):
-        opened = window(admin)
-        stop_clock(opened.page)
-        page = opened.open(ROOT)
-        expect(page.get_by_role("alert")).to_contain_text("Redis does not answer")
-        assert opened.complaints == []
-
-        with server:
-            scene.ready("mail", count=7)
-            page.clock.fast_forward(5_000)
-            expect(ready_of(page)).to_have_text("7")
-
-
-@pytest.mark.slow
-def test_after_some_failures_refresh_stops_and_says_so(overview, live_server):
-    seen = fetches(overview)
-    overview.route(f"{live_server.url}{ROOT}", lambda route: route.fulfill(status=500))
-
-    for _attempt in range(5):
-        refreshed(overview, seconds=60, says="The server does not answer. Trying again.")
-    refreshed(overview, seconds=60, says="Refresh has stopped: the server does not answer.")
-    overview.clock.fast_forward("10:00")
-
-    assert len(seen) == 6
-
-
-def test_a_logged_out_person_is_told(overview):
-    overview.context.clear_cookies()
-
-    overview.clock.fast_forward(5_000)
-
-    expect(overview.get_by_role("status")).to_contain_text("Refresh has stopped")
-    expect(ready_of(overview)).to_have_text("1")
 
 
 @pytest.mark.slow

@@ -8,13 +8,13 @@ import json
 import pytest
 from django.utils.crypto import get_random_string
 
-from components.control_room.live import CELLS, Version
+from components.control_room.live import Version
 from tests.queues.admin import scene
 
 ROOT = "/admin/components/queue/"
 TASKS = f"{ROOT}tasks/?alias=default&queue=mail"
 #: What live.js sends before it has anything.
-NEW = {"X-Live": "5", "X-Live-Parts": "-", "Accept": "text/event-stream"}
+NEW = {"X-Live": "5", "X-Live-Parts": "-", "Accept": "application/json"}
 
 
 def assembled(pairs, known=()):
@@ -95,13 +95,6 @@ def test_whatever_is_named_as_known_the_page_is_whole(viewer, redis, parts):
     assert html(assembled(answer.json())) == viewer.get(ROOT, headers={"X-Live": "5"}).text
 
 
-def test_a_server_without_async_answers_as_to_a_poll(viewer, redis):
-    answer = ask(viewer)
-
-    assert not answer.streaming
-    assert answer["Content-Type"] == "application/json"
-
-
 def test_a_page_of_any_size_has_as_many_pieces_as_a_header_can_name():
     rows = [f"<tr><td>{get_random_string(9)}</td></tr>" for _ in range(5_000)]
 
@@ -109,19 +102,6 @@ def test_a_page_of_any_size_has_as_many_pieces_as_a_header_can_name():
 
     assert "".join(version.pieces) == "".join(rows)
     assert len(" ".join(version.digests)) < 4_096
-
-
-def test_of_rows_that_are_older_a_stream_sends_their_ages_alone():
-    def page(now):
-        return "".join(
-            f'<tr><th><a href="/{name}">{name}</a></th><td><time>x</time> <span>{now + at} s</span></td></tr>'
-            for at, name in enumerate(names)
-        )
-
-    names = [get_random_string(40) for _ in range(50)]
-    old, new = (Version.of(page(now), CELLS) for now in (100, 102))
-
-    assert len(new.since(old.digests)) < len(page(100)) / 3
 
 
 def test_one_changed_row_of_many_is_all_that_travels():

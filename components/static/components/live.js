@@ -5,9 +5,8 @@
  * chooses the interval, and the choice is remembered; 0 is off. A hidden tab sends no requests; requests never
  * overlap.
  *
- * What has come is kept in pieces with digests. A request names the digests, and the answer has only what is new. It
- * is JSON, or a stream of server-sent events that goes on until the page is hidden or the server ends it. A page that
- * knows nothing of this answers with HTML.
+ * What has come is kept in pieces with digests. A request names the digests, and the answer has only what is new, as
+ * JSON. A page that knows nothing of this answers with HTML.
  *
  * Status 503 means that Redis is away: the old figures stay, are marked as old, and attempts go on. After other
  * failures, they stop.
@@ -16,15 +15,11 @@
 import { gettext, interpolate } from "./i18n.js";
 
 const PATIENCE = 10_000; // ms until a request is given up
-const SILENCE = 30_000; // ms without a sign of life until a stream is given up; the server sends one every 10 s
 const WHILE_AWAY = 10_000; // ms between attempts while Redis is away
 const SLOWEST = 60_000; // ms between attempts after failures
 const MAX_FAILURES = 6;
-const MOST_NAMED = 500; // pieces, nine bytes each; some servers take no header of more than 8,190
-const POLLING = 300_000; // ms until a stream is tried again after one that brought nothing
 const MEMORY = "components.live";
-const STREAM = "text/event-stream";
-const LEFT = "the page was hidden, or another interval was chosen";
+const CHOSEN = "another interval was chosen";
 
 const part = document.querySelector("[data-live]");
 const control = document.querySelector("[data-live-control]");
@@ -38,7 +33,6 @@ let updated = timeOfDay();
 let awaySince = "";
 let etag = "";
 let pieces = []; // [digest, html], in order
-let pollsUntil = 0;
 let under; // the controller that ends the request under way
 
 const key = (node) => node.dataset?.key;
@@ -127,9 +121,9 @@ async function refresh() {
     const { signal } = under;
     const patience = setTimeout(() => under.abort(), PATIENCE);
     const headers = {
-        Accept: Date.now() < pollsUntil ? "application/json" : STREAM,
+        Accept: "application/json",
         "X-Live": choice.value,
-        "X-Live-Parts": (pieces.length <= MOST_NAMED && pieces.map(([digest]) => digest).join(" ")) || "-",
+        "X-Live-Parts": pieces.map(([digest]) => digest).join(" ") || "-",
         ...(etag && { "If-None-Match": etag }),
     };
     try {
@@ -138,44 +132,16 @@ async function refresh() {
         if (answer.redirected || [403, 404].includes(answer.status)) return gone();
         if (answer.status === 304) return current(), 0;
         if (!answer.ok) throw new Error(answer.statusText);
-        const type = answer.headers.get("Content-Type") ?? "";
-        if (type.startsWith(STREAM)) {
-            clearTimeout(patience);
-            return await follow(answer);
-        }
-        if (type.startsWith("application/json")) {
+        if (answer.headers.get("Content-Type")?.startsWith("application/json")) {
             assemble(await answer.json());
             etag = answer.headers.get("ETag") ?? "";
         } else show(await answer.text());
         return 0;
     } catch (error) {
-        if (signal.reason === LEFT) return 0;
-        if (signal.aborted) pollsUntil = Date.now() + POLLING; // a proxy may hold streams back
+        if (signal.reason === CHOSEN) return 0;
         throw error;
     } finally {
         clearTimeout(patience);
-        under.abort();
-    }
-}
-
-/** Read a stream to its end, as refresh() does. */
-async function follow(answer) {
-    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-    let unread = "";
-    for (;;) {
-        const silence = setTimeout(() => under.abort(), SILENCE);
-        const { value, done } = await reader.read().finally(() => clearTimeout(silence));
-        if (done) return 0;
-        const events = (unread + value).split("\n\n");
-        unread = events.pop();
-        for (const event of events) {
-            const [, name, data] = /^event: (\w+)\ndata: (.*)$/s.exec(event) ?? []; // nothing for a comment
-            if (name === "parts") assemble(JSON.parse(data));
-            else if (name === "same") current();
-            else if (name === "away") away();
-            else if (name === "gone") return gone();
-            else if (name === "failed") throw new Error("The server could not make the page.");
-        }
     }
 }
 
@@ -188,17 +154,11 @@ function failed() {
 
 async function run() {
     clearTimeout(timer);
-    if (document.hidden) return leave();
-    if (busy || choice.value === "0") return;
+    if (document.hidden || busy || choice.value === "0") return;
     busy = true;
     const least = await refresh().catch(failed);
     busy = false;
     if (least !== null && !document.hidden) schedule(least);
-}
-
-/** End the stream, if there is one. */
-function leave() {
-    if (busy) under.abort(LEFT);
 }
 
 function schedule(least) {
@@ -219,7 +179,7 @@ function choose() {
     remember(choice.value);
     failures = 0;
     say(choice.value === "0" ? gettext("Refresh is off.") : "");
-    leave();
+    if (busy) under.abort(CHOSEN);
     schedule(0);
 }
 
