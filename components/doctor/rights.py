@@ -1,26 +1,24 @@
 """
-What the user of the settings may not do in Redis although services need it: kit/rights.py knows what that is.
+What the user of the settings may not do in Redis although this app needs it, by the lists of kit/rights.py.
 
-Redis checks the rights to a command when it is queued in a transaction. So each is queued, with a key of the service,
-and the transaction is discarded: nothing is carried out.
+Redis checks the rights to a command when it is queued in a transaction. So each is queued, with a key of a service,
+and the transaction is discarded: nothing is carried out. So no list may have DISCARD.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from django.core.checks import CheckMessage, Info, Warning
 from redis import RedisCluster
-from redis.connection import Connection
 from redis.exceptions import NoPermissionError, ResponseError
 
 from components.conf import conf
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
 from components.kit.keyspace import stem
-from components.kit.rights import USERS, Needs, needs
+from components.kit.rights import KEYS, USERS
 
 
 def examine_rights() -> Iterator[CheckMessage]:
@@ -31,19 +29,17 @@ def examine_rights() -> Iterator[CheckMessage]:
     user = client.get_connection_kwargs().get("username") or "default"
     with redis_errors():
         try:
-            tried = {service: _lacks(client, needed) for service, needed in needs(user).items()}
+            lacks = _lacks(client, [each for each in USERS.get(user, USERS["worker"]) if "|" not in each])
         except NoPermissionError:
             return  # to MULTI or COMMAND: a user of such least right was made for this site
-    if lacks := {service: found for service, found in tried.items() if found}:
-        rules = dict.fromkeys(rule for found in lacks.values() for rule in found)
-        services = "; ".join(f"{service} ({' '.join(found)})" for service, found in lacks.items())
+    if lacks:
+        rules = " ".join(lacks)
         yield Warning(
-            f"The user {user!r} of CACHES[{conf().cache!r}] lacks rights in Redis that these services need: "
-            f"{services}.",
+            f"The user {user!r} of CACHES[{conf().cache!r}] lacks rights in Redis that services need: {rules}.",
             hint=f"As an administrator of Redis, run what `manage.py acl --commands {user}` prints."
             if user in USERS
-            else f"Run `ACL SETUSER {user} {' '.join(rules)}` as an administrator, unless this process is not to use "
-            "these services.",
+            else f"Run `ACL SETUSER {user} {rules}` as an administrator, unless this process is not to use what "
+            "needs them.",
             id="components.W118",
         )
 
@@ -57,41 +53,33 @@ def not_permitted(what: str) -> CheckMessage:
     )
 
 
-def _lacks(client: Any, needed: Needs) -> list[str]:
+def _lacks(client: Any, commands: list[str]) -> list[str]:
     """Return the rules that the user would need in addition to what they may do."""
+    keys = [stem(word, "doctor") for word in KEYS]
     with client.client() as one:
-        connection: Any = one.connection
-        arity = {name: _arity(connection, name) for name in needed.commands}
+        connection = one.connection
+        about = _ask(connection, "COMMAND", "INFO", *commands)
+        calls = {
+            name: [keys[0]] * (abs(each[1]) - 1) for name, each in zip(commands, about, strict=True) if each
+        }
         _ask(connection, "MULTI")
         try:
-            key = stem(needed.keys[0], "doctor")
-            commands = [name for name in arity if _denied(connection, name, arity[name], key) == "command"]
-            keys = [
-                word for word in needed.keys if _denied(connection, "get", 2, stem(word, "doctor")) == "key"
-            ]
+            denied = [name for name, words in calls.items() if _denied(connection, "command", name, *words)]
+            closed = [key for key in keys if _denied(connection, "key", "get", key)]
         finally:
             _ask(connection, "DISCARD")
-    return [f"+{name}" for name in commands] + [
-        f"~{stem(word, 'doctor').partition('{')[0]}*" for word in keys
-    ]
+    return [f"+{name}" for name in denied] + [f"~{key.partition('{')[0]}*" for key in closed]
 
 
-def _denied(connection: Connection, name: str, arity: int, key: str) -> str:
-    """Return what the user may not use of a call of the command *name* with *key*: such as "command", or nothing."""
+def _denied(connection: Any, what: str, *words: str) -> bool:
+    """Return True if the user may not send *words*, because of *what*: the command or its key."""
     try:
-        _ask(connection, name, *[key] * (abs(arity) - 1))
+        _ask(connection, *words)
     except NoPermissionError as error:
-        [refused] = re.findall(r"\b(command|key|channel)", str(error))[:1]
-        return str(refused)
+        return what in str(error)
     except ResponseError:
         pass  # such as MOVED: the rights are checked first
-    return ""
-
-
-def _arity(connection: Connection, name: str) -> int:
-    """Return how many words a call of the command *name* has; of one that takes more, minus the fewest."""
-    [about] = _ask(connection, "COMMAND", "INFO", name)
-    return int(about[1]) if about else 1
+    return False
 
 
 def _ask(connection: Any, *words: str) -> Any:

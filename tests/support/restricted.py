@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from fnmatch import fnmatch
-from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,15 +22,15 @@ from django.test.signals import setting_changed
 from redis import Redis
 from redis.exceptions import ConnectionError
 
-from components import testing
+from components import services, testing
 from components.embedded import EmbeddedServer
 from components.kit.client import get_client
-from components.kit.keyspace import prefix_pattern
-from components.kit.rights import USERS, _cache_prefixes, needs, rights
+from components.kit.rights import USERS, rights
 
 PASSWORD = "only-for-tests"
 #: The keys of locks that a project makes with redis-py, which it adds to the rights itself.
 OWN_KEYS = ("~a", "~report")
+SERVICES = sorted(path.parent.name for path in Path(services.__file__).parent.glob("*/keys.py"))
 #: The user of each test, by its id without "tests/": the first pattern that fits counts. "" may do all.
 ROLES: tuple[tuple[str, str], ...] = (
     # Locks at keys that no pattern describes.
@@ -56,8 +55,9 @@ ROLES: tuple[tuple[str, str], ...] = (
     ("counters/middleware/*", "web"),
     ("observing/test_dashboard*", "web"),
     ("observing/test_health*", "web"),
-    *((f"{service}/*", "worker") for service in sorted(needs(""))),
+    *((f"{service}/*", "worker") for service in SERVICES),
     ("observing/*", "worker"),
+    ("kit/test_lost_replies*", "worker"),
     # What serves or proves all of it: processes, servers and users of its own.
     ("*", ""),
 )
@@ -80,13 +80,7 @@ def add_user(client: Redis, user: str, *more: str, cluster: bool = False) -> Non
 
 
 def _rules(user: str, *more: str, cluster: bool) -> list[str]:
-    rules = _rights(user, cluster, prefix_pattern(), *_cache_prefixes())
-    return [user, "reset", "on", f">{PASSWORD}", *rules, *more]
-
-
-@cache
-def _rights(user: str, cluster: bool, *prefixes: str) -> list[str]:
-    return rights(user, cluster=cluster)
+    return [user, "reset", "on", f">{PASSWORD}", *rights(user, cluster=cluster), *more]
 
 
 def as_user(url: str, user: str) -> str:

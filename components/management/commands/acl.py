@@ -17,8 +17,8 @@ OPERATOR = "operator"
 class Command(BaseCommand):
     help = (
         "Prints users of Redis for this site: web (pages and the HTTP API), worker (workers, poller, daemons), admin "
-        "(a site that serves the Django admin) and operator (everything). The rights are found in the scripts and "
-        "the code, so print them anew with each release. The passwords come from the environment, as "
+        "(a site that serves the Django admin) and operator (everything). A release may need other rights, so print "
+        "them anew with each. The passwords come from the environment, as "
         "REDIS_PASSWORD_WEB and so on; only their SHA-256 is printed. Nothing is sent to Redis. Exit codes: 0; 2 if "
         "a user is unknown, or their password is missing."
     )
