@@ -97,14 +97,6 @@ class EndNotStored(ComponentsError):
     """
 
 
-class InvalidQueueName(ComponentsError, ValueError):
-    """A queue name is empty, too long, or contains a control character. The message says what is allowed."""
-
-
-class InvalidSchedule(ComponentsError, ValueError):
-    """A schedule of a periodic task cannot be read, or would never tick. The message says which part is wrong."""
-
-
 class UnknownTask(ComponentsError):
     """
     A stored task names a function that is not declared with @task. Keep the old name of a renamed task until no
@@ -139,20 +131,16 @@ class MailNotSent(ComponentsError):
 
 
 class InvalidName(ComponentsError, ValueError):
-    """A name is empty, too long or not text. The message says what is allowed."""
-
-
-class InvalidDuration(ComponentsError, ValueError):
     """
-    A number of seconds is negative, infinite, not a number, or zero where that is not allowed. Pass seconds, as a
-    whole or a decimal number.
+    Nothing can have this name: it is empty, too long, not text, or contains a control character. A page may answer
+    that there is no such thing. The message says what is allowed.
     """
 
 
-class InvalidLimit(ComponentsError, ValueError):
+class InvalidValue(ComponentsError, ValueError):
     """
-    A limit or a weight is not a whole number of at least 1, or a permit's weight exceeds the limit. Pass a number
-    in the range that the message names.
+    An argument other than a name cannot be used: a number, duration, time, prefix, label, address, format, schedule
+    or declaration. Nothing was sent. The message says which argument it is, and what is allowed.
     """
 
 
@@ -179,10 +167,6 @@ class StaleFence(ComponentsError):
     A write was refused because its fencing token is older than that of an earlier write. Stop: another holder has
     the lock by now.
     """
-
-
-class InvalidFence(ComponentsError, ValueError):
-    """A fencing token is not a whole number from 1 to 2^63 - 1. Pass held.fence of a lock."""
 
 
 class SemaphoreFull(ComponentsError):
@@ -289,14 +273,6 @@ class WaitersFull(ComponentsError):
     """
 
 
-class InvalidPrefix(ComponentsError, ValueError):
-    """The prefix to complete is empty, too long, or not text. Ask when something has been typed."""
-
-
-class InvalidEntry(ComponentsError, ValueError):
-    """An entry's id or label is empty, too long, or not text. The message says what is allowed."""
-
-
 class BookNotFound(ComponentsError):
     """
     There is no address book with this name: nothing was ever added to it, or it was removed. Add an entry, or run
@@ -311,32 +287,10 @@ class LoadSuperseded(ComponentsError):
     """
 
 
-class InvalidCount(ComponentsError, ValueError):
-    """The number to count is not a whole number, or too large. Pass an int between -2^53 and 2^53."""
-
-
 class CountRefused(ComponentsError):
     """
     A key in Redis that belongs to counters holds something else, so some or all events were not counted. Run
     manage.py cleancounters.
-    """
-
-
-class InvalidPrecision(ComponentsError, ValueError):
-    """The requested precision is not in COMPONENTS["COUNTER_PRECISIONS"]. Ask for one that is, or add it there."""
-
-
-class InvalidRange(ComponentsError, ValueError):
-    """
-    The requested time of a counter or a report is reversed, in the future, or older than what is kept. Ask for
-    longer slices, or for a later time.
-    """
-
-
-class InvalidShape(ComponentsError, ValueError):
-    """
-    A cached row is declared without columns, or with columns that have no name, the same name or an unknown kind.
-    The message names the column.
     """
 
 
@@ -357,10 +311,6 @@ class RowNotLoaded(ComponentsError):
 
 class RowsUnavailable(ComponentsError):
     """The database did not answer while rows were loaded. The call may be repeated."""
-
-
-class InvalidLevel(ComponentsError, ValueError):
-    """There is no such level of places, or a place cannot be divided by it. Use country, region or city."""
 
 
 class LogsFull(ComponentsError):
@@ -424,10 +374,6 @@ class WorkersDiffer(ComponentsError):
     """
 
 
-class InvalidAddress(ComponentsError, ValueError):
-    """The text to locate is not an IPv4 or IPv6 address. Check what comes from outside first."""
-
-
 class InvalidGeoSource(ComponentsError, ValueError):
     """
     A file of a geolocation database cannot be imported; the table is unchanged. The message names the file and what
@@ -443,20 +389,6 @@ class GeoTableDamaged(ComponentsError):
     """
     Parts of a table of addresses are missing in Redis, or differ from what was written. Import it again with
     manage.py importgeoip --force.
-    """
-
-
-class InvalidFormat(ComponentsError, ValueError):
-    """
-    A format of log lines is not known, or its regular expression cannot be used. Use book, combined or json, or
-    mend the expression.
-    """
-
-
-class InvalidRanges(ComponentsError, ValueError):
-    """
-    Ranges of addresses overlap, are reversed or unsorted, or have the wrong type. The message names the first
-    that is wrong.
     """
 
 

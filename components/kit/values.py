@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from components.exceptions import InvalidDuration, InvalidFence, InvalidLimit, InvalidName
+from components.exceptions import InvalidName, InvalidValue
 
 MAX_NAME = 500  # characters
 #: Seconds: far longer than anybody waits, and small enough for Redis and for floats to count.
@@ -33,30 +33,28 @@ def is_name(name: object) -> bool:
 
 
 def check_seconds(what: str, value: object, *, may_be_zero: bool = False) -> float:
-    """Return *value* if it is a valid number of seconds. Raises InvalidDuration."""
+    """Return *value* if it is a valid number of seconds. Raises InvalidValue."""
     least = 0.0 if may_be_zero else _SHORTEST
     # A NaN is outside of every range.
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= LONGEST:
-        raise InvalidDuration(
+        raise InvalidValue(
             f"The {what} is {value!r}; it must be a number of seconds, {least:g} to {LONGEST:,}."
         )
     return value
 
 
-def check_int(
-    what: str, value: object, least: int, most: float = math.inf, error: type[Exception] = InvalidLimit
-) -> int:
-    """Return *value* if it is a whole number from *least* to *most*. Raises *error*."""
+def check_int(what: str, value: object, least: int, most: float = math.inf) -> int:
+    """Return *value* if it is a whole number from *least* to *most*. Raises InvalidValue."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         bounds = f", {least:,} or more" if most == math.inf else f" from {least:,} to {most:,}"
-        raise error(f"The {what} is {_shown(value)}; it must be a whole number{bounds}.")
+        raise InvalidValue(f"The {what} is {_shown(value)}; it must be a whole number{bounds}.")
     return value
 
 
 def check_fence(fence: object) -> int:
-    """Return *fence* if it is a valid fencing token. Raises InvalidFence."""
+    """Return *fence* if it is a valid fencing token. Raises InvalidValue."""
     if isinstance(fence, bool) or not isinstance(fence, int) or not 1 <= fence <= MAX_FENCE:
-        raise InvalidFence(
+        raise InvalidValue(
             f"The fence is {_shown(fence)}; a fence of a lock is a whole number from 1 to 2^63 - 1."
         )
     return fence

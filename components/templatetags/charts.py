@@ -25,7 +25,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from components.conf import conf
-from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange, RedisUnavailable
+from components.exceptions import InvalidName, InvalidValue, RedisUnavailable
 from components.services.counters import CounterReader, Histogram, Sample, Series
 from components.services.counters.charts import (
     MOST_LINES,
@@ -74,7 +74,7 @@ def counter_chart(
     shown = {"title": title + "" or ", ".join(texts)}
     try:
         charts = _charts(texts, Span(span, precision=precision), top)
-    except (InvalidLimit, InvalidName, InvalidPrecision, InvalidRange, RedisUnavailable) as error:
+    except (InvalidValue, InvalidName, RedisUnavailable) as error:
         return {**shown, "problem": str(error)}
     return {**shown, "charts": charts, "link": _link(context.get("request")), "time_query": f"&span={span}"}
 
@@ -130,7 +130,7 @@ def measured_history(
         precision = max(precision, _LEAST)
         found, marks = reader.read_marked(names, precision, **between)
         slices = reader.histogram_slices(names, precision, **between)
-    except (InvalidName, InvalidPrecision, InvalidRange, RedisUnavailable) as error:
+    except (InvalidName, InvalidValue, RedisUnavailable) as error:
         return {**shown, "problem": str(error)}
     like = found[names[0]]
     counts = [

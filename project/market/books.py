@@ -16,7 +16,7 @@ import logging
 from django.db.models import Q
 from django.utils import timezone
 
-from components.exceptions import BookNotFound, InvalidPrefix, RedisUnavailable
+from components.exceptions import BookNotFound, InvalidValue, RedisUnavailable
 from components.services.autocomplete import fold
 from components.services.autocomplete.models import ModelBook
 from components.services.autocomplete.widgets import Typed
@@ -49,7 +49,7 @@ def search(typed: Typed) -> tuple[Q, bool]:
         return Q(item__name=typed.id), True
     try:
         found = for_sale.book.complete(typed.text, limit=MOST)
-    except InvalidPrefix:
+    except InvalidValue:
         return Q(pk__in=[]), True
     except (BookNotFound, RedisUnavailable) as error:
         logger.warning("searching the market without its address book (%s)", error)

@@ -17,7 +17,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from components.exceptions import GeoTableNotFound, InvalidAddress
+from components.exceptions import GeoTableNotFound, InvalidValue
 from components.services.geo import UNKNOWN, Place, locate, place_name
 from components.services.logs import DEFAULT_JOB
 from components.services.logs.traffic import Report, Traffic
@@ -40,7 +40,7 @@ class AddressForm(forms.Form):
         address: str = self.cleaned_data["address"]
         try:
             self.place = locate(address)
-        except (GeoTableNotFound, InvalidAddress) as error:
+        except (GeoTableNotFound, InvalidValue) as error:
             raise forms.ValidationError(str(error)) from error
         return address
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from redis import Redis
 
-from components.exceptions import BookNotFound, InvalidEntry
+from components.exceptions import BookNotFound, InvalidValue
 from components.kit.at_once import at_once
 from components.kit.client import AnyRedis
 from components.services.autocomplete import (
@@ -56,7 +56,7 @@ def test_a_selection_during_a_load_that_does_not_end_leaves_nothing_for_ever(
         book.select(1)
         yield 1_001, ""
 
-    with pytest.raises(InvalidEntry):
+    with pytest.raises(InvalidValue):
         book.load(entries(), replace=True)
 
     assert redis.exists(keys.BookKeys(book.name).next_selected)
@@ -140,7 +140,7 @@ def test_the_longest_name_is_no_longer_in_the_index_than_others(book: AddressBoo
 
 def test_a_number_of_a_hundred_digits_is_no_id(book: AddressBook, redis: Redis) -> None:
     for number in (10**99, -(10**99), 10**5_000):
-        with pytest.raises(InvalidEntry, match="The id of an entry is a number of 100 digits or more"):
+        with pytest.raises(InvalidValue, match="The id of an entry is a number of 100 digits or more"):
             book.add("ann", id=number)
     assert snapshot(redis) == {}
     assert book.add("ann", id=10**99 - 1)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components.exceptions import InvalidEntry, InvalidLimit, InvalidName, InvalidPrefix
+from components.exceptions import InvalidName, InvalidValue
 from components.services.autocomplete import AddressBook
 from tests.support.snapshots import snapshot
 
@@ -49,7 +49,7 @@ def test_names_are_texts_of_1_to_500_characters(redis: Redis, name: Any) -> None
     ],
 )
 def test_a_prefix_is_text_that_can_be_seen(book: AddressBook, redis: Redis, prefix: Any, why: str) -> None:
-    refuse(redis, InvalidPrefix, why, lambda: book.complete(prefix))
+    refuse(redis, InvalidValue, why, lambda: book.complete(prefix))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_label_is_text_that_can_be_seen(book: AddressBook, redis: Redis, label
         lambda: book.rename(1, label),
         lambda: book.load([(2, "bob"), (3, label)]),
     ):
-        refuse(redis, InvalidEntry, f"label of an entry.*{why}", act)
+        refuse(redis, InvalidValue, f"label of an entry.*{why}", act)
 
 
 @pytest.mark.parametrize("entry", ["", "x" * 101, "a\0", "a\1", "a\2", "\ud800", b"1", None, 1.0, True])
@@ -86,13 +86,13 @@ def test_an_id_is_short_text_or_a_number(book: AddressBook, redis: Redis, entry:
         lambda: book.select(entry),
         lambda: book.load([(entry, "bob")]),
     ):
-        refuse(redis, InvalidEntry, "The id of an entry", act)
+        refuse(redis, InvalidValue, "The id of an entry", act)
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.0, True, "3", 1_001])
 def test_limits_are_whole_numbers_from_1_on(book: AddressBook, redis: Redis, limit: Any) -> None:
     for act in (lambda: book.complete("a", limit=limit), lambda: book.top(limit)):
-        refuse(redis, InvalidLimit, "The limit is", act)
+        refuse(redis, InvalidValue, "The limit is", act)
 
 
 def test_looking_changes_nothing(book: AddressBook, redis: Redis) -> None:

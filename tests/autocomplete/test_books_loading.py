@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from redis import Redis
 
-from components.exceptions import InvalidEntry, LoadSuperseded
+from components.exceptions import InvalidValue, LoadSuperseded
 from components.services.autocomplete import AddressBook, AddressBookReader, Completions, Entry, keys
 from tests.support.snapshots import snapshot
 
@@ -118,7 +118,7 @@ def test_an_interrupted_load_expires_and_does_no_harm(book: AddressBook, redis: 
     book.load([(1, "ann")])
     before = snapshot(redis)
 
-    with pytest.raises(InvalidEntry, match="The label"):
+    with pytest.raises(InvalidValue, match="The label"):
         book.load([*NAMES, (1, "")], replace=True)
 
     left = {key: value for key, value in snapshot(redis).items() if before.get(key) != value}
@@ -129,12 +129,12 @@ def test_an_interrupted_load_expires_and_does_no_harm(book: AddressBook, redis: 
 
 def test_a_load_that_ends_with_an_error_leaves_nothing_on_its_way(book: AddressBook) -> None:
     async def interrupted() -> None:
-        with pytest.raises(InvalidEntry, match="The label"):
+        with pytest.raises(InvalidValue, match="The label"):
             await book.aload([*NAMES, (1, "")])
         assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
 
     before = threading.enumerate()
-    with pytest.raises(InvalidEntry, match="The label"):
+    with pytest.raises(InvalidValue, match="The label"):
         book.load([*NAMES, (1, "")])
     assert book.count() == 1_000
     assert [thread for thread in threading.enumerate() if thread not in before] == []

@@ -11,10 +11,9 @@ from redis import Redis
 
 from components.exceptions import (
     ChatNotFound,
-    InvalidDuration,
-    InvalidLimit,
     InvalidMessage,
     InvalidName,
+    InvalidValue,
     TooManyMembers,
 )
 from components.services.chat import Chat, ChatSettings, Inbox, Position
@@ -149,15 +148,15 @@ def test_seqs_above_all_are_the_last_and_below_none(redis: Redis) -> None:
 @pytest.mark.parametrize(
     ("error", "wrong"),
     [
-        (InvalidLimit, {"max_messages": 0}),
-        (InvalidLimit, {"max_messages": True}),
-        (InvalidLimit, {"max_members": 1.5}),
-        (InvalidLimit, {"history": -1}),
-        (InvalidLimit, {"is_open": 1}),
-        (InvalidDuration, {"max_age": 0}),
-        (InvalidDuration, {"rate_period": -1}),
-        (InvalidDuration, {"slow_mode": None}),
-        (InvalidDuration, {"drop_read_after": float("inf")}),
+        (InvalidValue, {"max_messages": 0}),
+        (InvalidValue, {"max_messages": True}),
+        (InvalidValue, {"max_members": 1.5}),
+        (InvalidValue, {"history": -1}),
+        (InvalidValue, {"is_open": 1}),
+        (InvalidValue, {"max_age": 0}),
+        (InvalidValue, {"rate_period": -1}),
+        (InvalidValue, {"slow_mode": None}),
+        (InvalidValue, {"drop_read_after": float("inf")}),
     ],
 )
 def test_settings_that_cannot_be_are_refused(redis: Redis, error: Any, wrong: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis import Redis
 
-from components.exceptions import ChatNotFound, InvalidPrefix
+from components.exceptions import ChatNotFound, InvalidValue
 from components.services.autocomplete.folding import spell
 from components.services.chat import Chat, ChatReader, ChatSettings, Inbox
 from components.services.chat.chat import MAX_LIMIT, SEARCHED
@@ -73,7 +73,7 @@ def test_the_short_way_finds_what_the_rules_of_address_books_find(word: str, wan
 def test_a_search_needs_words(redis: Redis, chat: Chat, words: str) -> None:
     before = snapshot(redis)
 
-    with pytest.raises(InvalidPrefix):
+    with pytest.raises(InvalidValue):
         chat.search("joe", words)
 
     assert snapshot(redis) == before

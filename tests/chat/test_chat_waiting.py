@@ -11,7 +11,7 @@ import pytest
 from redis import Redis
 from redis.connection import AbstractConnection
 
-from components.exceptions import ChatNotFound, InvalidDuration
+from components.exceptions import ChatNotFound, InvalidValue
 from components.kit.news import Interest
 from components.services.chat import Chat, Inbox, Role
 from tests.support.chats import FREE, texts
@@ -116,7 +116,7 @@ def test_waiting_ends_with_nothing_new(redis: Redis) -> None:
 
         assert (changes.chats, changes.gone) == ([], [])
         assert changes.positions == positions == {chat.id: positions[chat.id]}
-        with pytest.raises(InvalidDuration):
+        with pytest.raises(InvalidValue):
             await Inbox("joe").achanges({}, wait=-1)
 
     asyncio.run(main())

@@ -18,7 +18,7 @@ from django.test.utils import override_settings
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.exceptions import CountRefused, InvalidCount, InvalidName, RedisUnavailable
+from components.exceptions import CountRefused, InvalidName, InvalidValue, RedisUnavailable
 from components.kit.client import get_client
 from components.services.counters import Counter, CounterReader, aflush, buffer, count, flush
 from components.services.counters.additions import MAX_COUNT, addition, additions
@@ -154,7 +154,7 @@ def test_an_uncountable_value_is_reported_at_once(redis: Redis) -> None:
         with buffer._buffer.guard, pytest.raises(InvalidName):
             count(name)
     for number in numbers:
-        with pytest.raises(InvalidCount):
+        with pytest.raises(InvalidValue):
             count("hits", number)
     flush()
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components.exceptions import InvalidCount, InvalidLimit, InvalidName, InvalidPrecision, InvalidRange
+from components.exceptions import InvalidName, InvalidValue
 from components.services.counters import Counter, CounterReader, counted, timed
 from components.services.counters.additions import MAX_COUNT
 from tests.support.counters import seconds
@@ -48,8 +48,8 @@ def test_names_are_texts_of_1_to_500_characters(redis: Redis, name: Any) -> None
 
 @pytest.mark.parametrize("count", COUNTS)
 def test_counts_are_whole_numbers_that_are_exact(redis: Redis, count: Any) -> None:
-    refuse(redis, InvalidCount, "must be a whole number", lambda: Counter("hits").update(count))
-    refuse(redis, InvalidCount, "must be a whole number", lambda: Counter("hits").count(count))
+    refuse(redis, InvalidValue, "must be a whole number", lambda: Counter("hits").update(count))
+    refuse(redis, InvalidValue, "must be a whole number", lambda: Counter("hits").count(count))
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -60,14 +60,14 @@ def test_precisions_are_those_of_the_settings(redis: Redis, precision: Any) -> N
         lambda: CounterReader().read(["hits"], precision),
         lambda: CounterReader().top("hits", precision=precision),
     ):
-        refuse(redis, InvalidPrecision, say, act)
+        refuse(redis, InvalidValue, say, act)
 
 
 @pytest.mark.parametrize("instant", INSTANTS)
 def test_instants_are_aware(redis: Redis, instant: Any) -> None:
     for which in ("since", "until"):
         say = f"{which} is .*; it must be an aware datetime"
-        refuse(redis, InvalidRange, say, lambda which=which: Counter("hits").get(60, **{which: instant}))  # type: ignore[misc]
+        refuse(redis, InvalidValue, say, lambda which=which: Counter("hits").get(60, **{which: instant}))  # type: ignore[misc]
 
 
 def test_a_time_that_is_turned_round_is_refused(redis: Redis) -> None:
@@ -77,7 +77,7 @@ def test_a_time_that_is_turned_round_is_refused(redis: Redis) -> None:
             lambda since=since, until=until: Counter("hits").get(60, since=since, until=until),
             lambda since=since, until=until: CounterReader().top("hits", since=since, until=until),
         ):
-            refuse(redis, InvalidRange, "is reversed", act)  # type: ignore[arg-type]
+            refuse(redis, InvalidValue, "is reversed", act)  # type: ignore[arg-type]
 
 
 def test_a_time_that_lies_ahead_is_refused(redis: Redis) -> None:
@@ -87,7 +87,7 @@ def test_a_time_that_lies_ahead_is_refused(redis: Redis) -> None:
         lambda: CounterReader().read(["hits"], 1, since=ahead, until=ahead + timedelta(days=1)),
         lambda: CounterReader().top("hits", since=ahead),
     ):
-        refuse(redis, InvalidRange, "lies ahead: the server's clock says", act)
+        refuse(redis, InvalidValue, "lies ahead: the server's clock says", act)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_time_that_is_no_longer_kept_is_refused(redis: Redis, precision: int, 
         lambda: Counter("hits").get(precision, until=before),
         lambda: CounterReader().top("hits", precision=precision, since=before),
     ):
-        refuse(redis, InvalidRange, say, act)
+        refuse(redis, InvalidValue, say, act)
 
 
 def test_the_default_range_is_the_kept_range(redis: Redis) -> None:
@@ -126,7 +126,7 @@ def test_gaps_are_filled_with_whole_numbers(redis: Redis, fill: Any) -> None:
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_limits_are_whole_numbers_from_1_on(redis: Redis, limit: Any) -> None:
-    refuse(redis, InvalidLimit, "The limit is", lambda: CounterReader().top("hits", limit))
-    refuse(redis, InvalidLimit, "The limit is", lambda: CounterReader().page(limit=limit))
+    refuse(redis, InvalidValue, "The limit is", lambda: CounterReader().top("hits", limit))
+    refuse(redis, InvalidValue, "The limit is", lambda: CounterReader().page(limit=limit))
     if limit not in (0, True, 1.0):
-        refuse(redis, InvalidLimit, "The offset is", lambda: CounterReader().page(offset=limit))
+        refuse(redis, InvalidValue, "The offset is", lambda: CounterReader().page(offset=limit))

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
-from components.exceptions import InvalidRange
+from components.exceptions import InvalidValue
 from components.services.counters import Counter, CounterReader, Ranked, Series
 from components.services.counters.precisions import Plan, plan
 from tests.support.counters import count_at, seconds
@@ -87,7 +87,7 @@ def test_any_time_is_answered_or_refused(
     kept = plan().slices(precision)
     first, end = now - since, now - until
     if first >= end or (now - first) // precision >= kept - 60 // precision - 2:
-        with suppress(InvalidRange):  # at the end of what is kept, a second makes the difference
+        with suppress(InvalidValue):  # at the end of what is kept, a second makes the difference
             check(Counter(NAMES[0]).get(precision, since=at(first), until=at(end)), dated, precision)
         return
 
@@ -106,7 +106,7 @@ def test_the_first_of_a_family_are_those_of_the_events(
     now, dated = store(redis, events)
     try:
         ranked = CounterReader().top("hits", 2, precision=precision, since=at(now - since))
-    except InvalidRange:
+    except InvalidValue:
         assert since // precision >= plan().slices(precision) - 60 // precision - 2
         return
 

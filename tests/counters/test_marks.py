@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from redis import Redis
 
-from components.exceptions import InvalidName, InvalidRange
+from components.exceptions import InvalidName, InvalidValue
 from components.services.counters import Counter, CounterReader, Mark, Marks, clean, marks
 
 
@@ -63,7 +63,7 @@ def test_marks_are_bounded_and_end_by_themselves(redis: Redis, monkeypatch: pyte
 def test_wrong_marks_are_refused(redis: Redis) -> None:
     with pytest.raises(InvalidName):
         Marks().add("")
-    with pytest.raises(InvalidRange):
+    with pytest.raises(InvalidValue):
         Marks().add("version 1", datetime(2026, 1, 1))
 
 

@@ -19,7 +19,7 @@ from redis import Redis
 from components.exceptions import (
     GeoTableDamaged,
     GeoTableNotFound,
-    InvalidAddress,
+    InvalidValue,
     RedisUnavailable,
     UnknownFormat,
 )
@@ -138,9 +138,9 @@ def test_a_city_without_region_is_no_region() -> None:
 def test_an_invalid_address_is_reported(redis: Redis, tmp_path: Path, ip: Any) -> None:
     import_networks(tmp_path, NETWORKS)
 
-    with pytest.raises(InvalidAddress, match="is not an address") as refused:
+    with pytest.raises(InvalidValue, match="is not an address") as refused:
         locate(ip)
-    with pytest.raises(InvalidAddress):
+    with pytest.raises(InvalidValue):
         asyncio.run(alocate(ip))
 
     assert len(str(refused.value)) < 250

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from components.exceptions import InvalidAddress, InvalidGeoSource
+from components.exceptions import InvalidGeoSource, InvalidValue
 from components.services.geo import GeoTable, Place
 from components.services.geo.builder import Builder, Family
 from components.services.geo.layout import (
@@ -121,7 +121,7 @@ def test_an_address_is_what_python_takes_for_one(text: str) -> None:
     try:
         address = ip_address(text)
     except ValueError:
-        with pytest.raises(InvalidAddress):
+        with pytest.raises(InvalidValue):
             parse(text)
     else:
         inner = address.ipv4_mapped if isinstance(address, IPv6Address) else None

@@ -11,7 +11,7 @@ from redis.exceptions import LockError
 
 from components.conf import conf
 from components.embedded import EmbeddedServer
-from components.exceptions import InvalidDuration, LockNotAcquired
+from components.exceptions import InvalidValue, LockNotAcquired
 from components.kit.client import get_client
 from components.services.locks import Lock
 from components.testing import redis_at
@@ -61,5 +61,5 @@ def test_it_has_the_errors_of_redis_py_and_says_what_is_wrong(cache: Any) -> Non
         pytest.fail("both hold it")
 
     assert isinstance(caught.value, LockNotAcquired)
-    with pytest.raises(InvalidDuration, match="timeout"):
+    with pytest.raises(InvalidValue, match="timeout"):
         cache.lock("a", timeout=0)

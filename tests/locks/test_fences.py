@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
-from components.exceptions import InvalidDuration, InvalidFence, InvalidName, RedisUnavailable, StaleFence
+from components.exceptions import InvalidName, InvalidValue, RedisUnavailable, StaleFence
 from components.services.locks.fences import KEEP, FencedValue
 from components.services.locks.keys import FencedKeys
 
@@ -133,7 +133,7 @@ def test_fences_are_compared_as_numbers_and_exactly(redis: Redis, older: int, ne
 def test_an_invalid_fence_is_refused(redis: Redis, fence: Any) -> None:
     value = FencedValue("report")
     for write in (lambda: value.set("a", fence=fence), lambda: value.delete(fence=fence)):
-        with pytest.raises(InvalidFence):
+        with pytest.raises(InvalidValue):
             write()
 
     assert redis.keys("*") == []
@@ -141,9 +141,9 @@ def test_an_invalid_fence_is_refused(redis: Redis, fence: Any) -> None:
 
 @pytest.mark.parametrize("ttl", [0, -1, float("nan"), float("inf"), True, "5"])
 def test_an_invalid_duration_is_refused(redis: Redis, ttl: Any) -> None:
-    with pytest.raises(InvalidDuration, match="ttl"):
+    with pytest.raises(InvalidValue, match="ttl"):
         FencedValue("report").set("a", fence=1, ttl=ttl)
-    with pytest.raises(InvalidDuration, match="keep"):
+    with pytest.raises(InvalidValue, match="keep"):
         FencedValue("report", keep=ttl)
 
     assert redis.keys("*") == []

@@ -10,7 +10,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import LockError, LockNotOwnedError
 
-from components.exceptions import InvalidDuration, InvalidName, LockLost, LockNotAcquired
+from components.exceptions import InvalidName, InvalidValue, LockLost, LockNotAcquired
 from components.kit.at_once import at_once
 from components.kit.leases import Holder
 from components.services.locks import LockReader, alock, lock
@@ -300,13 +300,13 @@ def test_a_name_must_be_text_of_some_length(name: object) -> None:
     ],
 )
 def test_a_duration_must_be_one(option: str, seconds: object) -> None:
-    with pytest.raises(InvalidDuration, match=option):
+    with pytest.raises(InvalidValue, match=option):
         lock("a", **{option: seconds})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("seconds", [0, 0.0001])
 def test_nothing_can_be_held_for_no_time(seconds: float) -> None:
-    with pytest.raises(InvalidDuration, match="timeout"):
+    with pytest.raises(InvalidValue, match="timeout"):
         lock("a", timeout=seconds)
 
 
@@ -320,14 +320,14 @@ def test_patience_may_be_less_than_none_or_without_end(redis: Redis, seconds: fl
 
 def test_durations_given_later_are_checked_as_well(redis: Redis) -> None:
     held = lock("a")
-    with pytest.raises(InvalidDuration, match="blocking_timeout"):
+    with pytest.raises(InvalidValue, match="blocking_timeout"):
         held.acquire(blocking_timeout=math.nan)
     for wrong in (-1, math.nan):
-        with pytest.raises(InvalidDuration, match="sleep"):
+        with pytest.raises(InvalidValue, match="sleep"):
             held.acquire(sleep=wrong)
     assert not held.locked()
     held.acquire()
-    with pytest.raises(InvalidDuration, match="additional_time"):
+    with pytest.raises(InvalidValue, match="additional_time"):
         held.extend(math.nan)
     assert 29_000 < redis.pttl(key_of("a")) <= 30_000
 

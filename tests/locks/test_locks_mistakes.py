@@ -12,7 +12,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import LockError, LockNotOwnedError
 
-from components.exceptions import InvalidDuration, InvalidName, LockLost
+from components.exceptions import InvalidName, InvalidValue, LockLost
 from components.kit.client import get_async_client
 from components.services.locks import AsyncLock, Lock, LockReader, locks
 from components.services.locks.named import key_of
@@ -41,17 +41,17 @@ MISTAKES: list[tuple[str, Callable[[Redis, Lock], Any], type[Exception], str]] =
     ("a truth as name", lambda redis, held: Lock(redis, True), InvalidName, "must be text"),
     ("no names", lambda redis, held: locks([]), InvalidName, "at least one"),
     ("a name for names", lambda redis, held: locks("ab"), InvalidName, "give a list"),
-    ("zero time", lambda redis, held: Lock(redis, "b", timeout=0), InvalidDuration, "timeout"),
-    ("negative time", lambda redis, held: Lock(redis, "b", timeout=-1), InvalidDuration, "timeout"),
-    ("NaN", lambda redis, held: Lock(redis, "b", timeout=math.nan), InvalidDuration, "timeout"),
-    ("infinity", lambda redis, held: Lock(redis, "b", timeout=math.inf), InvalidDuration, "timeout"),
-    ("text for time", lambda redis, held: Lock(redis, "b", timeout="1"), InvalidDuration, "timeout"),  # type: ignore[arg-type]
-    ("negative sleep", lambda redis, held: Lock(redis, "b", sleep=-1), InvalidDuration, "sleep"),
-    ("NaN patience", lambda redis, held: held.acquire(blocking_timeout=math.nan), InvalidDuration, "blocking"),
-    ("NaN sleep", lambda redis, held: held.acquire(sleep=math.nan), InvalidDuration, "sleep"),
-    ("endless extension", lambda redis, held: held.extend(-math.inf), InvalidDuration, "additional_time"),
-    ("true extension", lambda redis, held: held.extend(True), InvalidDuration, "additional_time"),
-    ("NaN extension", lambda redis, held: held.extend(math.nan), InvalidDuration, "additional_time"),
+    ("zero time", lambda redis, held: Lock(redis, "b", timeout=0), InvalidValue, "timeout"),
+    ("negative time", lambda redis, held: Lock(redis, "b", timeout=-1), InvalidValue, "timeout"),
+    ("NaN", lambda redis, held: Lock(redis, "b", timeout=math.nan), InvalidValue, "timeout"),
+    ("infinity", lambda redis, held: Lock(redis, "b", timeout=math.inf), InvalidValue, "timeout"),
+    ("text for time", lambda redis, held: Lock(redis, "b", timeout="1"), InvalidValue, "timeout"),  # type: ignore[arg-type]
+    ("negative sleep", lambda redis, held: Lock(redis, "b", sleep=-1), InvalidValue, "sleep"),
+    ("NaN patience", lambda redis, held: held.acquire(blocking_timeout=math.nan), InvalidValue, "blocking"),
+    ("NaN sleep", lambda redis, held: held.acquire(sleep=math.nan), InvalidValue, "sleep"),
+    ("endless extension", lambda redis, held: held.extend(-math.inf), InvalidValue, "additional_time"),
+    ("true extension", lambda redis, held: held.extend(True), InvalidValue, "additional_time"),
+    ("NaN extension", lambda redis, held: held.extend(math.nan), InvalidValue, "additional_time"),
     ("for ever", lambda redis, held: Lock(redis, "b", auto_renewal=True), ValueError, "needs a timeout"),
     ("fair sleep", lambda redis, held: Lock(redis, "b", fair=True, sleep=1), ValueError, "give no sleep"),
     ("another's", lambda redis, held: Lock(redis, "a").release(), LockError, "not owned"),
@@ -140,7 +140,7 @@ def test_coroutines_are_told_the_same(redis: Redis) -> None:
     async def main() -> None:
         client = get_async_client()
         for options in ({"timeout": 0}, {"timeout": math.nan}, {"sleep": -1}, {"blocking_timeout": math.nan}):
-            with pytest.raises(InvalidDuration):
+            with pytest.raises(InvalidValue):
                 AsyncLock(client, "a", **options)  # type: ignore[arg-type]
         with pytest.raises(InvalidName):
             AsyncLock(client, "")
@@ -151,10 +151,10 @@ def test_coroutines_are_told_the_same(redis: Redis) -> None:
             await unheld.extend(5)
         with pytest.raises(LockError, match="not held here"):
             await unheld.ensure_held()
-        with pytest.raises(InvalidDuration, match="blocking_timeout"):
+        with pytest.raises(InvalidValue, match="blocking_timeout"):
             await unheld.acquire(blocking_timeout=math.nan)
         async with unheld as held:
-            with pytest.raises(InvalidDuration, match="additional_time"):
+            with pytest.raises(InvalidValue, match="additional_time"):
                 await held.extend(math.nan)
             assert await held.owned()
 

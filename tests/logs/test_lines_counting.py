@@ -8,7 +8,7 @@ from datetime import date
 import numpy as np
 import pytest
 
-from components.exceptions import InvalidRanges
+from components.exceptions import InvalidValue
 from components.services.logs.lines import (
     KERNELS,
     Book,
@@ -140,7 +140,7 @@ def test_places_are_not_taken_for_something_else(place: int) -> None:
 
 def test_a_place_of_more_than_31_bits_is_refused() -> None:
     with pytest.raises(
-        InvalidRanges, match=r"The largest place is 2,147,483,648; places are numbers below 2\^31"
+        InvalidValue, match=r"The largest place is 2,147,483,648; places are numbers below 2\^31"
     ):
         PlaceTable(ipv4_ranges([(1, 2, 2**31)]))
 
@@ -157,7 +157,7 @@ def test_places_can_be_counted_by_the_group_they_belong_to() -> None:
     counting.add(GOOD + b"1.0.0.1 2011-10-10\n2.0.0.0 2011-10-10\n::1 2011-10-10\n3.0.0.0 2011-10-10\n")
 
     assert counting.take().counts == {(DAY, 9): 2, (DAY, 4): 2, (DAY, 0): 1}
-    with pytest.raises(InvalidRanges, match="There are groups for 3 places; place 3 has none"):
+    with pytest.raises(InvalidValue, match="There are groups for 3 places; place 3 has none"):
         PlaceTable(ranges, groups=countries[:3])
 
 
@@ -173,19 +173,19 @@ def test_places_can_be_counted_by_the_group_they_belong_to() -> None:
     ],
 )
 def test_ranges_that_cannot_be_right_are_refused(ranges: list[tuple[int, int, int]], complaint: str) -> None:
-    with pytest.raises(InvalidRanges, match=complaint):
+    with pytest.raises(InvalidValue, match=complaint):
         PlaceTable(ipv4_ranges(ranges))
 
 
 def test_ipv6_ranges_are_checked_alike() -> None:
     one, two = (1).to_bytes(16, "big"), (2).to_bytes(16, "big")
 
-    with pytest.raises(InvalidRanges, match="IPv6 range number 1 ends before it starts"):
+    with pytest.raises(InvalidValue, match="IPv6 range number 1 ends before it starts"):
         PlaceTable(Ranges(), Ranges(two, one, np.ones(1, np.uint32)))
 
 
 def test_buffers_of_the_wrong_length_are_refused() -> None:
-    with pytest.raises(InvalidRanges, match="There are 1 starts, 2 ends and 1 places of IPv4 ranges"):
+    with pytest.raises(InvalidValue, match="There are 1 starts, 2 ends and 1 places of IPv4 ranges"):
         PlaceTable(Ranges(b"\0" * 4, b"\0" * 8, b"\0" * 4))
-    with pytest.raises(InvalidRanges, match="IPv6 ranges: a column does not have 16 bytes for each entry"):
+    with pytest.raises(InvalidValue, match="IPv6 ranges: a column does not have 16 bytes for each entry"):
         PlaceTable(Ranges(), Ranges(b"\0" * 8, b"\0" * 8, b"\0" * 4))

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from components.exceptions import InvalidFormat
+from components.exceptions import InvalidValue
 from components.services.logs.lines import (
     KERNELS,
     Book,
@@ -270,13 +270,13 @@ def test_a_group_that_matched_nothing_is_no_address() -> None:
     ],
 )
 def test_a_pattern_that_cannot_be_used_is_refused_at_once(expression: str, complaint: str) -> None:
-    with pytest.raises(InvalidFormat, match=complaint):
+    with pytest.raises(InvalidValue, match=complaint):
         Pattern(expression)
 
 
 def test_formats_are_found_by_name() -> None:
     assert [find_format(name) for name in ("book", "combined", "json")] == [Book(), Combined(), JsonLines()]
-    with pytest.raises(InvalidFormat, match="no format 'apache'; there are: book, combined, json"):
+    with pytest.raises(InvalidValue, match="no format 'apache'; there are: book, combined, json"):
         find_format("apache")
 
 

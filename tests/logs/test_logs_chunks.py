@@ -20,9 +20,8 @@ from components.exceptions import (
     ChunksLost,
     ChunkTooLarge,
     CopiedElsewhere,
-    InvalidCount,
-    InvalidLimit,
     InvalidName,
+    InvalidValue,
     LogsFull,
     UnknownFormat,
 )
@@ -153,7 +152,7 @@ def test_a_chunk_that_could_never_be_in_flight_is_refused(redis: Redis) -> None:
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, True, "1"])
 def test_a_limit_is_a_whole_number_of_bytes(redis: Redis, limit: object) -> None:
-    with pytest.raises(InvalidLimit):
+    with pytest.raises(InvalidValue):
         LogStream(limit=limit)  # type: ignore[arg-type]
 
 
@@ -407,7 +406,7 @@ def test_counts_are_whole_numbers(redis: Redis, count: object) -> None:
     fill(stream(), 1)
     consumer = joined().consumer()
 
-    with pytest.raises(InvalidCount):
+    with pytest.raises(InvalidValue):
         consumer.flush(consumer.claim(), {"lines": {"all": count}})  # type: ignore[dict-item]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from components.exceptions import InvalidRange, LogsFull
+from components.exceptions import InvalidValue, LogsFull
 from components.services.geo import import_places
 from components.services.geo.importing import remove
 from components.services.logs import (
@@ -119,7 +119,7 @@ def test_days_are_forgotten_with_their_tables(redis: Redis) -> None:
     assert [str(each.day) for each in traffic.days()] == days[9:]
     assert len(redis.keys("*:table:daily:*")) == 9
     assert traffic.totals() == {"lines": 60}
-    with pytest.raises(InvalidRange, match="it must be a date"):
+    with pytest.raises(InvalidValue, match="it must be a date"):
         traffic.forget("2011-10-10")  # type: ignore[arg-type]
 
 

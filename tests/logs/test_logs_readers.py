@@ -16,7 +16,7 @@ import zstandard
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from components.exceptions import ExtraNotInstalled, FileDamaged, FileDiffers, InvalidLimit
+from components.exceptions import ExtraNotInstalled, FileDamaged, FileDiffers, InvalidValue
 from components.services.logs import Block, Place, Problem, codec, readblocks, readlines
 from components.services.logs.blocks import BlockReader
 from components.services.logs.sources import source_of
@@ -397,7 +397,7 @@ def test_a_path_without_a_file_is_an_error_of_the_system(tmp_path: Path, path: s
 
 def test_a_block_has_a_least_size(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(LOG)
-    with pytest.raises(InvalidLimit, match="size of a block"):
+    with pytest.raises(InvalidValue, match="size of a block"):
         list(readblocks(tmp_path / "log", size=10))
 
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
-from components.exceptions import InvalidLevel, InvalidLimit, InvalidName, InvalidRange, RedisUnavailable
+from components.exceptions import InvalidName, InvalidValue, RedisUnavailable
 from components.services.geo import Level
 from components.services.logs.keys import JobKeys
 from components.services.logs.traffic import MOST_DAYS, DayTotal, Report, Traffic, tables
@@ -231,7 +231,7 @@ def test_the_latest_days_end_with_the_newest_that_has_lines(redis: Redis) -> Non
     assert traffic.latest(1) == (DAY, DAY)
     assert traffic.latest(10**9) == (date.min, DAY)
     for days in (0, -1, True, 1.5):
-        with pytest.raises(InvalidRange, match="The number of days"):
+        with pytest.raises(InvalidValue, match="The number of days"):
             traffic.latest(days)  # type: ignore[arg-type]
 
 
@@ -268,22 +268,22 @@ def test_rows_that_get_lines_meanwhile_add_up_all_the_same(
     [
         (
             {"first": DAY, "last": WEEK[0]},
-            InvalidRange,
+            InvalidValue,
             "from 2011-10-10 to 2011-10-04 ends before it begins",
         ),
-        ({"first": datetime(2011, 10, 10), "last": DAY}, InvalidRange, "datetime.* is not one"),
-        ({"first": "2011-10-10", "last": DAY}, InvalidRange, "'2011-10-10' is not one"),
-        ({"first": DAY - timedelta(3_660)}, InvalidRange, "has 3,661 days; by country it may have 3,660"),
-        ({"level": "city", "first": DAY - timedelta(366)}, InvalidRange, "by city it may have 366"),
-        ({"level": "town"}, InvalidLevel, "'town'; it must be one of country, region, city"),
-        ({"within": "US"}, InvalidLevel, "'US' cannot be divided by country"),
-        ({"level": "region", "within": "US/CA"}, InvalidLevel, "'US/CA' cannot be divided by region"),
-        ({"level": "city", "within": "US/CA/Palo Alto"}, InvalidLevel, "cannot be divided by city"),
+        ({"first": datetime(2011, 10, 10), "last": DAY}, InvalidValue, "datetime.* is not one"),
+        ({"first": "2011-10-10", "last": DAY}, InvalidValue, "'2011-10-10' is not one"),
+        ({"first": DAY - timedelta(3_660)}, InvalidValue, "has 3,661 days; by country it may have 3,660"),
+        ({"level": "city", "first": DAY - timedelta(366)}, InvalidValue, "by city it may have 366"),
+        ({"level": "town"}, InvalidValue, "'town'; it must be one of country, region, city"),
+        ({"within": "US"}, InvalidValue, "'US' cannot be divided by country"),
+        ({"level": "region", "within": "US/CA"}, InvalidValue, "'US/CA' cannot be divided by region"),
+        ({"level": "city", "within": "US/CA/Palo Alto"}, InvalidValue, "cannot be divided by city"),
         ({"level": "city", "within": "x" * 501}, InvalidName, "cannot be called"),
         ({"level": "city", "within": "\ud800"}, InvalidName, "cannot be called"),
-        ({"top": 0}, InvalidLimit, "The top is 0"),
-        ({"top": 10_001}, InvalidLimit, "from 1 to 10,000"),
-        ({"top": True}, InvalidLimit, "The top is True"),
+        ({"top": 0}, InvalidValue, "The top is 0"),
+        ({"top": 10_001}, InvalidValue, "from 1 to 10,000"),
+        ({"top": True}, InvalidValue, "The top is True"),
     ],
 )
 def test_an_invalid_question_is_reported(asked: dict[str, Any], error: type[Exception], say: str) -> None:

@@ -10,7 +10,7 @@ from itertools import product
 
 import pytest
 
-from components.exceptions import InvalidRange
+from components.exceptions import InvalidValue
 from components.services.logs import PLACES, Aggregation
 from components.services.logs.keys import JobKeys
 from components.services.logs.lines import KERNELS, Combined, LineReader
@@ -142,7 +142,7 @@ def test_members_of_another_form_are_left_out():
     ],
 )
 def test_an_invalid_question_is_refused(asked, said):
-    with pytest.raises(InvalidRange, match=said):
+    with pytest.raises(InvalidValue, match=said):
         Traffic().slices(**{"first": DAY, "last": DAY, **asked})
 
 
@@ -182,7 +182,7 @@ def test_a_repeated_flush_counts_the_present_once(tmp_path):
 
 @pytest.mark.parametrize("minutes", [0, 61, 1.5])
 def test_the_present_is_at_most_an_hour(minutes):
-    with pytest.raises(InvalidRange, match="number of minutes"):
+    with pytest.raises(InvalidValue, match="number of minutes"):
         Traffic().live(minutes)
 
 

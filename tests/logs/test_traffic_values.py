@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from components.exceptions import InvalidFormat, InvalidName, InvalidRange
+from components.exceptions import InvalidName, InvalidValue
 from components.services.logs import PLACES, Aggregation
 from components.services.logs.keys import JobKeys
 from components.services.logs.lines import KERNELS, Book, Combined, LineReader
@@ -182,7 +182,7 @@ def test_forgotten_days_take_their_values_with_them(tmp_path):
 def test_what_the_format_does_not_have_cannot_be_counted(tmp_path):
     import_places_into(tmp_path)
 
-    with pytest.raises(InvalidFormat, match="have no path; they have: none of these"):
+    with pytest.raises(InvalidValue, match="have no path; they have: none of these"):
         PlaceCounter(form=Book(), dimensions=["path"])
 
 
@@ -262,7 +262,7 @@ def test_counts_that_may_lack_lines_are_told_apart(tmp_path):
 
 def test_an_hour_and_a_country_are_not_combined():
     for ask in (partial(Traffic().values, "path"), partial(Traffic().value, "path", "/")):
-        with pytest.raises(InvalidRange, match="not by both together"):
+        with pytest.raises(InvalidValue, match="not by both together"):
             ask(DAY, DAY, hour="13", country="US")
     with pytest.raises(InvalidName, match="not counted by 'color'"):
         Traffic().values("color", DAY, DAY)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components.exceptions import InvalidDuration, InvalidLimit, InvalidMessage, InvalidName
+from components.exceptions import InvalidMessage, InvalidName, InvalidValue
 from components.services.mailboxes import Mailbox, MailboxReader
 from tests.support.snapshots import snapshot
 
@@ -50,7 +50,7 @@ def test_limits_are_whole_numbers_from_1_on(mailbox: Mailbox, redis: Redis, coun
         lambda: mailbox.peek(count),
         lambda: MailboxReader().messages("jack", limit=count),
     ):
-        refuse(redis, InvalidLimit, "The limit is", act)
+        refuse(redis, InvalidValue, "The limit is", act)
 
 
 def test_a_mailbox_refuses_or_drops(redis: Redis) -> None:
@@ -70,7 +70,7 @@ def test_ids_are_whole_numbers(mailbox: Mailbox, redis: Redis, message: Any) -> 
 
 @pytest.mark.parametrize("wait", [-0.1, math.nan, math.inf, True, "2", None])
 def test_a_wait_is_a_number_of_seconds(mailbox: Mailbox, redis: Redis, wait: Any) -> None:
-    refuse(redis, InvalidDuration, "The wait is", lambda: mailbox.pull(after=2**52, wait=wait))
+    refuse(redis, InvalidValue, "The wait is", lambda: mailbox.pull(after=2**52, wait=wait))
 
 
 @pytest.mark.parametrize(

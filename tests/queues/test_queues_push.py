@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.exceptions import BodyTooLarge, InvalidQueueName, NotSerializable
+from components.exceptions import BodyTooLarge, InvalidName, NotSerializable
 from components.services.queues import Consumer, NewTask, TaskQueue, keys
 from components.services.queues.new_task import LATEST, LONGEST_DELAY
 from components.services.queues.queue import CHUNK
@@ -270,7 +270,7 @@ def test_a_queue_may_be_called_anything_printable(redis: Redis, names: list[str]
 
 @pytest.mark.parametrize("name", ["", "a\nb", "a\tb", "\x00", "a\u2028b", "\ud800", "x" * 201, 5, None])
 def test_other_names_are_refused(queue: TaskQueue, redis: Redis, name: Any) -> None:
-    with pytest.raises(InvalidQueueName) as refused:
+    with pytest.raises(InvalidName) as refused:
         queue.push(ECHO, queue=name)
 
     assert repr(name) in str(refused.value)
@@ -278,7 +278,7 @@ def test_other_names_are_refused(queue: TaskQueue, redis: Redis, name: Any) -> N
 
 
 def test_pausing_refuses_such_a_name_too(queue: TaskQueue, redis: Redis) -> None:
-    with pytest.raises(InvalidQueueName):
+    with pytest.raises(InvalidName):
         queue.pause("a\nb")
 
     assert redis.dbsize() == 0

@@ -8,7 +8,7 @@ import random
 import pytest
 from redis import Redis
 
-from components.exceptions import InvalidDuration
+from components.exceptions import InvalidValue
 from components.kit.keyspace import BUCKETS
 from components.services.rows import Loader, RowControls, RowReader, name_and_key
 from components.services.rows.keys import RowKeys
@@ -145,9 +145,9 @@ def test_a_delay_is_set_of_what_is_on_the_schedule_and_of_nothing_else(redis: Re
 
 @pytest.mark.parametrize("delay", [0, -1, float("nan"), 0.001])
 def test_an_invalid_delay_is_refused(redis: Redis, delay: float) -> None:
-    with pytest.raises(InvalidDuration):
+    with pytest.raises(InvalidValue):
         RowControls("items").set_delay(delay, "1")
-    with pytest.raises(InvalidDuration):
+    with pytest.raises(InvalidValue):
         RowControls("items").set_delay_of_all(delay)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components.exceptions import InvalidDuration, InvalidName
+from components.exceptions import InvalidName, InvalidValue
 from components.services.rows import Loader, RowCache, RowReader
 from tests.support.rows import SHAPE, cache
 from tests.support.snapshots import snapshot
@@ -45,24 +45,24 @@ def test_a_key_is_text_or_a_whole_number(redis: Redis, key: Any) -> None:
 
 @pytest.mark.parametrize("delay", DELAYS)
 def test_a_delay_is_a_number_of_seconds(redis: Redis, delay: Any) -> None:
-    with pytest.raises(InvalidDuration, match="delay"):
+    with pytest.raises(InvalidValue, match="delay"):
         cache().schedule("1", delay)
-    with pytest.raises(InvalidDuration, match="delay"):
+    with pytest.raises(InvalidValue, match="delay"):
         cache().schedule_many({"1": 5, "2": delay})
     assert snapshot(redis) == {}
 
 
 @pytest.mark.parametrize("age", [math.nan, -1, 0, True, "5", math.inf])
 def test_an_age_is_a_number_of_seconds(redis: Redis, age: Any) -> None:
-    with pytest.raises(InvalidDuration, match="max_age"):
+    with pytest.raises(InvalidValue, match="max_age"):
         cache().get("1", max_age=age)
-    with pytest.raises(InvalidDuration, match="max_age"):
+    with pytest.raises(InvalidValue, match="max_age"):
         cache().get_or_load(["1"], lambda wanted: {}, delay=5, max_age=age)
 
 
 @pytest.mark.parametrize("lease", [math.nan, 0, -1, True, "5"])
 def test_a_lease_is_a_number_of_seconds(lease: Any) -> None:
-    with pytest.raises(InvalidDuration, match="lease"):
+    with pytest.raises(InvalidValue, match="lease"):
         Loader(lease=lease)
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from components.exceptions import InvalidShape, RowNotSerializable, RowTooLarge
+from components.exceptions import InvalidValue, RowNotSerializable, RowTooLarge
 from components.services.rows import KINDS, MAX_ROW, Kind, Row, Shape, list_of
 from components.services.rows.cache import _loads
 
@@ -149,7 +149,7 @@ def test_a_row_has_as_many_values_as_columns() -> None:
     "columns", [[], [("a", "text"), ("a", "text")], [("a", "colour")], [("", "text")], [(3, "text")]]
 )
 def test_columns_have_names_and_known_kinds(columns: Any) -> None:
-    with pytest.raises(InvalidShape):
+    with pytest.raises(InvalidValue):
         Shape(columns)
 
 

@@ -7,7 +7,7 @@ from redis import Redis
 
 from components.exceptions import (
     ForeignPermit,
-    InvalidLimit,
+    InvalidValue,
     PermitLost,
     PermitReleased,
     SemaphoreFull,
@@ -341,7 +341,7 @@ def test_a_weight_above_a_limit_that_was_set_meanwhile_is_refused_and_holds_nobo
     take(semaphore)
     semaphore.set_limit(3)
 
-    with pytest.raises(InvalidLimit, match=r"weight is 4, above the limit .* which is 3"):
+    with pytest.raises(InvalidValue, match=r"weight is 4, above the limit .* which is 3"):
         semaphore.acquire(weight=4)
 
     assert semaphore.info().waiting == 0

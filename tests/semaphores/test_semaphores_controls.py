@@ -11,7 +11,7 @@ import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.exceptions import ForeignPermit, InvalidLimit, PermitLost
+from components.exceptions import ForeignPermit, InvalidValue, PermitLost
 from components.kit.keyspace import BUCKETS, bucket
 from components.services.semaphores import Semaphore, SemaphoreControls, SemaphoreReader
 from components.services.semaphores.keys import index
@@ -208,7 +208,7 @@ def test_a_limit_is_a_whole_number_from_1_on(
 ) -> None:
     controls.set_limit(2)
 
-    with pytest.raises(InvalidLimit, match="whole number"):
+    with pytest.raises(InvalidValue, match="whole number"):
         controls.set_limit(limit)
 
     assert controls.info().limit == 2

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components.exceptions import ForeignPermit, InvalidDuration, InvalidLimit, InvalidName
+from components.exceptions import ForeignPermit, InvalidName, InvalidValue
 from components.services.semaphores import Semaphore, SemaphoreControls, limit_concurrency
 from tests.support.semaphores import take
 from tests.support.snapshots import snapshot
@@ -45,14 +45,14 @@ def test_controls_need_a_name_too() -> None:
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("make", MAKERS)
 def test_a_limit_is_a_whole_number_from_1_on(make: Callable[..., Any], limit: int) -> None:
-    with pytest.raises(InvalidLimit, match="The limit is"):
+    with pytest.raises(InvalidValue, match="The limit is"):
         make("api", limit=limit)
 
 
 @pytest.mark.parametrize("lease", LEASES)
 @pytest.mark.parametrize("make", MAKERS)
 def test_a_lease_is_a_number_of_seconds_up_to_a_week(make: Callable[..., Any], lease: float) -> None:
-    with pytest.raises(InvalidDuration, match="The lease is"):
+    with pytest.raises(InvalidValue, match="The lease is"):
         make("api", limit=1, lease=lease)
 
 
@@ -60,11 +60,11 @@ def test_a_lease_is_a_number_of_seconds_up_to_a_week(make: Callable[..., Any], l
 def test_a_wait_is_a_number_of_seconds(semaphore: Semaphore, redis: Redis, wait: float) -> None:
     before = snapshot(redis)
 
-    with pytest.raises(InvalidDuration, match="The wait is"):
+    with pytest.raises(InvalidValue, match="The wait is"):
         semaphore.acquire(wait=wait)
-    with pytest.raises(InvalidDuration, match="The wait is"):
+    with pytest.raises(InvalidValue, match="The wait is"):
         asyncio.run(_awaited(semaphore.aacquire(wait=wait)))
-    with pytest.raises(InvalidDuration, match="The wait is"):
+    with pytest.raises(InvalidValue, match="The wait is"):
         limit_concurrency("api", limit=3, wait=wait)
 
     assert snapshot(redis) == before
@@ -78,11 +78,11 @@ async def _awaited(thing: Any) -> Any:
 def test_a_weight_is_a_whole_number_up_to_the_limit(semaphore: Semaphore, redis: Redis, weight: int) -> None:
     before = snapshot(redis)
 
-    with pytest.raises(InvalidLimit, match="The weight is"):
+    with pytest.raises(InvalidValue, match="The weight is"):
         semaphore.acquire(weight=weight)
-    with pytest.raises(InvalidLimit, match="The weight is"):
+    with pytest.raises(InvalidValue, match="The weight is"):
         semaphore.try_acquire(weight=weight)
-    with pytest.raises(InvalidLimit, match="The weight is"):
+    with pytest.raises(InvalidValue, match="The weight is"):
         limit_concurrency("api", limit=3, weight=weight)
 
     assert snapshot(redis) == before

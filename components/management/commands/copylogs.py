@@ -14,7 +14,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from components.exceptions import ExtraNotInstalled, InvalidLimit, InvalidName, RedisUnavailable
+from components.exceptions import ExtraNotInstalled, InvalidName, InvalidValue, RedisUnavailable
 from components.kit.commands.options import size
 from components.kit.commands.progress import Progress
 from components.services.logs import (
@@ -159,7 +159,7 @@ class Command(BaseCommand):
                 say=say,
                 progress=show,
             )
-        except (InvalidLimit, InvalidName) as error:
+        except (InvalidValue, InvalidName) as error:
             raise CommandError(str(error), returncode=2) from None
         return copier
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange, RedisUnavailable
+from components.exceptions import InvalidName, InvalidValue, RedisUnavailable
 from components.kit.commands.options import instant_from
 from components.kit.commands.running import UNREACHABLE, unreachable
 from components.kit.commands.tables import instant, table
@@ -59,7 +59,7 @@ class Command(BaseCommand):
             found = self._read(**options)
         except RedisUnavailable as error:
             raise CommandError(unreachable(error), returncode=UNREACHABLE) from None
-        except (InvalidLimit, InvalidName, InvalidPrecision, InvalidRange) as error:
+        except (InvalidValue, InvalidName) as error:
             raise CommandError(str(error)) from None
         if options["json"]:
             counters = [_document(series) for series in found.values()]

@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandError
 
-from components.exceptions import InvalidLevel, InvalidLimit, InvalidName, InvalidRange, RedisUnavailable
+from components.exceptions import InvalidName, InvalidValue, RedisUnavailable
 from components.kit.commands.options import natural
 from components.kit.commands.running import UNREACHABLE, unreachable
 from components.kit.commands.tables import NOTHING, table
@@ -74,7 +74,7 @@ class Command(BaseCommand):
             self._write(report, traffic.totals(), **options)
         except RedisUnavailable as error:
             raise CommandError(unreachable(error), returncode=UNREACHABLE) from None
-        except (InvalidLevel, InvalidLimit, InvalidName, InvalidRange) as error:
+        except (InvalidValue, InvalidName) as error:
             raise CommandError(str(error), returncode=_WRONG) from None
 
     def _write(self, report: Report | None, totals: dict[str, int], *, job: str, **options: Any) -> None:
@@ -100,7 +100,7 @@ def _period(
 ) -> tuple[date, date] | None:
     """Return the first and last day of the report; None if they depend on lines, and there are none."""
     if first and last and days:
-        raise InvalidRange(
+        raise InvalidValue(
             "--from and --to determine the length of the period. Leave out one of --from, --to and --days."
         )
     length = (days or _DAYS) - 1
@@ -118,7 +118,7 @@ def _moved(day: date, days: int) -> date:
     try:
         return date.fromordinal(day.toordinal() + days)
     except (OverflowError, ValueError):
-        raise InvalidRange(f"{abs(days):,} days from {day} is outside of the years 1 to 9999.") from None
+        raise InvalidValue(f"{abs(days):,} days from {day} is outside of the years 1 to 9999.") from None
 
 
 def _report(

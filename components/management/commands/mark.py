@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from components.exceptions import InvalidName, InvalidRange, RedisUnavailable
+from components.exceptions import InvalidName, InvalidValue, RedisUnavailable
 from components.kit.commands.options import instant_from
 from components.kit.commands.running import UNREACHABLE, unreachable
 from components.kit.commands.tables import instant
@@ -29,6 +29,6 @@ class Command(BaseCommand):
             mark = Marks().add(options["name"], instant_from(options["at"]))
         except RedisUnavailable as error:
             raise CommandError(unreachable(error), returncode=UNREACHABLE) from None
-        except (InvalidName, InvalidRange) as error:
+        except (InvalidName, InvalidValue) as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"Marked {mark.name} at {instant(mark.at)}.")

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from components.exceptions import InvalidQueueName
+from components.exceptions import InvalidName
 from components.kit.commands.options import (
     add_limits,
     add_processes,
@@ -123,5 +123,5 @@ def choose(given: list[str], backend: RedisBackend, *, round_robin: bool) -> Que
 def _checked(name: str) -> str:
     try:
         return check_queue(name)
-    except InvalidQueueName as error:
+    except InvalidName as error:
         raise CommandError(f"--queue: {error}", returncode=2) from None

@@ -61,26 +61,26 @@ class AddressBook:
         """
         Add the entry *id*, found by each word of *label*; if *words* is False, only by the beginning of the label.
 
-        Return whether it is new. An existing entry is renamed. Raises InvalidEntry.
+        Return whether it is new. An existing entry is renamed. Raises InvalidValue.
         """
         return await self._write(client, row(id, label, words=words)) == 0
 
     add, aadd = twins(_add)
 
     async def _remove(self, client: AnyRedis, id: str | int) -> bool:
-        """Remove the entry *id*. Return whether it was there. Raises InvalidEntry."""
+        """Remove the entry *id*. Return whether it was there. Raises InvalidValue."""
         return await self._write(client, check_id(id)) == 1
 
     remove, aremove = twins(_remove)
 
     async def _rename(self, client: AnyRedis, id: str | int, label: str, *, words: bool = True) -> bool:
-        """Change the label of the entry *id*. Return whether the entry exists. Raises InvalidEntry."""
+        """Change the label of the entry *id*. Return whether the entry exists. Raises InvalidValue."""
         return await self._write(client, row(id, label, words=words), mode="rename") == 1
 
     rename, arename = twins(_rename)
 
     async def _get(self, client: AnyRedis, id: str | int) -> Entry | None:
-        """Return the entry *id*; None if it does not exist. Raises InvalidEntry."""
+        """Return the entry *id*; None if it does not exist. Raises InvalidValue."""
         found = await self._look(client, 0, check_id(id))
         return Entry(found[0].id, found[0].label) if found else None
 
@@ -93,7 +93,7 @@ class AddressBook:
         Return the entries with a word that begins with *prefix*: most selected first, then in alphabetical order.
 
         If *is_counted* is False, the search does not count as one in the figures of the control room. Raises
-        BookNotFound, InvalidPrefix, InvalidLimit.
+        BookNotFound, InvalidValue.
         """
         typed = check_prefix(prefix)
         others = ["\1".join(way) for way in ways(typed.key, typed.joints)]
@@ -113,7 +113,7 @@ class AddressBook:
         Return the entries whose whole label is *name*, apart from capitals and accents, ordered by id.
 
         "ann smith" finds "Ann Smith" and not "Ann Smithson". Only the first 1,000 entries whose labels end with
-        *name* are considered. Raises BookNotFound, InvalidPrefix, InvalidLimit.
+        *name* are considered. Raises BookNotFound, InvalidValue.
         """
         wanted, most = check_prefix(name).key, check_int("limit", limit, 1, MAX_COMPLETIONS)
         found = await CALLED.run(client, self._keys, wanted=wanted, limit=most)
@@ -127,7 +127,7 @@ class AddressBook:
         """
         Record that the entry *id* was chosen, so that it ranks higher. Return whether the entry exists.
 
-        Raises BookNotFound, InvalidEntry.
+        Raises BookNotFound, InvalidValue.
         """
         said = await SELECT.run(client, self._keys, id=check_id(id), times=1, call=new_call())
         if said < 0:
@@ -138,7 +138,7 @@ class AddressBook:
     select, aselect = twins(_select)
 
     async def _top(self, client: AnyRedis, limit: int = 10) -> list[RankedEntry]:
-        """Return the entries that were selected most often and most recently, best first. Raises InvalidLimit."""
+        """Return the entries that were selected most often and most recently, best first. Raises InvalidValue."""
         return await self._look(client, check_int("limit", limit, 1, MAX_TOP))
 
     top, atop = twins(_top)
@@ -172,7 +172,7 @@ class AddressBook:
 
         With *replace*, they replace the entries of the book once all are stored; entries added during the load stay.
         If an entry is added, removed or renamed during the load, that change wins over the loaded entry. *progress*
-        is called now and then with the number of entries loaded so far. Raises InvalidEntry, LoadSuperseded.
+        is called now and then with the number of entries loaded so far. Raises InvalidValue, LoadSuperseded.
         """
         load = Load(self.name, replaces=replace)
         await load.begin(client)

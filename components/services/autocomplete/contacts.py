@@ -48,7 +48,7 @@ class RecentContacts:
     """
     The *limit* newest contacts of *user*.
 
-    Raises InvalidName, InvalidLimit. Every method raises RedisUnavailable.
+    Raises InvalidName, InvalidValue. Every method raises RedisUnavailable.
     """
 
     def __init__(self, user: str, *, limit: int = 100) -> None:
@@ -59,7 +59,7 @@ class RecentContacts:
         """
         Put *contact* first.
 
-        Without *label*, it keeps its label, or shows its id if it has none. Raises InvalidEntry.
+        Without *label*, it keeps its label, or shows its id if it has none. Raises InvalidValue.
         """
         await TOUCH.amany(client, self._touches({contact: label}))
 
@@ -69,7 +69,7 @@ class RecentContacts:
         """
         Touch each contact of *labels*, in one round trip. The last one ends up first in the list.
 
-        Return the contacts that have no label yet. Raises InvalidEntry; then no contact is touched.
+        Return the contacts that have no label yet. Raises InvalidValue; then no contact is touched.
         """
         return _unnamed(labels, at_once(TOUCH.amany(get_client(), self._touches(labels))))
 
@@ -81,7 +81,7 @@ class RecentContacts:
         return _unnamed(labels, await together(TOUCH, self._touches(labels)))
 
     async def _remove(self, client: AnyRedis, contact: str) -> bool:
-        """Forget *contact*. Return whether it was there. Raises InvalidEntry."""
+        """Forget *contact*. Return whether it was there. Raises InvalidValue."""
         return await self._drop(client, check_contact(contact)) > 0
 
     remove, aremove = twins(_remove)
@@ -97,7 +97,7 @@ class RecentContacts:
         """
         Return the contacts with a word that begins with *prefix*, newest first.
 
-        Raises InvalidPrefix, InvalidLimit.
+        Raises InvalidValue.
         """
         wanted, most = check_prefix(prefix), check_int("limit", limit, 1, MAX_CONTACTS)
         found = [each for each in await self._list(client) if _matches(each, wanted)]

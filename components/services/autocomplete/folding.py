@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from unicodedata import category, decimal, normalize
 
-from components.exceptions import InvalidEntry, InvalidPrefix
+from components.exceptions import InvalidValue
 from components.kit.values import MAX_NAME
 
 MAX_LABEL = 200  # characters
@@ -253,32 +253,32 @@ def _fits(beginnings: Sequence[Sequence[str]], way: Sequence[str]) -> bool:
 
 
 def check_prefix(prefix: object) -> Spelling:
-    """Return the spelling of *prefix*. Raises InvalidPrefix."""
+    """Return the spelling of *prefix*. Raises InvalidValue."""
     if not isinstance(prefix, str):
-        raise InvalidPrefix(f"The prefix is {type(prefix).__name__}; it must be str.")
+        raise InvalidValue(f"The prefix is {type(prefix).__name__}; it must be str.")
     if len(prefix) > MAX_PREFIX:
-        raise InvalidPrefix(f"The prefix has {len(prefix):,} characters; it must have 1 to {MAX_PREFIX}.")
+        raise InvalidValue(f"The prefix has {len(prefix):,} characters; it must have 1 to {MAX_PREFIX}.")
     if wrong := _wrong(prefix):
-        raise InvalidPrefix(f"The prefix holds {wrong}.")
+        raise InvalidValue(f"The prefix holds {wrong}.")
     if not (typed := spell(prefix)).key:
-        raise InvalidPrefix("The prefix is empty, or nothing of it is visible.")
+        raise InvalidValue("The prefix is empty, or nothing of it is visible.")
     return typed
 
 
 def check_label(label: object) -> tuple[str, Spelling]:
-    """Return *label* and its spelling. Raises InvalidEntry."""
+    """Return *label* and its spelling. Raises InvalidValue."""
     _check_text("label", label, MAX_LABEL)
     assert isinstance(label, str)
     if not (spelling := spell(label)).key:
-        raise InvalidEntry("The label of an entry is empty, or nothing of it is visible.")
+        raise InvalidValue("The label of an entry is empty, or nothing of it is visible.")
     return label, spelling
 
 
 def check_id(entry: object) -> str:
-    """Return *entry* as the text of an id: a number becomes its digits. Raises InvalidEntry."""
+    """Return *entry* as the text of an id: a number becomes its digits. Raises InvalidValue."""
     if isinstance(entry, int) and not isinstance(entry, bool):
         if abs(entry) >= 10 ** (MAX_ID - 1):
-            raise InvalidEntry(
+            raise InvalidValue(
                 f"The id of an entry is a number of {MAX_ID} digits or more. Use a shorter one."
             )
         return str(entry)
@@ -287,20 +287,20 @@ def check_id(entry: object) -> str:
 
 
 def check_contact(contact: object) -> str:
-    """Return *contact* if it can be the id of a contact. Raises InvalidEntry."""
+    """Return *contact* if it can be the id of a contact. Raises InvalidValue."""
     _check_text("contact", contact, MAX_NAME)
     return str(contact)
 
 
 def _check_text(what: str, text: object, longest: int) -> None:
     if not isinstance(text, str):
-        raise InvalidEntry(f"The {what} of an entry is {type(text).__name__}; it must be str.")
+        raise InvalidValue(f"The {what} of an entry is {type(text).__name__}; it must be str.")
     if not 1 <= len(text) <= longest:
-        raise InvalidEntry(
+        raise InvalidValue(
             f"The {what} of an entry has {len(text):,} characters; it must have 1 to {longest}."
         )
     if wrong := _wrong(text):
-        raise InvalidEntry(f"The {what} of an entry holds {wrong}.")
+        raise InvalidValue(f"The {what} of an entry holds {wrong}.")
 
 
 def _wrong(text: str) -> str | None:

@@ -16,7 +16,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Model, QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from components.exceptions import BookNotFound, InvalidPrefix
+from components.exceptions import BookNotFound, InvalidValue
 from components.services.autocomplete import AddressBook, Entry, fold
 from components.services.autocomplete.widgets import LONGEST, CompleteInput, Typed
 
@@ -60,7 +60,7 @@ def _called(book: AddressBook, name: str) -> list[Entry]:
     """Return the entries with exactly this name; if there are none, those that differ only in capitals or accents."""
     try:
         found = book.called(name, limit=_MOST)
-    except (BookNotFound, InvalidPrefix):
+    except (BookNotFound, InvalidValue):
         return []
     return [each for each in found if each.label == name] or found
 

@@ -60,7 +60,7 @@ class Load:
         words: bool,
         progress: Callable[[int], object] | None,
     ) -> int:
-        """Write all entries. Return how many there are. Raises InvalidEntry, LoadSuperseded."""
+        """Write all entries. Return how many there are. Raises InvalidValue, LoadSuperseded."""
         is_async = isinstance(client, ASYNCHRONOUS)
         done = on_its_way = 0
         async with _OneAhead(is_async=is_async) as sending:
@@ -104,7 +104,7 @@ class Load:
 
 
 def row(entry: str | int, label: str, *, words: bool) -> str:
-    """Return the stored form of an entry. Raises InvalidEntry."""
+    """Return the stored form of an entry. Raises InvalidValue."""
     known_by = check_id(entry)
     shown, spelling = check_label(label)
     key, most = spelling.key, len(spelling.starts) if words else 1

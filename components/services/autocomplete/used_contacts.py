@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from asgiref.sync import sync_to_async
 
-from components.exceptions import InvalidEntry, RedisUnavailable
+from components.exceptions import InvalidValue, RedisUnavailable
 from components.people import people
 from components.services.autocomplete import RecentContacts
 from components.services.autocomplete.folding import check_label
@@ -55,7 +55,7 @@ def _label(names: Mapping[str, str], id: str) -> str:
     """Return the name of a person, or nothing if it cannot be a label."""
     try:
         return check_label(names[id])[0]
-    except (KeyError, InvalidEntry):
+    except (KeyError, InvalidValue):
         return ""
 
 

@@ -153,7 +153,7 @@ class Chat:
         *by* is the person who creates it, usually the owner: the limits of the site apply to them and to the members.
         A repeated call with the same id, owner and client id returns the same chat.
 
-        Raises ChatExists, InvalidName, TooManyMembers, InvalidMessage, InvalidLimit, InvalidDuration, TooManyChats,
+        Raises ChatExists, InvalidName, TooManyMembers, InvalidMessage, InvalidValue, TooManyChats,
         TooFast; nothing is stored then.
         """
         chat = cls(uuid7() if id is None else check_id(id))
@@ -372,7 +372,7 @@ class Chat:
         One call examines the last 2,000 messages and events before that seq, fewer if they are long. It may find
         nothing although there is more: *next* of the answer is the *before* with which to go on.
 
-        Raises InvalidPrefix, ValueError.
+        Raises InvalidValue, ValueError.
         """
         return await self._find(client, check_person(user), Search(words), before, check_limit(limit))
 
@@ -724,7 +724,7 @@ class Chat:
     reopen, areopen = twins(_reopen)
 
     async def _configure(self, client: AnyRedis, /, *, by: str | None = None, **settings: Any) -> None:
-        """Change some of ChatSettings, as owner. Raises TypeError, InvalidLimit, InvalidDuration."""
+        """Change some of ChatSettings, as owner. Raises TypeError, InvalidValue."""
         event = write_event(EventKind.CONFIGURED, check_actor(by))
         replace(USUAL, **settings)  # raises TypeError for an unknown setting
         said = b"other"
@@ -887,12 +887,12 @@ def _read_info(
 
 def check_seq(what: str, seq: object) -> int:
     """Return *seq* if it is valid, at most the greatest possible seq. Raises ValueError."""
-    return min(check_int(what, seq, 0, error=ValueError), _LAST)
+    return min(check_int(what, seq, 0), _LAST)
 
 
 def check_limit(limit: object) -> int:
     """Return *limit* if it is a valid number of messages. Raises ValueError."""
-    return check_int("limit", limit, 1, MAX_LIMIT, ValueError)
+    return check_int("limit", limit, 1, MAX_LIMIT)
 
 
 def check_known(chat_id: object) -> str:

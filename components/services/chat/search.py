@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator
 from unicodedata import normalize
 
-from components.exceptions import InvalidPrefix
+from components.exceptions import InvalidValue
 from components.services.autocomplete.folding import MAX_KEY, Spelling, check_prefix, is_found, spell
 
 MAX_WORDS = 8  # words in one search
@@ -37,13 +37,13 @@ _UNSPACED = re.compile(
 
 
 class Search:
-    """A search for *words*. Raises InvalidPrefix."""
+    """A search for *words*. Raises InvalidValue."""
 
     def __init__(self, words: str) -> None:
         check_prefix(words)
         self._wanted = [each for word in _WORD.findall(words) if (each := spell(word)).key]
         if not 1 <= len(self._wanted) <= MAX_WORDS:
-            raise InvalidPrefix(
+            raise InvalidValue(
                 f"The search has {len(self._wanted)} words that can be found; it must have 1 to {MAX_WORDS}."
             )
         #: What a plain word begins with if it matches: each wanted word as it is, and without its hyphens.

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from components.exceptions import InvalidLimit
+from components.exceptions import InvalidValue
 from components.kit.values import check_int, check_seconds
 
 _MOST = 2**31 - 1
@@ -80,21 +80,21 @@ def _read(name: str, text: bytes) -> Any:
 
 
 def check_settings(settings: ChatSettings) -> ChatSettings:
-    """Return *settings* if they are valid. Raises InvalidLimit, InvalidDuration."""
+    """Return *settings* if they are valid. Raises InvalidValue."""
     for name in SETTINGS:
         check_setting(name, getattr(settings, name))
     return settings
 
 
 def check_setting(name: str, value: Any) -> None:
-    """Check the value of the setting *name*. Raises InvalidLimit, InvalidDuration."""
+    """Check the value of the setting *name*. Raises InvalidValue."""
     if value is None and name in _MAY_BE_NONE:
         return
     if name in _DURATIONS:
         check_seconds(name, value, may_be_zero=name == "slow_mode")
     elif name == "is_open":
         if not isinstance(value, bool):
-            raise InvalidLimit(f"is_open is {value!r}; it must be True or False.")
+            raise InvalidValue(f"is_open is {value!r}; it must be True or False.")
     else:
         least, most = _LEAST.get(name, 1), 10**13 if name == "max_bytes" else _MOST
         check_int(name, value, least, most)

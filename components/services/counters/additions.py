@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TypeAlias
 
-from components.exceptions import CountRefused, InvalidCount
+from components.exceptions import CountRefused, InvalidValue
 from components.kit.keyspace import bucket
 from components.kit.scripts import Call, Script
 from components.services.counters.keys import SourceKeys
@@ -149,7 +149,7 @@ def additions(counts: Mapping[Target, int]) -> list[Addition]:
 
 
 def check_count(count: object) -> int:
-    """Return *count* if it is a valid count. Raises InvalidCount."""
+    """Return *count* if it is a valid count. Raises InvalidValue."""
     if type(count) is not int or not -MAX_COUNT <= count <= MAX_COUNT:
-        raise InvalidCount(f"The count is {count!r}; it must be a whole number, between -2^53 and 2^53.")
+        raise InvalidValue(f"The count is {count!r}; it must be a whole number, between -2^53 and 2^53.")
     return count

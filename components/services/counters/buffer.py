@@ -18,7 +18,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 
-from components.exceptions import CountRefused, InvalidCount, RedisNotPrivate
+from components.exceptions import CountRefused, InvalidValue, RedisNotPrivate
 from components.kit.client import get_client
 from components.kit.endings import at_end
 from components.kit.keyspace import bucket
@@ -260,7 +260,7 @@ def count(name: str, count: int = 1) -> None:
     """
     Add *count* to the counter *name* in this process, as Counter(name).count(count) does.
 
-    It never waits. Raises InvalidName and InvalidCount, and nothing else.
+    It never waits. Raises InvalidName and InvalidValue, and nothing else.
     """
     if count is not _ONE:
         check_count(count)
@@ -282,11 +282,11 @@ def measure(name: str, value: int) -> None:
     Add *value* to the counter *name* and to its histogram, in this process: a duration in microseconds, a size in
     bytes.
 
-    The name says the unit: "pay-us:card", "upload-bytes". It never waits. Raises InvalidName and InvalidCount, and
+    The name says the unit: "pay-us:card", "upload-bytes". It never waits. Raises InvalidName and InvalidValue, and
     nothing else.
     """
     if type(value) is not int or not 0 <= value <= MAX_COUNT:
-        raise InvalidCount(f"The value is {value!r}; what is measured is a whole number, from 0 to 2^53.")
+        raise InvalidValue(f"The value is {value!r}; what is measured is a whole number, from 0 to 2^53.")
     measure_valid(name, value)
 
 

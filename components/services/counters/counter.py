@@ -39,7 +39,7 @@ class Counter:
         Add *count* now. If the reply is lost and the call is sent again, nothing is added twice. 0 only makes the
         counter exist: its slice is not a gap.
 
-        Raises InvalidCount. After RedisUnavailable it is unknown whether it was counted.
+        Raises InvalidValue. After RedisUnavailable it is unknown whether it was counted.
         """
         added = self._addition(count)
         keys, args = added.call
@@ -64,7 +64,7 @@ class Counter:
         Add *count* in this process, which sends it within about a second.
 
         It never waits, and never fails because of Redis. A killed process loses the counts of its last second. Raises
-        InvalidCount.
+        InvalidValue.
         """
         buffer.count(self.name, count)
 
@@ -72,7 +72,7 @@ class Counter:
         """
         Add *value* to the counter and to its histogram, in this process, as count() does.
 
-        Raises InvalidCount.
+        Raises InvalidValue.
         """
         buffer.measure(self.name, value)
 
@@ -91,7 +91,7 @@ class Counter:
 
         By default, these are the latest ones, up to the current one; COMPONENTS["COUNTER_SAMPLES"] sets their number.
         *fill* is the value of slices in which nothing was counted: a number, None, or "skip" to leave such slices
-        out. Raises InvalidPrecision; InvalidRange, also for a time in the future or no longer kept.
+        out. Raises InvalidValue, also for a time in the future or no longer kept.
         """
         asked, fill = ask(precision, since, until), check_fill(fill)
         found = await READ.run(client, CounterKeys(bucket(self.name)), names=[self.name], **asked.args)

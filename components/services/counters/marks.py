@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from components.exceptions import InvalidRange
+from components.exceptions import InvalidValue
 from components.kit.client import AnyRedis
 from components.kit.keyspace import bucket
 from components.kit.scripts import Script, pipelined
@@ -52,11 +52,11 @@ class Marks:
         """
         Mark an instant, by default now by the server's clock. A mark that is older than what counters keep goes.
 
-        Raises InvalidName; InvalidRange for an instant without a zone.
+        Raises InvalidName; InvalidValue for an instant without a zone.
         """
         check_name("mark", name)
         if at is not None and at.utcoffset() is None:
-            raise InvalidRange(f"The instant of the mark is {at!r}; it must be an aware datetime.")
+            raise InvalidValue(f"The instant of the mark is {at!r}; it must be an aware datetime.")
         chosen = plan()
         said = await MARK.run(
             client,

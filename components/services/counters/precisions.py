@@ -19,7 +19,7 @@ from operator import add
 from typing import Any
 
 from components.conf import conf
-from components.exceptions import InvalidPrecision, InvalidRange
+from components.exceptions import InvalidValue
 from components.kit.texts import gettext, grouped
 from components.services.counters.histograms import Measured, read_histogram
 from components.services.counters.series import Fill, Sample, Series, instant
@@ -62,22 +62,22 @@ class Plan:
         self.stored_histograms = " ".join(f"{each}:{seconds}" for each, seconds in self.histograms.items())
 
     def check(self, precision: object) -> int:
-        """Return *precision* if it is one of these. Raises InvalidPrecision."""
+        """Return *precision* if it is one of these. Raises InvalidValue."""
         if type(precision) is not int or precision not in self.made_of:
             known = ", ".join(grouped(each) for each in self.precisions)
             wrong = gettext("The precision is %(precision)r; it must be one of these, in seconds: %(known)s.")
-            raise InvalidPrecision(wrong % {"precision": precision, "known": known})
+            raise InvalidValue(wrong % {"precision": precision, "known": known})
         return precision
 
     def check_histogram(self, precision: object) -> int:
-        """Return *precision* if there are histograms of its slices. Raises InvalidPrecision."""
+        """Return *precision* if there are histograms of its slices. Raises InvalidValue."""
         checked = self.check(precision)
         if self.made_of[checked] not in self.histograms:
             wrong = gettext(
                 "The precision is %(precision)s s; of measured values it must be at least %(least)s s."
             )
             least = min(each for each in self.precisions if self.made_of[each] in self.histograms)
-            raise InvalidPrecision(wrong % {"precision": checked, "least": least})
+            raise InvalidValue(wrong % {"precision": checked, "least": least})
         return checked
 
     def finest_histogram(self, seconds: int) -> int:
@@ -131,7 +131,7 @@ class Asked:
 
     @property
     def histogram_args(self) -> dict[str, Any]:
-        """The same for histograms, which are not kept for as long. Raises InvalidPrecision."""
+        """The same for histograms, which are not kept for as long. Raises InvalidValue."""
         stored = self.plan.made_of[self.plan.check_histogram(self.precision)]
         return {**self.args, "kept": self.plan.histograms[stored]}
 
@@ -155,7 +155,7 @@ class Asked:
         return min(kept, seconds) // stored
 
     def slices(self, now: float) -> range:
-        """Return the slices, as multiples of the precision, when it is *now* for the server. Raises InvalidRange."""
+        """Return the slices, as multiples of the precision, when it is *now* for the server. Raises InvalidValue."""
         last = min(int(now), math.inf if self.until is None else self.until - 1) // self.precision
         oldest = int(now) // self.precision - self.plan.slices(self.precision) + 1
         if self.since is None:
@@ -164,13 +164,13 @@ class Asked:
             first = self.since // self.precision
             if self.since > now:
                 wrong = gettext("%(since)s lies ahead: the server's clock says %(now)s.")
-                raise InvalidRange(wrong % {"since": instant(self.since), "now": instant(now)})
+                raise InvalidValue(wrong % {"since": instant(self.since), "now": instant(now)})
         if first < oldest or last < oldest:
             wrong = gettext(
                 "%(at)s is too long ago: of slices of %(seconds)s s the last %(count)s are kept. Ask for longer "
                 "slices."
             )
-            raise InvalidRange(
+            raise InvalidValue(
                 wrong
                 % {
                     "at": instant(max(0, min(first, last) * self.precision)),
@@ -223,18 +223,18 @@ class Asked:
 
 
 def ask(precision: object, since: object, until: object) -> Asked:
-    """Return the checked query. Raises InvalidPrecision and InvalidRange."""
+    """Return the checked query. Raises InvalidValue."""
     chosen = plan()
     first = None if since is None else math.floor(_seconds("since", since))
     end = None if until is None else math.ceil(_seconds("until", until))
     if since is not None and until is not None and _seconds("since", since) >= _seconds("until", until):
-        raise InvalidRange(f"The time is reversed: since is {since}, until is {until}.")
+        raise InvalidValue(f"The time is reversed: since is {since}, until is {until}.")
     return Asked(chosen, chosen.check(precision), first, end)
 
 
 def _seconds(what: str, at: object) -> float:
     if not isinstance(at, datetime) or at.utcoffset() is None:
-        raise InvalidRange(f"{what} is {at!r}; it must be an aware datetime.")
+        raise InvalidValue(f"{what} is {at!r}; it must be an aware datetime.")
     return at.timestamp()
 
 

@@ -119,7 +119,7 @@ class CounterReader:
         Return the histograms of several counters, by name, each of all slices that Counter.get() would return. The
         server merges the slices. The histogram of a counter that measured nothing is empty.
 
-        Raises the errors of get(), InvalidPrecision also for a precision without histograms, and InvalidName.
+        Raises the errors of get(), InvalidValue also for a precision without histograms, and InvalidName.
         """
         asked = ask(precision, since, until)
         found = await self._ask_histograms(client, asked, names, is_merged=True)
@@ -174,7 +174,7 @@ class CounterReader:
         Return the counters of a family with the highest sums in the slices that Counter.get() would return, highest
         first.
 
-        The cost is the number of these counters times that of the slices. Raises InvalidLimit, InvalidName, and what
+        The cost is the number of these counters times that of the slices. Raises InvalidValue, InvalidName, and what
         get() raises.
         """
         asked, wanted = ask(precision, since, until), check_int("limit", limit, 1, _MOST)
@@ -216,7 +216,7 @@ class CounterReader:
     async def _page(
         self, client: AnyRedis, *, family: str | None = None, offset: int = 0, limit: int = 50
     ) -> list[CounterInfo]:
-        """Return a page of the counters, the most recently seen first. Raises InvalidLimit."""
+        """Return a page of the counters, the most recently seen first. Raises InvalidValue."""
         indexes, limit = _indexes(family), check_int("limit", limit, 1, _MOST)
         check_int("offset", offset, 0, _MOST)
         # Any of them may lie in one bucket.

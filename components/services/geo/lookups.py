@@ -123,7 +123,7 @@ def locate(ip: str | IPv4Address | IPv6Address, *, table: str = DEFAULT) -> Plac
     """
     Return the place of an address, or None if it is unknown: private, not in use, or not in the table.
 
-    Raises InvalidAddress; and if no table is in memory yet GeoTableNotFound, GeoTableDamaged, UnknownFormat,
+    Raises InvalidValue; and if no table is in memory yet GeoTableNotFound, GeoTableDamaged, UnknownFormat,
     RedisUnavailable.
     """
     return _table(table).get().find(ip)

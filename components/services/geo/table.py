@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from socket import AF_INET, inet_pton
 from typing import TypeVar
 
-from components.exceptions import GeoTableDamaged, GeoTableNotFound, InvalidAddress
+from components.exceptions import GeoTableDamaged, GeoTableNotFound, InvalidValue
 from components.kit.at_once import answer, at_once
 from components.kit.client import AnyRedis, get_async_client, get_client
 from components.kit.errors import redis_errors
@@ -57,13 +57,13 @@ class GeoTable:
         return self if is_current else self.load(self.name)
 
     def find(self, ip: str | IPv4Address | IPv6Address) -> Place | None:
-        """Return the place of an address, or None if it is unknown. Raises InvalidAddress."""
+        """Return the place of an address, or None if it is unknown. Raises InvalidValue."""
         number, is_ipv6 = parse(ip)
         found = self.ipv6.find(number) if is_ipv6 else self.ipv4.find(number)
         return self.places[found] if found else None
 
     def place_of(self, ip: str | IPv4Address | IPv6Address) -> Place:
-        """Return the place of an address, or UNKNOWN. Raises InvalidAddress."""
+        """Return the place of an address, or UNKNOWN. Raises InvalidValue."""
         return self.find(ip) or UNKNOWN
 
 
@@ -107,7 +107,7 @@ def parse(ip: str | IPv4Address | IPv6Address) -> tuple[int, bool]:
     except ValueError:
         pass
     shown = repr(ip)
-    raise InvalidAddress(
+    raise InvalidValue(
         f"{shown if len(shown) <= 60 else shown[:60] + '…'} is not an address. It must be IPv4 without leading "
         "zeros, or IPv6."
     )

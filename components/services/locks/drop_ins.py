@@ -412,7 +412,7 @@ class Lock(AnyLock, RedisLock):
     have it; else NotReplicated is raised.
 
     As a context manager, it returns itself or raises LockNotAcquired. A lock that is no longer held raises LockLost,
-    a subclass of redis-py's LockNotOwnedError. Raises InvalidName, InvalidDuration, TypeError or ValueError for
+    a subclass of redis-py's LockNotOwnedError. Raises InvalidName, InvalidValue, TypeError or ValueError for
     invalid arguments.
     """
 
@@ -717,7 +717,7 @@ def plain(seconds: Any) -> Any:
 
 
 def milliseconds_to_add(seconds: Any) -> int:
-    """Return the seconds passed to extend() in milliseconds. They may be negative. Raises InvalidDuration."""
+    """Return the seconds passed to extend() in milliseconds. They may be negative. Raises InvalidValue."""
     number = plain(seconds)
     if isinstance(number, int | float) and not isinstance(number, bool):
         check_seconds("additional_time", abs(number), may_be_zero=True)

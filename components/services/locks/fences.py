@@ -28,7 +28,7 @@ _DIGITS = 19  # digits of the largest fence
 
 class FencedValue:
     """
-    The value *name*. Raises InvalidName, InvalidDuration. Every method raises RedisUnavailable.
+    The value *name*. Raises InvalidName, InvalidValue. Every method raises RedisUnavailable.
 
         with lock("report", timeout=60) as held:
             FencedValue("report").set(make_report(), fence=held.fence)
@@ -44,7 +44,7 @@ class FencedValue:
         """
         Write the value, for *ttl* seconds (None: until it is deleted).
 
-        Raises StaleFence, InvalidFence, InvalidDuration; TypeError for a value that is neither bytes nor text.
+        Raises StaleFence, InvalidValue; TypeError for a value that is neither bytes nor text.
         """
         if not isinstance(value, bytes | str):
             raise TypeError(
@@ -63,7 +63,7 @@ class FencedValue:
     get, aget = twins(_get)
 
     async def _delete(self, client: AnyRedis, *, fence: int) -> None:
-        """Delete the value. An older holder still cannot write one. Raises StaleFence, InvalidFence."""
+        """Delete the value. An older holder still cannot write one. Raises StaleFence, InvalidValue."""
         await self._write(client, DELETE, fence)
 
     delete, adelete = twins(_delete)

@@ -51,7 +51,7 @@ class FencedQuerySet(QuerySet[_Model]):
     _fence: int | None = None
 
     def fenced(self, fence: int) -> Self:
-        """Return the same rows, to be written with *fence*, which is `held.fence` of a lock. Raises InvalidFence."""
+        """Return the same rows, to be written with *fence*, which is `held.fence` of a lock. Raises InvalidValue."""
         _require_fence(self.model)
         return self._with_fence(check_fence(fence))
 

@@ -23,9 +23,8 @@ from components.exceptions import (
     AggregationNotFound,
     ChunkNotFound,
     ChunksLost,
-    InvalidCount,
-    InvalidLimit,
     InvalidName,
+    InvalidValue,
 )
 from components.kit.at_once import at_once
 from components.kit.client import get_client, longest_block
@@ -218,7 +217,7 @@ class Consumer:
         holds again is not returned: its counts are still valid.
         """
         if not 1 <= limit <= MOST:
-            raise InvalidLimit(f"The limit is {limit!r}; a claim is of 1 to {MOST} chunks.")
+            raise InvalidValue(f"The limit is {limit!r}; a claim is of 1 to {MOST} chunks.")
         new, has_more = self._claim(limit)
         while not new and has_more:  # the chunks of the first page were given up, or are held already
             new, has_more = self._claim(limit)
@@ -286,12 +285,12 @@ class Consumer:
         Add *tables*, which were counted in all of *chunks*, and finish these chunks: all of this happens, or nothing.
 
         A repeated call with the same chunks changes nothing. Raises ChunksLost if it no longer holds one of the
-        chunks; the others are still held, and must be counted again. Raises InvalidCount, InvalidName.
+        chunks; the others are still held, and must be counted again. Raises InvalidValue, InvalidName.
         """
         given = list(chunks)
         ids = sorted({each.id for each in given})
         if not ids:
-            raise InvalidCount("There is nothing to flush. Pass at least one chunk.")
+            raise InvalidValue("There is nothing to flush. Pass at least one chunk.")
         batch = sha256(" ".join(ids).encode()).hexdigest()[:16]
         if batch == self._flushed and not any(each.id in self.held for each in given):
             return  # a chunk that is held again was claimed anew: Redis was restarted, and has lost that flush
@@ -373,7 +372,7 @@ def _increments(tables: Mapping[str, Mapping[str, int]]) -> Iterable[str | bytes
         numbers = counts.values()
         if not {*map(type, numbers)} <= {int} or max(map(abs, numbers), default=0) > _LARGEST:
             wrong = next(each for each in numbers if type(each) is not int or abs(each) > _LARGEST)
-            raise InvalidCount(f"A count in {table!r} is {wrong!r}; it must be a whole number below 2^53.")
+            raise InvalidValue(f"A count in {table!r} is {wrong!r}; it must be a whole number below 2^53.")
         text = "".join([f"{member}\0{count}\0" for member, count in counts.items()])
         if text.count("\0") != 2 * len(counts):
             raise InvalidName(f"A member of {table!r} has a NUL in it.")

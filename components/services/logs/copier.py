@@ -24,7 +24,7 @@ from components.exceptions import (
     CopiedElsewhere,
     FileDamaged,
     FileDiffers,
-    InvalidLimit,
+    InvalidValue,
     LogsFull,
     RedisUnavailable,
     UnknownFormat,
@@ -83,9 +83,9 @@ class Copier:
         progress: Callable[[], object] = lambda: None,
     ) -> None:
         if check_int("size of a chunk in bytes", size, SMALLEST) > BIGGEST:
-            raise InvalidLimit(f"The size of a chunk is {size:,} bytes; it must be {BIGGEST:,} at most.")
+            raise InvalidValue(f"The size of a chunk is {size:,} bytes; it must be {BIGGEST:,} at most.")
         if stream.limit < (most := codec.most(size)):
-            raise InvalidLimit(
+            raise InvalidValue(
                 f"Only {stream.limit:,} bytes may be in flight, and a chunk of {size:,} bytes may need {most:,} if "
                 "it cannot be compressed. Allow more, or make smaller chunks."
             )

@@ -57,7 +57,7 @@ class Mailbox:
     The mailbox of the recipient *name*, with at most *limit* messages.
 
     A push to a full mailbox is refused, or drops the oldest message. Only senders need to agree on *limit* and
-    *when_full*. Raises InvalidName, InvalidLimit, ValueError. Every method raises RedisUnavailable.
+    *when_full*. Raises InvalidName, InvalidValue, ValueError. Every method raises RedisUnavailable.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Mailbox:
         Return up to *limit* messages (None: all), the oldest or the *newest*, in order of arrival.
 
         With *after*, messages that were handed out up to that id are acknowledged first, in the same step. If there
-        is no message, wait up to *wait* seconds for one. Raises InvalidLimit, InvalidDuration, ValueError.
+        is no message, wait up to *wait* seconds for one. Raises InvalidValue, ValueError.
         """
         request = self._request(limit, after, newest, wait)
         client, until = get_client(), clock() + wait
@@ -173,7 +173,7 @@ class Mailbox:
         return Mails((_read(*row) for row in rows), missed=missed)
 
     async def _peek(self, client: AnyRedis, limit: int | None = 10, *, newest: bool = False) -> list[Mail]:
-        """Return messages, as pull() does, without handing them out. Raises InvalidLimit."""
+        """Return messages, as pull() does, without handing them out. Raises InvalidValue."""
         return await peek(client, self.name, first=0, limit=limit, newest=newest)
 
     peek, apeek = twins(_peek)
@@ -336,10 +336,10 @@ def check_limit(value: object) -> int:
 
 
 def check_pulled(limit: int | None) -> int:
-    """Return the limit to pass to the script; None means all. Raises InvalidLimit."""
+    """Return the limit to pass to the script; None means all. Raises InvalidValue."""
     return MAX_LIMIT if limit is None else check_limit(limit)
 
 
 def _check_id(message: object) -> int:
     """Return *message* if it is a valid id. Raises ValueError."""
-    return check_int("id of a message", message, 0, MAX_ID, ValueError)
+    return check_int("id of a message", message, 0, MAX_ID)

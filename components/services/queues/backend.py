@@ -32,7 +32,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from components.conf import QueueOptions, functions, problems
-from components.exceptions import InvalidQueueName, UnknownTask
+from components.exceptions import InvalidName, UnknownTask
 from components.kit.compat import (
     BaseTaskBackend,
     InvalidTask,
@@ -104,7 +104,7 @@ class RedisBackend(BaseTaskBackend):
         check_run_after(task.run_after)
         try:
             check_queue(task.queue_name)
-        except InvalidQueueName as error:
+        except InvalidName as error:
             raise InvalidTask(str(error)) from None
 
     def enqueue(  # type: ignore[override]  # the arguments of any task, not of one signature

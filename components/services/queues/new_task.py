@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from components.conf import QueueOptions
-from components.exceptions import InvalidQueueName
+from components.exceptions import InvalidName
 from components.kit.ids import uuid7
 from components.services.queues.arguments import encode, normalize_call
 from components.services.queues.facts import MICROSECOND, TaskInfo, to_ms, to_us
@@ -59,7 +59,7 @@ class CheckedTask:
     """
     A task that was checked and may be pushed. Attributes that push.lua reads have the names that they have there.
 
-    Raises NotSerializable, BodyTooLarge, InvalidQueueName or ValueError.
+    Raises NotSerializable, BodyTooLarge, InvalidName or ValueError.
     """
 
     def __init__(self, task: NewTask, options: QueueOptions) -> None:
@@ -162,9 +162,9 @@ def ticks_of(tasks: Iterable[CheckedTask]) -> list[Tick]:
 
 
 def check_queue(name: str) -> str:
-    """Return *name* if it is a valid name of a queue. Raises InvalidQueueName."""
+    """Return *name* if it is a valid name of a queue. Raises InvalidName."""
     if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME or not name.isprintable():
-        raise InvalidQueueName(
+        raise InvalidName(
             f"A queue cannot be called {name!r}: the name must have 1 to {MAX_NAME} printable characters."
         )
     return name

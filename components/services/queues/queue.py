@@ -117,7 +117,7 @@ class TaskQueue:
 
         It runs now, after *delay* seconds or *at* an aware datetime. Within a queue, tasks of higher *priority*
         (-100..100) go first, then those that became runnable first. Raises NotSerializable, BodyTooLarge,
-        InvalidQueueName or ValueError; then nothing is stored.
+        InvalidName or ValueError; then nothing is stored.
         """
         task = NewTask(
             name=name, args=args, kwargs=kwargs or {}, queue=queue, priority=priority, delay=delay, at=at

@@ -22,7 +22,7 @@ from cronsim import CronSim, CronSimError
 from cronsim.cronsim import Field
 from django.conf import settings
 
-from components.exceptions import InvalidSchedule
+from components.exceptions import InvalidValue
 
 SHORTEST, LONGEST = timedelta(seconds=1), timedelta(days=366)  # bounds of intervals
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -74,13 +74,13 @@ class Schedule(ABC):
 
 @dataclass(frozen=True)
 class Every(Schedule):
-    """A tick at every *interval* since 1970, made by every(). Raises InvalidSchedule."""
+    """A tick at every *interval* since 1970, made by every(). Raises InvalidValue."""
 
     interval: timedelta
 
     def __post_init__(self) -> None:
         if not SHORTEST <= self.interval <= LONGEST:
-            raise InvalidSchedule(
+            raise InvalidValue(
                 f"every() was given {self.interval!r}; it must be from one second to 366 days. "
                 "For a date of each year use cron()."
             )
@@ -99,7 +99,7 @@ class Every(Schedule):
 
 @dataclass(frozen=True)
 class Cron(Schedule):
-    """A tick at each minute that matches a cron expression, made by cron(). Raises InvalidSchedule."""
+    """A tick at each minute that matches a cron expression, made by cron(). Raises InvalidValue."""
 
     expression: str
     zone: str
@@ -129,7 +129,7 @@ class Cron(Schedule):
             if wall.year > start.year + _PATIENCE:
                 break
         if best is None:
-            raise InvalidSchedule(
+            raise InvalidValue(
                 f"cron({self.expression!r}) never ticks in {self.zone}: no time there fits all its fields."
             )
         return best
@@ -155,16 +155,16 @@ def every(*, days: float = 0, hours: float = 0, minutes: float = 0, seconds: flo
     Return a schedule that ticks at a fixed interval, counted from 1970-01-01 00:00 UTC.
 
     every(minutes=5) ticks at :00, :05 and so on, every(days=1) at midnight UTC. The interval is from one second to
-    366 days. Raises InvalidSchedule.
+    366 days. Raises InvalidValue.
     """
     numbers = {"days": days, "hours": hours, "minutes": minutes, "seconds": seconds}
     for name, number in numbers.items():
         if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < math.inf:
-            raise InvalidSchedule(f"every() was given {name}={number!r}; it must be a number, 0 or more.")
+            raise InvalidValue(f"every() was given {name}={number!r}; it must be a number, 0 or more.")
     try:
         return Every(timedelta(**numbers))
     except OverflowError:
-        raise InvalidSchedule(f"every() was given {numbers!r}; it must be at most 366 days.") from None
+        raise InvalidValue(f"every() was given {numbers!r}; it must be at most 366 days.") from None
 
 
 def cron(expression: str, *, tz: str | ZoneInfo | None = None) -> Cron:
@@ -172,7 +172,7 @@ def cron(expression: str, *, tz: str | ZoneInfo | None = None) -> Cron:
     Return a schedule that ticks at each minute that matches *expression* in the time zone *tz*.
 
     The fields are minute, hour, day of the month, month and day of the week. *tz* defaults to settings.TIME_ZONE.
-    Raises InvalidSchedule.
+    Raises InvalidValue.
     """
     return Cron(expression, str(settings.TIME_ZONE if tz is None else tz))
 
@@ -181,7 +181,7 @@ def _check_zone(zone: str) -> None:
     try:
         ZoneInfo(zone)
     except (LookupError, ValueError, OSError):  # OSError if the name is that of a folder of zones
-        raise InvalidSchedule(
+        raise InvalidValue(
             f"There is no time zone {zone!r} here. Its name must be one such as 'Europe/Berlin'; "
             "where the system has no time zones, install the package tzdata."
         ) from None
@@ -191,7 +191,7 @@ def _check_expression(expression: str) -> None:
     fields = expression.split()
     if len(fields) != len(_FIELDS):
         seconds = " For seconds use every(seconds=...)." if len(fields) == len(_FIELDS) + 1 else ""
-        raise InvalidSchedule(
+        raise InvalidValue(
             f"cron({expression!r}) has {_count(len(fields), 'field')}; it must have five: "
             f"{', '.join(_FIELDS)}.{seconds}"
         )
@@ -199,12 +199,12 @@ def _check_expression(expression: str) -> None:
         alone = ["*"] * len(_FIELDS)
         alone[place] = fields[place]
         if not _is_readable(" ".join(alone)):
-            raise InvalidSchedule(
+            raise InvalidValue(
                 f"cron({expression!r}): its {name} is {fields[place]!r}; allowed are {allowed}, "
                 "* for all, lists (1,2), ranges (1-5) and steps (*/2)."
             )
     if not _is_readable(_without_idle_steps(expression)):
-        raise InvalidSchedule(f"cron({expression!r}) never ticks: its month has no such day.")
+        raise InvalidValue(f"cron({expression!r}) never ticks: its month has no such day.")
 
 
 @cache

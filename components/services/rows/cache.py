@@ -99,7 +99,7 @@ class RowCache:
         """
         Schedule several rows to be loaded now and repeatedly, in one round trip to each node.
 
-        *delays* has the seconds between two loads by key; 0 or less unschedules the row. Raises InvalidDuration.
+        *delays* has the seconds between two loads by key; 0 or less unschedules the row. Raises InvalidValue.
         """
         checked = {member(self.name, check_key(key)): check_delay(delay) for key, delay in delays.items()}
         await schedule(client, {each: delay for each, delay in checked.items() if delay})
@@ -111,7 +111,7 @@ class RowCache:
         """
         Schedule the row to be loaded now and every *delay* seconds; 0 or less unschedules it, as in the book.
 
-        A row on the schedule gets the new delay. Raises InvalidDuration.
+        A row on the schedule gets the new delay. Raises InvalidValue.
         """
         await self._schedule_many(client, {key: delay})
 
@@ -175,7 +175,7 @@ class RowCache:
         Return the row as it was at most *max_age* seconds ago; None if it is missing, older, or has another shape.
 
         A deleted row is returned, with *is_deleted* set. With *stale*, return the row even if it is too old; old rows
-        are kept for the same time again, at least a minute and at most a day. Raises InvalidDuration.
+        are kept for the same time again, at least a minute and at most a day. Raises InvalidValue.
         """
         return (await self._get_many(client, [key], max_age=max_age, stale=stale)).get(check_key(key))
 
@@ -197,7 +197,7 @@ class RowCache:
 
         One reader loads a row for all. The others wait for up to *wait* seconds or, with *stale*, return the old row
         if there is one. A row that is not on the schedule is valid for *delay* seconds. The result of an asynchronous
-        *load* is awaited. Raises RowNotLoaded, RowNotSerializable, RowTooLarge, InvalidDuration, and any error of
+        *load* is awaited. Raises RowNotLoaded, RowNotSerializable, RowTooLarge, InvalidValue, and any error of
         *load*.
         """
         check_seconds("delay", delay)

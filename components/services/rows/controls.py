@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from components.exceptions import InvalidDuration
+from components.exceptions import InvalidValue
 from components.kit.at_once import at_once
 from components.kit.client import AnyRedis, get_client
 from components.kit.errors import redis_errors
@@ -68,7 +68,7 @@ class RowControls:
         """
         Set the delay of the rows that are on the schedule. Return the keys of the others.
 
-        Raises InvalidDuration, also for 0: use remove() to remove rows.
+        Raises InvalidValue, also for 0: use remove() to remove rows.
         """
         seconds, members = _above_zero(delay), members_of(self.name, keys)
         there = at_once(_set_delay(get_client(), seconds, members))
@@ -87,7 +87,7 @@ class RowControls:
         return self._each(_refresh, start, most)
 
     def set_delay_of_all(self, delay: float, *, start: int = 0, most: int | None = None) -> Changed:
-        """Set the delay of rows on the schedule, as many as refresh_all() makes due. Raises InvalidDuration."""
+        """Set the delay of rows on the schedule, as many as refresh_all() makes due. Raises InvalidValue."""
         seconds = _above_zero(delay)
         return self._each(lambda client, members: _set_delay(client, seconds, members), start, most)
 
@@ -168,4 +168,4 @@ def _those_there(asked: Sequence[tuple[str, Sequence[str]]], answers: Sequence[S
 def _above_zero(delay: float) -> float:
     if checked := check_delay(delay):
         return checked
-    raise InvalidDuration(f"The delay is {delay!r}; it must be above 0 here.")
+    raise InvalidValue(f"The delay is {delay!r}; it must be above 0 here.")

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar
 
-from components.exceptions import InvalidDuration, InvalidName
+from components.exceptions import InvalidName, InvalidValue
 from components.kit.client import AnyRedis
 from components.kit.keyspace import bucket
 from components.kit.scripts import ASYNCHRONOUS, Call, Script
@@ -53,13 +53,13 @@ def check_key(key: Hashable) -> str:
 
 
 def check_delay(delay: object) -> float:
-    """Return *delay* if it is a valid delay; 0, which means never, if it is 0 or less. Raises InvalidDuration."""
+    """Return *delay* if it is a valid delay; 0, which means never, if it is 0 or less. Raises InvalidValue."""
     is_number = isinstance(delay, int | float) and not isinstance(delay, bool)
     if is_number and delay <= 0:  # type: ignore[operator]
         return 0.0
     checked = check_seconds("delay", delay)
     if checked < SHORTEST_DELAY:
-        raise InvalidDuration(
+        raise InvalidValue(
             f"The delay is {delay!r}; it must be {SHORTEST_DELAY:g} to {LONGEST:,} seconds, or 0 to unschedule."
         )
     return checked

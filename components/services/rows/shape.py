@@ -24,7 +24,7 @@ from hashlib import blake2s
 from typing import Any
 from uuid import UUID
 
-from components.exceptions import InvalidShape, RowNotSerializable, RowTooLarge
+from components.exceptions import InvalidValue, RowNotSerializable, RowTooLarge
 from components.kit.stored import instant_of, is_too_deep, too_deep
 
 #: The most bytes of a row as JSON. Every reader transfers them from Redis, so larger data belong elsewhere.
@@ -111,7 +111,7 @@ class Shape:
     """
     The *columns* of a row: the name and the kind of each, which is a Kind or the name of one in KINDS.
 
-    *note* distinguishes shapes that have the same kinds, such as those of two tables. Raises InvalidShape.
+    *note* distinguishes shapes that have the same kinds, such as those of two tables. Raises InvalidValue.
     """
 
     def __init__(self, columns: Sequence[tuple[str, str | Kind]], *, note: str = "") -> None:
@@ -119,7 +119,7 @@ class Shape:
         self.kinds = tuple(_kind_of(name, kind) for name, kind in columns)
         self._note = note
         if len(set(self.names)) < len(self.names) or not 1 <= len(self.names) <= _MOST:
-            raise InvalidShape(
+            raise InvalidValue(
                 f"The columns are {list(self.names)[:20]}; a row has 1 to {_MOST:,} of them, "
                 "each with a name of its own."
             )
@@ -183,10 +183,10 @@ class Shape:
 
 def _kind_of(name: object, kind: str | Kind) -> Kind:
     if not isinstance(name, str) or not name:
-        raise InvalidShape(f"A column is called {name!r}; its name is text.")
+        raise InvalidValue(f"A column is called {name!r}; its name is text.")
     found = kind if isinstance(kind, Kind) else KINDS.get(kind)
     if found is None:
-        raise InvalidShape(f"The column {name!r} is of the kind {kind!r}; known are: {', '.join(KINDS)}.")
+        raise InvalidValue(f"The column {name!r} is of the kind {kind!r}; known are: {', '.join(KINDS)}.")
     return found
 
 

@@ -34,7 +34,7 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
 
     If no place becomes free within *wait* seconds (None: wait without limit), SemaphoreFull is raised and the call is
     not made. If the place is lost during the call, PermitLost is raised after it. Many threads and coroutines may use
-    one object. Raises InvalidName, InvalidLimit, InvalidDuration, RedisUnavailable.
+    one object. Raises InvalidName, InvalidValue, RedisUnavailable.
     """
 
     def __init__(

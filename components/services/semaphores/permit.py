@@ -269,7 +269,7 @@ def holder_of(permit: str) -> Holder:
 
 
 def check_count(what: str, value: object) -> int:
-    """Return *value* if it can be a limit or a weight. Raises InvalidLimit."""
+    """Return *value* if it can be a limit or a weight. Raises InvalidValue."""
     return check_int(what, value, 1, MOST)
 
 

@@ -20,8 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from components.exceptions import (
-    InvalidDuration,
-    InvalidLimit,
+    InvalidValue,
     PermitLost,
     PermitReleased,
     RedisUnavailable,
@@ -134,7 +133,7 @@ class SemaphoreControls:
 
     def set_limit(self, limit: int) -> None:
         """
-        Set the limit, overriding the one that the code declares. Raises InvalidLimit.
+        Set the limit, overriding the one that the code declares. Raises InvalidValue.
 
         Holders keep their permits: under a lower limit, nobody gets one until enough have been given back.
         """
@@ -154,7 +153,7 @@ class Semaphore(SemaphoreControls):
     """
     At most *limit* permits at a time, each for *lease* seconds unless it is refreshed.
 
-    Raises InvalidName, InvalidLimit, InvalidDuration. Every method raises RedisUnavailable.
+    Raises InvalidName, InvalidValue. Every method raises RedisUnavailable.
     """
 
     def __init__(self, name: str, *, limit: int, lease: float = 30.0) -> None:
@@ -162,7 +161,7 @@ class Semaphore(SemaphoreControls):
         self.limit = check_count("limit", limit)
         self.lease = check_seconds("lease", lease)
         if lease > MAX_LEASE:
-            raise InvalidDuration(
+            raise InvalidValue(
                 f"The lease is {lease!r}; it must be {MAX_LEASE:,} seconds at most. Refresh the permit instead."
             )
 
@@ -178,7 +177,7 @@ class Semaphore(SemaphoreControls):
         Return a permit that counts as *weight*. Wait for it for up to *wait* seconds (None: without limit).
 
         With *auto_renewal*, it is refreshed until it is given back or no longer referenced. *owner* is a text for
-        people to read. Raises SemaphoreFull if no permit became free in time, InvalidLimit if *weight* is above the
+        people to read. Raises SemaphoreFull if no permit became free in time, InvalidValue if *weight* is above the
         limit.
         """
         wish = self._wish(wait, weight, owner, auto_renewal)
@@ -278,7 +277,7 @@ class Semaphore(SemaphoreControls):
         return replace(info, declared=self.limit) if info.declared is None else info
 
     def check(self, *, wait: float | None, weight: int) -> None:
-        """Check these arguments of acquire(). Raises InvalidLimit, InvalidDuration."""
+        """Check these arguments of acquire(). Raises InvalidValue."""
         if check_count("weight", weight) > self.limit:
             raise self._too_heavy(weight, self.limit)
         if wait is not None:
@@ -401,8 +400,8 @@ class Semaphore(SemaphoreControls):
             return self._too_heavy(wish.weight, int(why))
         return _ended(wish.id, self.name, bytes(why).decode())
 
-    def _too_heavy(self, weight: int, limit: int) -> InvalidLimit:
-        return InvalidLimit(
+    def _too_heavy(self, weight: int, limit: int) -> InvalidValue:
+        return InvalidValue(
             f"The weight is {weight}, above the limit of the semaphore {self.name!r}, which is {limit}."
         )
 

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext, isolate_apps, override_sett
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from components.exceptions import InvalidFence, StaleFence
+from components.exceptions import InvalidValue, StaleFence
 from components.services.locks.models import FencedModel, FencedQuerySet
 from tests.db.models import Box, Crate, Parcel, Shelf
 
@@ -239,10 +239,10 @@ def test_the_whole_range_of_a_column_is_compared_exactly(box: Box) -> None:
 
 @pytest.mark.parametrize("fence", [0, -1, MAX + 1, True, 5.0, "5", None, float("nan")])
 def test_an_invalid_fence_is_refused(box: Box, fence: Any) -> None:
-    with pytest.raises(InvalidFence, match="a whole number from 1 to 2\\^63 - 1"):
+    with pytest.raises(InvalidValue, match="a whole number from 1 to 2\\^63 - 1"):
         Box.objects.fenced(fence)
     if fence is not None:
-        with pytest.raises(InvalidFence):
+        with pytest.raises(InvalidValue):
             box.save(fence=fence)
 
     assert facts() == [("box", 1, 5)]

@@ -14,7 +14,7 @@ from django.test.utils import override_settings
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from components.exceptions import InvalidSchedule
+from components.exceptions import InvalidValue
 from components.services.queues import Schedule, cron, every
 
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
@@ -123,7 +123,7 @@ def test_a_step_does_not_leave_its_range(expression: str, same: str) -> None:
 
 @pytest.mark.parametrize("expression", ["5-5/0 * * * *", "5-4/2 * * * *", "5-5/ * * * *", "5-5/X * * * *"])
 def test_a_step_that_is_none_is_refused_also_where_it_would_change_nothing(expression: str) -> None:
-    with pytest.raises(InvalidSchedule, match="its minute is"):
+    with pytest.raises(InvalidValue, match="its minute is"):
         cron(expression, tz="UTC")
 
 
@@ -256,7 +256,7 @@ def test_equal_intervals_are_equal_however_they_are_spelled() -> None:
     ],
 )
 def test_an_invalid_interval_is_refused(given_: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidSchedule, match=message):
+    with pytest.raises(InvalidValue, match=message):
         every(**given_)
 
 
@@ -386,11 +386,11 @@ def test_equal_expressions_are_equal_however_they_are_written() -> None:
     ],
 )
 def test_an_expression_that_cannot_be_read_is_refused_with_the_field(expression: str, message: str) -> None:
-    with pytest.raises(InvalidSchedule, match=message):
+    with pytest.raises(InvalidValue, match=message):
         cron(expression, tz="Europe/Berlin")
 
 
 @pytest.mark.parametrize("zone", ["Europe/Nowhere", "Europe", "", "/etc/localtime", "../UTC", "\0"])
 def test_a_zone_that_does_not_exist_is_refused(zone: str) -> None:
-    with pytest.raises(InvalidSchedule, match="There is no time zone"):
+    with pytest.raises(InvalidValue, match="There is no time zone"):
         cron("0 3 * * *", tz=zone)

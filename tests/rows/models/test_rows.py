@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
-from components.exceptions import InvalidDuration, InvalidName, RedisUnavailable, RowNotSerializable
+from components.exceptions import InvalidName, InvalidValue, RedisUnavailable, RowNotSerializable
 from components.services.rows import LEASE, RowReader
 from components.services.rows.models import CachedRows, cached_rows
 from components.services.rows.worker import RowWorker
@@ -383,7 +383,7 @@ def test_wrong_options_are_told_when_they_are_used(redis: Redis, options: dict[s
 
 
 def test_wrong_delays_and_names_are_told_at_once() -> None:
-    with pytest.raises(InvalidDuration):
+    with pytest.raises(InvalidValue):
         CachedRows(Ware, name="others", delay=float("nan"))
     with pytest.raises(ImproperlyConfigured, match="must be above 0"):
         CachedRows(Ware, name="others", delay=0)

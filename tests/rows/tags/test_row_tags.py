@@ -9,7 +9,7 @@ from django.template import Context, Template, TemplateSyntaxError
 from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
-from components.exceptions import InvalidDuration
+from components.exceptions import InvalidValue
 from tests.db.models import Ware
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -63,5 +63,5 @@ def test_a_name_of_nothing_is_told_with_those_that_there_are(redis: Redis) -> No
 
 
 def test_options_are_those_of_get(redis: Redis) -> None:
-    with pytest.raises(InvalidDuration):
+    with pytest.raises(InvalidValue):
         rendered('{% cached_row "db.ware" 1 max_age=-1 %}')

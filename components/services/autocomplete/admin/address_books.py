@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy as _
 from components.control_room.names import searched, shortened
 from components.control_room.pages import ControlRoomAdmin, Paging
 from components.control_room.verbs import Action, Done, Trail, Verb
-from components.exceptions import BookNotFound, InvalidPrefix
+from components.exceptions import BookNotFound, InvalidValue
 from components.kit.compat import InvalidTask, TaskResult, TaskResultStatus
 from components.services.autocomplete import AddressBook, AddressBookReader, BookInfo, Completions
 from components.services.autocomplete.folding import MAX_PREFIX
@@ -201,7 +201,7 @@ def _try(name: str, prefix: str) -> Trial:
     began = perf_counter()
     try:
         found = AddressBook(name).complete(prefix, limit=TOP, is_counted=False)
-    except InvalidPrefix:
+    except InvalidValue:
         problem = gettext(
             "A search has 1 to %(most)s characters. At least one of them is visible, and none is a control character."
         )

@@ -19,7 +19,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import ControlRoomAdmin, Paging, View
-from components.exceptions import ChatNotFound, InvalidPrefix
+from components.exceptions import ChatNotFound, InvalidValue
 from components.people.person import persons
 from components.services.chat import Chat, ChatReader, ChatSettings, Found
 from components.services.chat.admin.moderation import VERBS
@@ -136,7 +136,7 @@ class ChatAdmin(ControlRoomAdmin):
             found = ChatReader().search(row.info.id, words, before=before, limit=MESSAGES)
             lines = zip(transcript(found.messages), found.messages, strict=True)
             shown = [(line, search.excerpt(each.text), each.seq + NEWER) for line, each in lines]
-        except InvalidPrefix:
+        except InvalidValue:
             text = ngettext("Search for %(count)s word.", "Search for up to %(count)s words.", MAX_WORDS)
             problem = text % {"count": MAX_WORDS}
         context = {

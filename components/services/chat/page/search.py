@@ -8,7 +8,7 @@ from django.utils.translation import gettext, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from components.exceptions import InvalidPrefix
+from components.exceptions import InvalidValue
 from components.services.chat import Chat, Found
 from components.services.chat.page.pages import entered, me, number_in, page
 from components.services.chat.search import MAX_WORDS, Search
@@ -28,7 +28,7 @@ def search(request: HttpRequest, chat_id: str) -> HttpResponse:
             wanted = Search(words)
             before = number_in(request.GET.get("before", ""))
             found = Chat(chat_id).search(me(request), words, before=before, limit=_FOUND)
-        except InvalidPrefix:
+        except InvalidValue:
             text = ngettext("Search for %(count)s word.", "Search for up to %(count)s words.", MAX_WORDS)
             error = text % {"count": MAX_WORDS}
     return page(

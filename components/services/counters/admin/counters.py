@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy as _
 
 from components.control_room.names import searched, shortened
 from components.control_room.pages import PAGE_SIZE, ControlRoomAdmin, Page, Paging, as_csv
-from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange
+from components.exceptions import InvalidName, InvalidValue
 from components.kit.values import is_name
 from components.services.counters import CounterInfo, CounterReader, Series
 from components.services.counters.admin import times
@@ -38,7 +38,7 @@ LISTED = 10_000  # entries that the pages of a list reach
 MOST_IN_FILE = 100_000  # slices
 FIRST = 5  # counters of a family that its chart shows by default
 
-_WRONG = (InvalidLimit, InvalidName, InvalidPrecision, InvalidRange)
+_WRONG = (InvalidValue, InvalidName)
 
 
 @dataclass(frozen=True)
@@ -243,5 +243,5 @@ def _headed(series: Series) -> str:
 def _number(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > 2 or not 1 <= int(text) <= MOST_LINES:
         wrong = gettext("The chart is to show the first %(number)r; it has room for 1 to %(most)s.")
-        raise InvalidLimit(wrong % {"number": text, "most": MOST_LINES})
+        raise InvalidValue(wrong % {"number": text, "most": MOST_LINES})
     return int(text)

@@ -20,7 +20,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from components.exceptions import InvalidLimit, InvalidPrecision, InvalidRange
+from components.exceptions import InvalidValue
 from components.services.counters import Mark, Series
 from components.services.counters.charts import MOST_LINES, MOST_SLICES, Span, offered_spans
 from components.services.counters.precisions import plan
@@ -86,19 +86,19 @@ class Choice:
         """
         Return the lines, and the marks of their time.
 
-        Raises InvalidLimit for more than *most* lines, or more families than a chart has lines, and the errors of
+        Raises InvalidValue for more than *most* lines, or more families than a chart has lines, and the errors of
         Span.
         """
         if self.size > most:
             wrong = gettext("These are %(count)s lines; there is room for %(most)s.")
-            raise InvalidLimit(wrong % {"count": grouped(self.size), "most": grouped(most)})
+            raise InvalidValue(wrong % {"count": grouped(self.size), "most": grouped(most)})
         if len(self.families) > MOST_LINES:
             wrong = gettext("These are %(count)s families; there is room for %(most)s.")
-            raise InvalidLimit(wrong % {"count": grouped(len(self.families)), "most": MOST_LINES})
+            raise InvalidValue(wrong % {"count": grouped(len(self.families)), "most": MOST_LINES})
         found, marks = span.lines(self.names, self.families)
         if len(found) > most:  # a family of events is a line for each of them
             wrong = gettext("These are %(count)s lines; there is room for %(most)s.")
-            raise InvalidLimit(wrong % {"count": grouped(len(found)), "most": grouped(most)})
+            raise InvalidValue(wrong % {"count": grouped(len(found)), "most": grouped(most)})
         return found, marks
 
 
@@ -116,22 +116,22 @@ class Picked:
         return cls(*(request.GET.get(name, "").strip() for name in ("span", "precision", "from", "until")))
 
     def asked(self, most: int = MOST_SLICES) -> Span:
-        """Return the chosen time. Raises InvalidPrecision and InvalidRange."""
+        """Return the chosen time. Raises InvalidValue."""
         precision = self._precision
         since, until = _instant(self.since, _FROM), _instant(self.until, _UNTIL)
         if until and not since:
-            raise InvalidRange(gettext("The end of the time is given, but not its beginning."))
+            raise InvalidValue(gettext("The end of the time is given, but not its beginning."))
         return Span(self.seconds, since, until, precision, most)
 
     @property
     def seconds(self) -> int:
-        """The length of a time that ends now; not used if there is an instant. Raises InvalidRange."""
+        """The length of a time that ends now; not used if there is an instant. Raises InvalidValue."""
         if not self.span:
             offered = offered_spans()
             return Span.seconds if Span.seconds in offered else offered[-1]
         if not _is_number(self.span):
             wrong = gettext("The time is %(time)r; it must be a whole number of seconds.")
-            raise InvalidRange(wrong % {"time": self.span})
+            raise InvalidValue(wrong % {"time": self.span})
         return int(self.span)
 
     @property
@@ -140,7 +140,7 @@ class Picked:
             return None
         if not _is_number(self.precision):
             wrong = gettext("The precision is %(precision)r; it must be a whole number of seconds.")
-            raise InvalidPrecision(wrong % {"precision": self.precision})
+            raise InvalidValue(wrong % {"precision": self.precision})
         return plan().check(int(self.precision))
 
     @property
@@ -178,7 +178,7 @@ def _is_number(text: str) -> bool:
 
 
 def _instant(text: str, wrong: Promise) -> datetime | None:
-    """Return the instant in UTC; None without input. Raises InvalidRange, which says *wrong*."""
+    """Return the instant in UTC; None without input. Raises InvalidValue, which says *wrong*."""
     if not text:
         return None
     try:
@@ -188,13 +188,13 @@ def _instant(text: str, wrong: Promise) -> datetime | None:
         aware = found if found.tzinfo else timezone.make_aware(found)
         return timezone.localtime(aware).astimezone(UTC)  # it must be a valid date in both time zones
     except (ValueError, OverflowError):
-        raise InvalidRange(str(wrong) % {"text": text}) from None
+        raise InvalidValue(str(wrong) % {"text": text}) from None
 
 
 def _local(text: str) -> str:
     """Return an instant in the format of the browser's date picker; "" if it is not an instant."""
     try:
         found = _instant(text, _FROM)
-    except InvalidRange:
+    except InvalidValue:
         return ""
     return f"{timezone.localtime(found):%Y-%m-%dT%H:%M:%S}" if found else ""

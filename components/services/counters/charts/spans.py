@@ -15,7 +15,7 @@ from typing import TypedDict
 
 from django.utils.translation import gettext
 
-from components.exceptions import InvalidRange
+from components.exceptions import InvalidValue
 from components.kit.values import is_name
 from components.services.counters import CounterReader, Mark, Ranked, Sample, Series
 from components.services.counters.measuring import name_of_times
@@ -76,7 +76,7 @@ class Between(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Span:
-    """The time of a chart. Its methods raise RedisUnavailable, InvalidPrecision and InvalidRange."""
+    """The time of a chart. Its methods raise RedisUnavailable, InvalidValue."""
 
     #: The length of a time that ends now; not used with *since*.
     seconds: int = 2 * _HOUR
@@ -97,7 +97,7 @@ class Span:
         return CounterReader().read_marked(names, precision, **between)
 
     def top(self, family: str, limit: int) -> list[Ranked]:
-        """Return the counters of a family with the highest sums. Raises InvalidLimit and InvalidName."""
+        """Return the counters of a family with the highest sums. Raises InvalidValue and InvalidName."""
         precision, between = self.asked()
         return CounterReader().top(family, limit, precision=precision, **between)
 
@@ -127,7 +127,7 @@ class Span:
             return self._last(chosen)
         if self.until is not None and self.until <= self.since:
             wrong = gettext("The time is reversed: it begins at %(since)s, and ends at %(until)s.")
-            raise InvalidRange(wrong % {"since": self.since, "until": self.until})
+            raise InvalidValue(wrong % {"since": self.since, "until": self.until})
         now = self._now(chosen)
         seconds = (min(self.until or now, now) - self.since).total_seconds()
         ago = (now - self.since).total_seconds()
@@ -139,7 +139,7 @@ class Span:
     def _last(self, chosen: Plan) -> tuple[int, Between]:
         if self.seconds < 1:
             wrong = gettext("The time is %(seconds)s s long; it must be at least 1 s.")
-            raise InvalidRange(wrong % {"seconds": grouped(self.seconds)})
+            raise InvalidValue(wrong % {"seconds": grouped(self.seconds)})
         precision = self.precision or _finest(chosen, self.seconds, self.seconds, spare=0)
         slices = max(self.seconds // precision, 1)
         if slices > (kept := chosen.slices(precision)):
@@ -147,7 +147,7 @@ class Span:
                 "The last %(seconds)s s are too long: of slices of %(precision)s s the last %(count)s are kept. Ask "
                 "for longer slices, or for a shorter time."
             )
-            raise InvalidRange(
+            raise InvalidValue(
                 wrong
                 % {"seconds": grouped(self.seconds), "precision": grouped(precision), "count": grouped(kept)}
             )
@@ -167,7 +167,7 @@ class Span:
                 "These are %(count)s slices of %(precision)s s; %(most)s can be drawn. Ask for longer slices, or for "
                 "a shorter time."
             )
-            raise InvalidRange(
+            raise InvalidValue(
                 wrong
                 % {
                     "count": grouped(int(seconds / precision)),

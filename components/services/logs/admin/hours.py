@@ -20,7 +20,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from components.exceptions import InvalidRange
+from components.exceptions import InvalidValue
 from components.services.counters.charts import Bars
 from components.services.geo import Level
 from components.services.logs.admin.traffic import day_of, label
@@ -88,11 +88,11 @@ class Filters:
         return ((each, _BY[each], self.but(by=each)) for each in DIMENSIONS)
 
     def find(self, first: date, last: date) -> Slices:
-        """Return the lines that fit. Raises InvalidRange."""
+        """Return the lines that fit. Raises InvalidValue."""
         asked = {"country": self.country, "hour": self.hour, "status": self.status}
         if len(self.values) > 1:
             words = gettext("Choose one of path, referring site and browser: they are not counted together.")
-            raise InvalidRange(words)
+            raise InvalidValue(words)
         for dimension, value in self.values.items():
             return Traffic(self.job).value(dimension, value, first, last, **asked)
         return Traffic(self.job).slices(first, last, **asked)
@@ -121,7 +121,7 @@ class Filters:
         return lambda value: f"{before}{found}{quote_plus(value)}{after[1:]}"
 
     def period(self, latest: date) -> tuple[date, date]:
-        """Return the first and the last day: *latest*, if none is given. Raises InvalidRange."""
+        """Return the first and the last day: *latest*, if none is given. Raises InvalidValue."""
         first, last = day_of(gettext("From"), self.first), day_of(gettext("To"), self.last)
         return first or last or latest, last or first or latest
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import ControlRoomAdmin, Page, Paging, as_csv
 from components.control_room.verbs import Action, Done, Trail, Verb
-from components.exceptions import InvalidRange
+from components.exceptions import InvalidValue
 from components.services.logs import MOST_DEAD, MOST_WAITING, dead_chunks, list_jobs, look_at
 from components.services.logs.admin import hours
 from components.services.logs.admin.dead_chunks import DISCARD, RESEND, dead_title
@@ -190,7 +190,7 @@ class LogJobAdmin(ControlRoomAdmin):
         asked, days = Asked.of(request, job.id), Traffic(job.id).days()
         try:
             if not days:
-                raise InvalidRange(gettext("Nothing was counted yet."))
+                raise InvalidValue(gettext("Nothing was counted yet."))
             first, last = asked.period(days[-1].day)
             top = max(1, min(MOST_ROWS, MOST_CELLS // (abs((last - first).days) + 1)))
             report = read(asked, first, last, top)

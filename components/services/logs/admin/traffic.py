@@ -19,7 +19,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import Paging
-from components.exceptions import InvalidLevel, InvalidLimit, InvalidName, InvalidRange
+from components.exceptions import InvalidName, InvalidValue
 from components.services.counters.charts import MOST_LAYERS, Bars
 from components.services.geo import UNKNOWN, Level, place_name
 from components.services.logs.admin.world_map import WorldMap
@@ -51,7 +51,7 @@ _TITLES_FROM = {
     "city": _("Traffic from %(place)s by city"),
 }
 
-WRONG = (InvalidLevel, InvalidLimit, InvalidName, InvalidRange)
+WRONG = (InvalidValue, InvalidName)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Asked:
         return replace(self, days=str(days), first="", last="").query
 
     def period(self, latest: date) -> tuple[date, date]:
-        """Return the first and last day. If no last day is given, they end with *latest*. Raises InvalidRange."""
+        """Return the first and last day. If no last day is given, they end with *latest*. Raises InvalidValue."""
         first, last = day_of(gettext("From"), self.first), day_of(gettext("To"), self.last)
         if last is None:
             last = max(latest, first) if first and not self.days else latest
@@ -95,7 +95,7 @@ class Asked:
             return first or last - timedelta(days=self._length - 1), last
         except OverflowError:
             about = {"days": f"{self._length:,}", "day": last}
-            raise InvalidRange(gettext("There are no %(days)s days before %(day)s.") % about) from None
+            raise InvalidValue(gettext("There are no %(days)s days before %(day)s.") % about) from None
 
     @property
     def _length(self) -> int:
@@ -103,7 +103,7 @@ class Asked:
             return DAYS
         if not (self.days.isascii() and self.days.isdecimal() and len(self.days) <= _LONGEST_NUMBER):
             words = gettext("The days are %(days)r; they must be a whole number from 1 on.")
-            raise InvalidRange(words % {"days": self.days})
+            raise InvalidValue(words % {"days": self.days})
         return max(1, int(self.days))
 
 
@@ -130,7 +130,7 @@ class Place:
 
 
 def shown(request: HttpRequest, asked: Asked, first: date, last: date) -> dict[str, Any]:
-    """Return the context of the page of a report. Raises InvalidLevel, InvalidLimit, InvalidName, InvalidRange."""
+    """Return the context of the page of a report. Raises InvalidValue, InvalidName."""
     paging = Paging.of(request, total=LISTED)
     report = read(asked, first, last, paging.last)
     total = min(len(report.rows) + report.others.places, LISTED)
@@ -179,7 +179,7 @@ def read(asked: Asked, first: date, last: date, top: int) -> Report:
     level = next((each for each in LEVELS if each == asked.level), None)
     if level is None:
         about = {"level": asked.level, "levels": ", ".join(LEVELS)}
-        raise InvalidLevel(gettext("The level is %(level)r; it must be one of %(levels)s.") % about)
+        raise InvalidValue(gettext("The level is %(level)r; it must be one of %(levels)s.") % about)
     return Traffic(asked.job).report(level, first=first, last=last, within=asked.within, top=top)
 
 
@@ -221,12 +221,12 @@ def _others(count: int) -> str:
 
 
 def day_of(what: str, text: str) -> date | None:
-    """Return the day; None if the text is empty. Raises InvalidRange."""
+    """Return the day; None if the text is empty. Raises InvalidValue."""
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
         words = gettext("%(what)s is %(text)r; it must be a day such as 2026-01-31.")
-        raise InvalidRange(words % {"what": what, "text": text}) from None
+        raise InvalidValue(words % {"what": what, "text": text}) from None
 
 
 def parts(place: str) -> list[str]:

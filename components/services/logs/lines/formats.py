@@ -17,7 +17,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from components.exceptions import InvalidFormat
+from components.exceptions import InvalidValue
 from components.services.logs.lines.addresses import parse_address
 from components.services.logs.lines.columns import Reason
 
@@ -177,10 +177,10 @@ class Pattern:
         try:
             groups = self._compiled.groupindex
         except (re.error, UnicodeEncodeError) as error:
-            raise InvalidFormat(f"{self.expression!r} is not a regular expression: {error}.") from error
+            raise InvalidValue(f"{self.expression!r} is not a regular expression: {error}.") from error
         if missing := {"ip", "time"} - groups.keys():
             needs = " and ".join(f"(?P<{name}>…)" for name in sorted(missing))
-            raise InvalidFormat(f"{self.expression!r} lacks the group {needs}.")
+            raise InvalidValue(f"{self.expression!r} lacks the group {needs}.")
 
     @property
     def _compiled(self) -> re.Pattern[bytes]:
@@ -209,9 +209,9 @@ FORMATS: dict[str, Callable[[], Format]] = {"book": Book, "combined": Combined, 
 
 
 def find_format(name: str) -> Format:
-    """Return the format of this name, with its defaults. Raises InvalidFormat."""
+    """Return the format of this name, with its defaults. Raises InvalidValue."""
     if name not in FORMATS:
-        raise InvalidFormat(f"There is no format {name!r}; there are: {', '.join(FORMATS)}.")
+        raise InvalidValue(f"There is no format {name!r}; there are: {', '.join(FORMATS)}.")
     return FORMATS[name]()
 
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from components.exceptions import InvalidRanges
+from components.exceptions import InvalidValue
 from components.services.logs.lines.columns import Columns
 
 UNKNOWN = 0  # the place of an address that is not in any range
@@ -54,7 +54,7 @@ class Ranges:
 
 class PlaceTable:
     """
-    Addresses and their places, which are numbers from 1 on; 0 is unknown. Raises InvalidRanges.
+    Addresses and their places, which are numbers from 1 on; 0 is unknown. Raises InvalidValue.
 
     *groups* has a number for each place, such as the number of its country, by which the place is then replaced. A
     table takes a tenth of a second to make. Threads can share it.
@@ -72,7 +72,7 @@ class PlaceTable:
         #: One more than the largest number of a place.
         self.size = 1 + max(int(places.max(initial=0)) for places in (self.ipv4_places, self.ipv6_places))
         if self.size > 1 << 31:
-            raise InvalidRanges(f"The largest place is {self.size - 1:,}; places are numbers below 2^31.")
+            raise InvalidValue(f"The largest place is {self.size - 1:,}; places are numbers below 2^31.")
         #: All IPv4 addresses in pieces: where each piece begins, and its place. It ends where the next one begins.
         self.bounds, self.bound_places = self._pieces()
         #: Which piece has the first address of each /16; the last piece at the end.
@@ -113,7 +113,7 @@ class PlaceTable:
 
 def _grouped(places: Places, groups: Places) -> Places:
     if len(places) and places.max() >= len(groups):
-        raise InvalidRanges(f"There are groups for {len(groups):,} places; place {places.max():,} has none.")
+        raise InvalidValue(f"There are groups for {len(groups):,} places; place {places.max():,} has none.")
     return groups[places]
 
 
@@ -123,7 +123,7 @@ def _columns(
     starts, ends = (_array(each, kind, f"{what} ranges") for each in (ranges.starts, ranges.ends))
     places = _array(ranges.places, np.dtype(np.uint32), f"{what} ranges")
     if not len(starts) == len(ends) == len(places):
-        raise InvalidRanges(
+        raise InvalidValue(
             f"There are {len(starts):,} starts, {len(ends):,} ends and {len(places):,} places of {what} ranges; "
             "there must be as many of each."
         )
@@ -132,7 +132,7 @@ def _columns(
         (starts[1:] <= ends[:-1], "and the next one overlap, or are not sorted"),
     ):
         if wrong.any():
-            raise InvalidRanges(f"The {what} range number {int(wrong.argmax()) + 1:,} {say}.")
+            raise InvalidValue(f"The {what} range number {int(wrong.argmax()) + 1:,} {say}.")
     return starts, ends, places
 
 
@@ -140,6 +140,6 @@ def _array(buffer: Any, kind: np.dtype[Any], what: str) -> NDArray[Any]:
     try:
         return np.frombuffer(buffer, kind)
     except ValueError as error:
-        raise InvalidRanges(
+        raise InvalidValue(
             f"{what}: a column does not have {kind.itemsize} bytes for each entry: {error}."
         ) from error

@@ -18,7 +18,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from components.exceptions import InvalidFormat, InvalidLevel
+from components.exceptions import InvalidValue
 from components.services.geo import DEFAULT_TABLE, GeoTable, Kept, Level, Place
 from components.services.logs.lines import Cells, Columns, Format, Kernel, PlaceTable, choose_kernel
 from components.services.logs.traffic.hour_cells import HourCells
@@ -38,7 +38,7 @@ class PlaceCounter:
     If it knows the format *form* of the lines, it counts by path, referrer and agent as well, or only by those that
     *dimensions* names.
 
-    Raises InvalidLevel, InvalidFormat, UnknownKernel, and what GeoTable.load() raises if the table *geo* cannot be
+    Raises InvalidValue, UnknownKernel, and what GeoTable.load() raises if the table *geo* cannot be
     loaded.
     """
 
@@ -133,20 +133,20 @@ class PlaceCounter:
 
 
 def _down_to(level: str) -> tuple[Level, ...]:
-    """Return this level and the coarser ones, the coarsest first. Raises InvalidLevel."""
+    """Return this level and the coarser ones, the coarsest first. Raises InvalidValue."""
     for number, each in enumerate(_LEVELS, 1):
         if each == level:
             return _LEVELS[:number]
-    raise InvalidLevel(f"There is no level {level!r} of places; there are: {', '.join(_LEVELS)}.")
+    raise InvalidValue(f"There is no level {level!r} of places; there are: {', '.join(_LEVELS)}.")
 
 
 def _dimensions(form: Format | None, wanted: Sequence[str] | None) -> Sequence[str]:
-    """Return the dimensions to count by. Raises InvalidFormat."""
+    """Return the dimensions to count by. Raises InvalidValue."""
     there = getattr(form, "dimensions", ())
     if wanted is None:
         return list(there)
     if missing := [each for each in wanted if each not in there]:
-        raise InvalidFormat(
+        raise InvalidValue(
             f"Lines of this format have no {', '.join(missing)}; they have: {', '.join(there) or 'none of these'}."
         )
     return wanted

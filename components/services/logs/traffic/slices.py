@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import NamedTuple
 
-from components.exceptions import InvalidRange
+from components.exceptions import InvalidValue
 from components.kit.texts import gettext
 
 HOURS = tuple(f"{hour:02}" for hour in range(24))
@@ -121,18 +121,18 @@ class _Sums:
 
 
 def check_hour(hour: str) -> str:
-    """Return the hour, from "00" to "23", or "" for all. Raises InvalidRange."""
+    """Return the hour, from "00" to "23", or "" for all. Raises InvalidValue."""
     if hour and hour not in HOURS:
         words = gettext("The hour is %(hour)r; it must be two digits from 00 to 23.")
-        raise InvalidRange(words % {"hour": hour})
+        raise InvalidValue(words % {"hour": hour})
     return hour
 
 
 def check_status(status: str) -> str:
-    """Return the status, such as "404" or "4xx", or "" for all. Raises InvalidRange."""
+    """Return the status, such as "404" or "4xx", or "" for all. Raises InvalidValue."""
     if status and not _STATUS.fullmatch(status):
         words = gettext("The status is %(status)r; it must be a number such as 404, or 4xx.")
-        raise InvalidRange(words % {"status": status})
+        raise InvalidValue(words % {"status": status})
     return status
 
 

@@ -16,7 +16,7 @@ from datetime import UTC, date, datetime
 from itertools import product
 from typing import get_args
 
-from components.exceptions import InvalidLevel, InvalidRange
+from components.exceptions import InvalidValue
 from components.kit.texts import gettext
 from components.kit.values import check_int, check_name
 from components.services.geo import Level
@@ -87,9 +87,9 @@ class Traffic:
         """
         Return the first and last of so many *days* that end with the newest that has lines; None if there is none.
 
-        Raises InvalidRange.
+        Raises InvalidValue.
         """
-        check_int("number of days", days, 1, error=InvalidRange)
+        check_int("number of days", days, 1)
         if not (found := self.days()):
             return None
         last = found[-1].day
@@ -100,10 +100,10 @@ class Traffic:
         Remove the tables of all days *before* this one. Return how many days there were.
 
         Lines of such a day that are counted later create its tables again, unless workers reject them as late.
-        Raises InvalidRange.
+        Raises InvalidValue.
         """
         if not isinstance(before, date) or isinstance(before, datetime):
-            raise InvalidRange(f"The day is {before!r}; it must be a date.")
+            raise InvalidValue(f"The day is {before!r}; it must be a date.")
         days = [each.day for each in self.days(last=before) if each.day < before]
         for day in days:
             self._forget_values(day)
@@ -134,7 +134,7 @@ class Traffic:
 
         The three are counted together, so they can be combined: *country* "US", *hour* "13" and *status* "404", or
         "4xx" for all that begin with a 4, leave out all other lines. The hour is the one that is written in the line.
-        Raises InvalidRange.
+        Raises InvalidValue.
         """
         days, _ = _check_period("hour", first, last)
         wanted = Wanted(check_hour(hour), country, check_status(status))
@@ -164,8 +164,7 @@ class Traffic:
         """
         Return the *top* values of a dimension from *first* to *last*: "path", "referrer" or "agent".
 
-        A status can be combined with a country or with an hour, but not with both. Raises InvalidLimit, InvalidName,
-        InvalidRange.
+        A status can be combined with a country or with an hour, but not with both. Raises InvalidValue, InvalidName.
         """
         days, _ = _check_period("hour", first, last)
         check_int("top", top, 1, MOST_ROWS)
@@ -185,7 +184,7 @@ class Traffic:
         status: str = "",
     ) -> Slices:
         """
-        Return the lines of one value by hour, by country and by status. Raises InvalidName, InvalidRange.
+        Return the lines of one value by hour, by country and by status. Raises InvalidName, InvalidValue.
 
         With an hour there are no sums by country, and with a country none by hour. For days on which the value was
         not kept, there are no lines: values() tells which counts are exact.
@@ -200,7 +199,7 @@ class Traffic:
         """
         Return the *top* values of lines that were counted in the last *minutes*. Raises as live() and values() do.
         """
-        check_int("number of minutes", minutes, 1, 60, error=InvalidRange)
+        check_int("number of minutes", minutes, 1, 60)
         check_int("top", top, 1, MOST_ROWS)
         now = read_clock() // 60
         return values_of_minutes(
@@ -212,9 +211,9 @@ class Traffic:
         Return the lines that were counted in the last *minutes*, at most 60, by minute, by country and by status.
 
         The minute is the one in which a line was counted, by the clock of Redis, so it needs no time zone. Lines of
-        days before yesterday are left out: they come from an archive. Raises InvalidRange.
+        days before yesterday are left out: they come from an archive. Raises InvalidValue.
         """
-        check_int("number of minutes", minutes, 1, 60, error=InvalidRange)
+        check_int("number of minutes", minutes, 1, 60)
         now = read_clock() // 60
         numbers = range(now - minutes + 1, now + 1)
         instants = tuple(datetime.fromtimestamp(number * 60, UTC) for number in numbers)
@@ -228,10 +227,10 @@ class Traffic:
         Return the *top* places of a level from *first* to *last*, both included.
 
         *within* "US" asks for regions or cities of the United States, "US/CA" for cities of California. Lines of
-        which nothing finer is known are a row "US". Raises InvalidRange, InvalidLevel, InvalidName, InvalidLimit.
+        which nothing finer is known are a row "US". Raises InvalidValue, InvalidName.
         """
         if level not in _LEVELS:
-            raise InvalidLevel(f"The level is {level!r}; it must be one of {', '.join(_LEVELS)}.")
+            raise InvalidValue(f"The level is {level!r}; it must be one of {', '.join(_LEVELS)}.")
         asked = _Asked(level, within, *_check_period(level, first, last))
         _check_place(level, within)
         check_int("top", top, 1, MOST_ROWS)
@@ -354,13 +353,13 @@ def _day(name: bytes) -> date | None:
 
 
 def _check_period(level: str, first: date, last: date) -> tuple[tuple[date, ...], tuple[date, ...]]:
-    """Return the days of a period, and as many before; in the year 1 there may be fewer. Raises InvalidRange."""
+    """Return the days of a period, and as many before; in the year 1 there may be fewer. Raises InvalidValue."""
     for each in (first, last):
         if not isinstance(each, date) or isinstance(each, datetime):
-            raise InvalidRange(f"A report begins and ends with a date, and {each!r} is not one.")
+            raise InvalidValue(f"A report begins and ends with a date, and {each!r} is not one.")
     if first > last:
         words = gettext("The period from %(first)s to %(last)s ends before it begins.")
-        raise InvalidRange(words % {"first": first, "last": last})
+        raise InvalidValue(words % {"first": first, "last": last})
     start, end, most = first.toordinal(), last.toordinal() + 1, MOST_DAYS[level]
     if end - start > most:
         words = gettext(
@@ -373,7 +372,7 @@ def _check_period(level: str, first: date, last: date) -> tuple[tuple[date, ...]
             "level": level,
             "most": f"{most:,}",
         }
-        raise InvalidRange(words % about)
+        raise InvalidValue(words % about)
     days = [date.fromordinal(number) for number in range(max(1, 2 * start - end), end)]
     return tuple(days[start - end :]), tuple(days[: start - end])
 
@@ -387,4 +386,4 @@ def _check_place(level: Level, within: str) -> None:
             "%(place)r cannot be divided by %(level)s: regions lie in a country such as 'US', cities also in a "
             "region such as 'US/CA'."
         )
-        raise InvalidLevel(words % {"place": within, "level": level})
+        raise InvalidValue(words % {"place": within, "level": level})

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from components.exceptions import InvalidName, InvalidRange
+from components.exceptions import InvalidName, InvalidValue
 from components.kit.texts import gettext
 from components.services.logs.traffic.slices import HOURS, STATUSES, Slices
 from components.services.logs.traffic.tables import (
@@ -67,7 +67,7 @@ def values_of_days(
     counted: int,
     top: int,
 ) -> ValueReport:
-    """Return the *top* values of these days. *counted* are all lines of them. Raises InvalidName, InvalidRange."""
+    """Return the *top* values of these days. *counted* are all lines of them. Raises InvalidName, InvalidValue."""
     _check(dimension, hour, country)
     tables = [valued(dimension, each, day.isoformat()) for day in days for each in OUTCOMES]
     kept = list(scan(job, tables))
@@ -164,4 +164,4 @@ def _check(dimension: str, hour: str = "", country: str = "") -> None:
             "Paths, referrers and browsers are counted by hour and by country, but not by both together. Leave out "
             "the hour or the country."
         )
-        raise InvalidRange(words)
+        raise InvalidValue(words)

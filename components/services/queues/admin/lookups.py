@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from components.control_room.names import shortened
-from components.exceptions import InvalidQueueName
+from components.exceptions import InvalidName
 from components.services.queues import QueueStats, State, TaskQueue
 from components.services.queues.all_queues import AllQueues
 from components.services.queues.backend import redis_aliases
@@ -47,7 +47,7 @@ class QueuePage:
             return cls.of_all(service)
         try:
             name = check_queue(request.GET.get("queue", ""))
-        except InvalidQueueName:
+        except InvalidName:
             wrong = gettext(
                 "A queue cannot be called %(queue)r: the name must have 1 to %(most)s printable characters."
             )

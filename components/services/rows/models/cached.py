@@ -131,7 +131,7 @@ class CachedRows(Generic[_Model]):
         seconds.
 
         If another reader is loading it, wait for up to *wait* seconds or, with *stale*, return the old row if there
-        is one. Raises RowNotLoaded, RowNotSerializable, RowTooLarge, InvalidDuration, InvalidName, and
+        is one. Raises RowNotLoaded, RowNotSerializable, RowTooLarge, InvalidValue, InvalidName, and
         RedisUnavailable.
         """
         return self.get_many([pk], wait=wait, max_age=max_age, stale=stale).get(pk)

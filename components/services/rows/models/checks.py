@@ -14,7 +14,7 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
-from components.exceptions import InvalidName, InvalidShape
+from components.exceptions import InvalidName, InvalidValue
 from components.services.rows import RowCache, Shape
 from components.services.rows.models.cached import CachedRows, cached_rows
 from components.services.rows.models.fields import AS_TEXT
@@ -35,7 +35,7 @@ def _problems(rows: CachedRows[Any]) -> Iterator[tuple[str, str, str]]:
     meta = rows.model._meta
     try:
         rows.shape  # noqa: B018  (made of the fields when it is first asked for)
-    except (ImproperlyConfigured, InvalidShape) as error:
+    except (ImproperlyConfigured, InvalidValue) as error:
         known = ", ".join(field.name for field in meta.concrete_fields)
         yield (
             str(error),
