@@ -8,7 +8,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from components.services.chat import Chat
 from components.services.counters import Counter
 from components.services.mailboxes import Mailbox
 from components.services.semaphores import Semaphore
@@ -16,16 +15,10 @@ from project.market.tasks import send_sold_email
 from tests.control_room.every_page import ADMINS, query  # noqa: F401
 from tests.control_room.pages import trips, words
 from tests.queues.admin import scene
-from tests.queues.admin.periodic import HOURLY, declare_only
+from tests.queues.admin.periodic import HOURLY
 
 ROOT = "/admin/components/overview/find/"
 JSON = {"Accept": "application/json"}
-
-
-@pytest.fixture
-def one_periodic_task():
-    with declare_only(HOURLY):
-        yield
 
 
 @pytest.fixture
@@ -102,13 +95,6 @@ def test_nothing_is_found_of_what_one_may_not_view(staff, query, model):  # noqa
         assert not [url for _kind, _name, url in found(some, text) if url.startswith(root)]
 
 
-def test_people_are_found_by_those_who_may_view_users(everybody, staff, redis):
-    User.objects.create_user("jill")
-
-    assert ("User", "jill") in names(everybody, "ji")
-    assert names(staff("view_overview"), "ji") == []
-
-
 def test_without_the_right_to_the_overview_there_is_no_search(staff, redis):
     for client in (staff(), staff("view_queue")):
         assert client.get(ROOT).status_code == 403
@@ -151,21 +137,3 @@ def test_any_text_is_looked_for_as_it_is(everybody, redis, text):
 
     stripped = text.strip()
     assert mailboxes == [name for name in ("100% <b>é</b>",) if stripped and stripped in name]
-
-
-def test_the_page_shows_the_same_without_scripts(everybody, redis):
-    Chat.create("joe", title="Lantern Keepers", id="guild:7")
-
-    page = everybody.get(ROOT, {"q": "lantern"})
-
-    assert "1 thing was found." in words(page)
-    assert f"/admin/components/chat/chat/?{urlencode({'chat': 'guild:7'})}" in page.text
-    assert "Nothing that you may view contains this text." in words(everybody.get(ROOT, {"q": "none"}))
-    assert "Locks" in words(everybody.get(ROOT))
-
-
-def test_while_redis_is_away_pages_and_people_are_found_and_the_rest_is_named(everybody):
-    answer = everybody.get(ROOT, {"q": "lock"}, headers=JSON).json()
-
-    assert [(hit["kind"], hit["name"]) for hit in answer["hits"]] == [("Page", "Locks")]
-    assert answer["said"].startswith("1 thing was found. Redis does not answer, so these were not searched: ")

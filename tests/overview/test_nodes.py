@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from redis import Redis
 
 from components.overview.nodes import Node, lines_of, nodes
-from components.services.queues import TaskQueue
-from components.testing import redis_at
 from tests.doctor.test_findings import configured
 from tests.overview import reading
-from tests.overview.reading import ROOT, lines_of_redis, tiles
-from tests.support.masters import forget_clients, masters
+from tests.overview.reading import lines_of_redis
 
 QUIET = {"aof_enabled": 1, "maxmemory_policy": "noeviction", "used_memory": 1_000}
 
@@ -25,21 +19,6 @@ def reader(staff):
 
 def said(**info: object) -> list[str]:
     return [line.said for line in Node("here", {**QUIET, **info}).lines]
-
-
-def test_the_health_of_a_server(redis, reader):
-    [text] = reading.nodes(reader).values()
-
-    for name in (
-        "Response time",
-        "Memory",
-        "Operations per second",
-        "Evicted keys",
-        "Saves to disk",
-        "Replicas",
-    ):
-        assert name in text
-    assert "Redis " in text or "Valkey " in text
 
 
 def test_settings_that_endanger_data(redis, reader):
@@ -97,27 +76,3 @@ def test_a_server_that_does_not_permit_info(redis, reader):
 
     assert "The server does not permit INFO" in text
     assert found == []
-
-
-@pytest.mark.slow
-def test_of_a_cluster_with_a_dead_node_the_rest_is_shown(tmp_path: Path, staff, request):
-    client = staff("view_overview", "view_queue", "view_cachedrow")
-    with (
-        masters(tmp_path, request.config.getoption("--redis-server")) as cluster,
-        redis_at(cluster.urls, CLIENT_CLASS="components.cache.ClusterClient", SOCKET_TIMEOUT=1.0),
-    ):
-        TaskQueue().push("tests.tasks.echo")
-        whole = tiles(client)
-        of_queues = next(node for node in cluster if Redis.from_url(node.tcp).dbsize())
-        next(node for node in cluster if node is not of_queues).kill()
-        partly, said_then = tiles(client), lines_of_redis(client)
-        for node in cluster:
-            node.kill()
-        status = client.get(ROOT).status_code
-        forget_clients()
-
-    assert [*whole] == ["Queues", "Cached rows"]
-    assert "Not known These figures could not be read." in partly["Cached rows"]
-    assert "1 task waits" in partly["Queues"]
-    assert any("does not answer, and what it stores is missing on this page" in line for line in said_then)
-    assert status == 503

@@ -12,7 +12,6 @@ from components.overview.parts import SERVICES
 from components.services.chat import Chat
 from components.services.counters import Counter
 from components.services.logs import note_job
-from components.testing import redis_at
 from tests.control_room.pages import round_trips
 from tests.locks.admin import holdings
 from tests.overview.reading import ROOT, html_of, lines, tiles
@@ -83,11 +82,3 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_shown(redis, staff):
 
     assert "Not known These figures could not be read." in tiles(client)["Cached rows"]
     assert "0 tasks wait" in tiles(client)["Queues"]
-
-
-def test_without_redis_it_is_a_503_page(staff):
-    with redis_at("unix:///nowhere"):
-        answer = staff("view_overview").get(ROOT)
-
-    assert answer.status_code == 503
-    assert "Redis does not answer" in answer.text

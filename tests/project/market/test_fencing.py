@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import pytest
-from django.db.models.signals import post_save
 from redis import Redis
 
 from components.exceptions import StaleFence
 from components.services.locks import lock
-from components.services.locks.named import key_of
 from project.market import ledger, trading
-from project.market.ledger import Busy, Overtaken, Refusal
+from project.market.ledger import Busy, Overtaken
 from project.market.models import Item, Listing, Player, Sale
 
 
 def fence_of(item: Item) -> int:
     return Item.objects.get(pk=item.pk).fence
-
-
-def lock_of(item: Item) -> str:
-    name = f"item:{item.pk}"
-    return key_of(name)
-
-
-@contextmanager
-def when_sold(act: Callable[[], object]) -> Iterator[None]:
-    """*act* happens in the middle of a sale's transaction."""
-
-    def receiver(**kwargs: object) -> None:
-        act()
-
-    post_save.connect(receiver, sender=Sale)
-    try:
-        yield
-    finally:
-        post_save.disconnect(receiver, sender=Sale)
 
 
 def test_each_trade_of_a_thing_has_a_newer_fence(redis: Redis, dagger: Item, jack: Player) -> None:
@@ -53,19 +31,6 @@ def test_each_trade_of_a_thing_has_a_newer_fence(redis: Redis, dagger: Item, jac
 
     assert fences[0] == 0
     assert fences == sorted(set(fences))
-
-
-def test_a_refused_save_leaves_no_fence_and_no_lock(redis: Redis, listing: Listing, jack: Player) -> None:
-    for refused in (
-        lambda: trading.buy(jack, listing.pk, 99),
-        lambda: trading.withdraw(jack, listing.pk),
-        lambda: trading.list_item(jack, listing.item, 5),
-    ):
-        with pytest.raises(Refusal):
-            refused()
-
-    assert fence_of(listing.item) == 0
-    assert not redis.exists(lock_of(listing.item))
 
 
 @pytest.mark.parametrize("trade", ["buy", "withdraw", "list"])
@@ -87,14 +52,6 @@ def test_only_one_trades_a_thing_at_a_time(
 
     listing.refresh_from_db()
     assert listing.status == Listing.Status.OPEN
-
-
-def test_a_lock_says_for_whom_it_is(redis: Redis, listing: Listing, jack: Player) -> None:
-    owners: list[bytes] = []
-    with when_sold(lambda: owners.append(redis.get(lock_of(listing.item)) or b"")):
-        trading.buy(jack, listing.pk, 100)
-
-    assert f"player {jack.pk}".encode() in owners[0].replace(b"%20", b" ")
 
 
 def test_an_offer_that_was_held_up_is_refused_if_the_thing_was_listed_and_withdrawn_since(
@@ -126,22 +83,3 @@ def test_an_overtaken_change_has_no_effect(redis: Redis, listing: Listing, jack:
     assert not Sale.objects.exists()
     assert Listing.objects.get().status == Listing.Status.OPEN
     assert fence_of(listing.item) == newer
-
-
-def test_a_purchase_stands_even_if_its_lock_has_ended_meanwhile(
-    redis: Redis, listing: Listing, jack: Player, caplog: pytest.LogCaptureFixture
-) -> None:
-    with when_sold(lambda: redis.delete(lock_of(listing.item))):
-        trading.buy(jack, listing.pk, 100)
-
-    assert Item.objects.get().owner == jack
-    assert "a lock could not be released" in caplog.text
-
-
-def test_edits_in_the_admin_leave_the_fence(redis: Redis, listing: Listing) -> None:
-    old = Item.objects.get()
-    Item.objects.fenced(7).update()
-    old.name = "Sunlit Dagger"
-    old.save()
-
-    assert (Item.objects.get().name, fence_of(old)) == ("Sunlit Dagger", 7)

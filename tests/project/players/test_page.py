@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from redis import Redis
@@ -39,19 +38,6 @@ def test_it_shows_what_was_counted_today_by_country_and_by_city(redis: Redis, cl
     assert "9,999" not in page
 
 
-def test_bars_are_as_wide_as_what_was_counted(redis: Redis, client: Client) -> None:
-    count({datetime.now(UTC).date(): {"JP/13/Tokyo": 1500, "FR/IDF/Paris": 300}})
-
-    assert client.get(PAGE).content.decode().count('<rect width="20.0" height="1"/>') == 2
-
-
-def test_before_anything_is_counted_it_says_so(redis: Redis, client: Client) -> None:
-    page = text(client.get(PAGE))
-
-    assert "0 events in the game" in page
-    assert page.count("Nothing was counted yet today.") == 2
-
-
 def test_it_says_where_an_address_lives(redis: Redis, client: Client) -> None:
     demo.load()
 
@@ -64,27 +50,5 @@ def test_it_says_where_an_address_lives(redis: Redis, client: Client) -> None:
     assert example_address() in text(client.get(PAGE))
 
 
-def test_without_a_table_of_addresses_it_says_what_to_do(redis: Redis, client: Client) -> None:
-    assert "manage.py importgeoip" in text(client.get(PAGE, {"address": "1.2.3.4"}))
-
-
 def test_while_redis_is_away_it_says_so(client: Client) -> None:
     assert client.get(PAGE).status_code == 503
-
-
-def test_it_is_in_the_sites_navigation(redis: Redis, client: Client) -> None:
-    page = client.get(PAGE).content.decode()
-
-    assert f'<a href="{PAGE}" aria-current="page">Players</a>' in page
-    assert "style=" not in page
-
-
-def test_traffic_is_found_by_all_who_may_see_it_in_the_control_room(redis: Redis) -> None:
-    pages = []
-    for staff in (True, False):
-        client = Client()
-        client.force_login(User.objects.create(username=f"staff {staff}", is_staff=True, is_superuser=staff))
-        pages.append(client.get(PAGE).content.decode())
-
-    link = f"{reverse('admin:components_logjob_traffic')}?job=default"
-    assert [f'href="{link}"' in page for page in pages] == [True, False]

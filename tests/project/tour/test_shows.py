@@ -11,7 +11,6 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
@@ -26,8 +25,7 @@ from project.players import demo as players
 from project.supervisor import _ALSO
 from project.tour import tasks
 from project.tour.shows import SHOWS
-from tests.project.market.test_settings import PRODUCTION, python, settings
-from tests.project.tour.conftest import to_files
+from tests.project.market.test_settings import PRODUCTION, python
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -64,23 +62,6 @@ def test_while_redis_is_away_a_button_says_so(visitor: Client, settings: Any, na
     assert "Nothing was started" in visitor.get(answer["Location"]).content.decode()
 
 
-def test_the_next_rush_undoes_the_last(
-    redis: Redis, visitor: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tasks, "BUYERS", 3)
-    before = sorted(Player.objects.values_list("pk", "funds"))
-    press(visitor, "rush")
-    run_tasks()
-    cache.delete("tour:rush")  # it is over
-
-    monkeypatch.setattr(tasks, "BUYERS", 0)
-    press(visitor, "rush")
-
-    assert not FlashPurchase.objects.exists()
-    assert not Item.objects.filter(name=tasks.LANTERN).exists()
-    assert sorted(Player.objects.values_list("pk", "funds")) == before
-
-
 def make_users(number: int) -> list[object]:
     from django.contrib.auth.models import User
 
@@ -96,36 +77,6 @@ def test_a_show_that_is_on_is_not_begun_again(redis: Redis, visitor: Client, nam
 
     assert "is still going on." in page
     assert {each: TaskQueue().stats(each).ready for each in TaskQueue().names()} == waiting
-
-
-def test_the_mail_of_a_broken_server_is_sent_later(
-    redis: Redis, visitor: Client, listing: Listing, tmp_path: Path
-) -> None:
-    visitor.post(reverse("tour:log-in"), {"name": "jack"})
-    visitor.post(reverse("market:buy", args=[listing.pk]), {"price": 100})
-    press(visitor, "mail")
-
-    with to_files(tmp_path / "mail"):
-        (failed,) = run_tasks()
-        assert "has broken the mail server" in failed.errors[-1].traceback
-        cache.delete("tour:mail")  # a minute has passed
-        TaskQueue().resend("mail", [failed.id])
-        run_tasks()
-
-    assert "Sold: Moonlit Dagger" in visitor.get(reverse("tour:mails")).content.decode()
-
-
-def test_the_fighters_hold_the_lock_in_turns(
-    redis: Redis, visitor: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tasks, "SECONDS", 0.5)
-    monkeypatch.setattr(tasks, "FIGHTERS", 4)
-
-    press(visitor, "fight")
-    (fought,) = run_tasks()
-
-    assert fought.state == "successful"
-    assert fought.return_value >= 4
 
 
 def test_the_lines_are_counted_apart_and_nothing_of_them_is_left(
@@ -157,20 +108,6 @@ def test_the_lines_are_counted_apart_and_nothing_of_them_is_left(
     assert {each for each in redis.keys("*{tour}:table:*") if b":live" not in each} == set()
 
 
-def test_the_next_million_replaces_the_last(
-    redis: Redis, visitor: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tasks, "LINES", 10_000)
-    players.load()
-    for _ in range(2):
-        press(visitor, "lines")
-        run_tasks()
-        count_lines()
-        cache.delete("tour:lines")  # it is over
-
-        assert Traffic(tasks.JOB).totals()["lines"] == 10_000
-
-
 def count_lines() -> None:
     """Do what the demo's process does that counts these lines."""
 
@@ -187,25 +124,6 @@ def count_lines() -> None:
     log.handlers[:] = handlers
 
 
-def test_without_a_worker_none_is_killed(
-    redis: Redis, visitor: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("project.tour.shows._PATIENCE", 0.3)
-
-    assert "none was killed" in press(visitor, "worker")
-
-
-def test_an_unknown_show_does_not_exist(redis: Redis, visitor: Client) -> None:
-    assert visitor.post(reverse("tour:show", args=["other"])).status_code == 404
-
-
-@pytest.mark.parametrize("name", [*SHOWS, "log-in", "start-again"])
-def test_what_changes_something_takes_only_posts(redis: Redis, visitor: Client, name: str) -> None:
-    url = reverse("tour:show", args=[name]) if name in SHOWS else reverse(f"tour:{name}")
-
-    assert visitor.get(url).status_code == 405
-
-
 @pytest.mark.parametrize("name", [*SHOWS, "log-in", "start-again"])
 def test_what_changes_something_wants_a_token(redis: Redis, listing: Listing, name: str) -> None:
     url = reverse("tour:show", args=[name]) if name in SHOWS else reverse(f"tour:{name}")
@@ -216,19 +134,6 @@ def test_what_changes_something_wants_a_token(redis: Redis, listing: Listing, na
 # Where the tour does not exist
 
 
-@pytest.mark.parametrize("url", ["/tour/", "/tour/log-in/", "/tour/shows/redis/", "/tour/mails/"])
-def test_without_the_setting_there_is_no_tour(client: Client, url: str) -> None:
-    assert client.get(url).status_code == client.post(url).status_code == 404
-
-
-def test_a_development_site_has_no_tour() -> None:
-    found = settings("TOUR", "INSTALLED_APPS", "MIDDLEWARE")
-
-    assert found["TOUR"] is False
-    assert "project.tour" not in found["INSTALLED_APPS"]
-    assert not [each for each in found["MIDDLEWARE"] if "tour" in each]
-
-
 @pytest.mark.parametrize(
     "environment", [{**PRODUCTION, "TOUR": "1"}, {"REDIS_URL": "redis://redis.example:6379/0", "TOUR": "1"}]
 )
@@ -237,10 +142,3 @@ def test_elsewhere_the_setting_is_refused(environment: dict[str, str]) -> None:
 
     assert ended.returncode == 1
     assert "TOUR is only for `manage.py demo` with its embedded Redis." in ended.stderr
-
-
-def test_the_demo_has_the_tour() -> None:
-    found = settings("TOUR", "INSTALLED_APPS", TOUR="1")
-
-    assert found["TOUR"] is True
-    assert "project.tour" in found["INSTALLED_APPS"]
