@@ -12,7 +12,7 @@ from components.services.counters import Counter
 from components.services.mailboxes import Mailbox
 from components.services.semaphores import Semaphore
 from project.market.tasks import send_sold_email
-from tests.control_room.every_page import ADMINS, query  # noqa: F401
+from tests.control_room.every_page import ADMINS, one_periodic_task, query  # noqa: F401
 from tests.control_room.pages import trips, words
 from tests.queues.admin import scene
 from tests.queues.admin.periodic import HOURLY
