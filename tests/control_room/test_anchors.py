@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+from importlib import import_module
 
 import pytest
 from django.contrib.auth.models import Permission
 from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
 from components.models import (
     AddressBook,
@@ -22,9 +26,40 @@ from components.models import (
     Semaphore,
 )
 
+SQUASHED = "0001_squashed_0010_overview"
+squashed = import_module(f"components.migrations.{SQUASHED}")
+
 
 def test_no_migration_is_missing(db):
     call_command("makemigrations", "components", check=True, dry_run=True, verbosity=0)
+
+
+def test_a_database_with_the_old_migrations_has_nothing_to_apply(db):
+    recorded = MigrationRecorder.Migration.objects.filter(app="components")
+    recorded.delete()
+    for app, name in squashed.Migration.replaces:
+        MigrationRecorder(connection).record_applied(app, name)
+
+    call_command("migrate", check_unapplied=True, verbosity=0)
+    call_command("migrate", "components", verbosity=0)
+
+    assert recorded.filter(name=SQUASHED).exists()
+
+
+def test_a_migration_of_a_project_may_depend_on_an_old_one(db, settings, tmp_path, monkeypatch):
+    (tmp_path / "later").mkdir()
+    (tmp_path / "later" / "__init__.py").touch()
+    (tmp_path / "later" / "0001_grant.py").write_text(
+        "from django.db import migrations\n"
+        "class Migration(migrations.Migration):\n"
+        "    dependencies = [('components', '0004_chats_and_mailboxes')]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    settings.MIGRATION_MODULES = {"guilds": "later"}
+
+    plan = MigrationLoader(connection).graph.forwards_plan(("guilds", "0001_grant"))
+
+    assert plan == [("components", SQUASHED), ("guilds", "0001_grant")]
 
 
 @pytest.mark.parametrize(
