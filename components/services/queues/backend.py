@@ -260,7 +260,7 @@ class RedisBackend(BaseTaskBackend):
                     self._tell([stored])
 
         enqueue_through(new, promise)
-        return promised
+        return [*promised]  # the caller may change the list before the commit
 
     def _promise(self, connection: BaseDatabaseWrapper, new: NewTask) -> _Promise:
         """

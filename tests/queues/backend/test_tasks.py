@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from pathlib import Path
@@ -23,12 +24,10 @@ from components.exceptions import BodyTooLarge, NotSerializable, RedisUnavailabl
 from components.kit.compat import (
     InvalidTask,
     Task,
-    TaskContext,
     TaskResult,
     TaskResultDoesNotExist,
     TaskResultMismatch,
     TaskResultStatus,
-    default_task_backend,
     task,
     task_backends,
     task_enqueued,
@@ -37,7 +36,7 @@ from components.services.queues import Consumer, TaskQueue, keys
 from components.services.queues.backend import RedisBackend, redis_aliases, resolve
 from components.testing import redis_at, run_tasks
 from tests import tasks
-from tests.support.queues import claim_one, come_due, end_lease, options, places
+from tests.support.queues import claim_one, come_due, options, places
 
 BACKEND = "components.tasks.RedisBackend"
 TOMORROW = datetime(2100, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
@@ -52,22 +51,8 @@ def send(*args: Any, **kwargs: Any) -> list[Any]:
     return [args, kwargs]
 
 
-@task(takes_context=True)
-def own_id(context: TaskContext) -> str:
-    return context.task_result.id
-
-
-@task
-def enqueue_another() -> str:
-    return send.enqueue().id
-
-
 def plain() -> None:
     """Not declared as a task."""
-
-
-async def coroutine() -> None:
-    """Not declared either."""
 
 
 pytestmark = pytest.mark.usefixtures("redis")
@@ -94,12 +79,6 @@ def enqueued() -> Iterator[list[tuple[Any, TaskResult]]]:
     task_enqueued.connect(hear)
     yield heard
     task_enqueued.disconnect(hear)
-
-
-def test_the_backend_can_do_all_there_is() -> None:
-    assert default_task_backend.alias == "default"
-    flags = ("supports_defer", "supports_async_task", "supports_get_result", "supports_priority")
-    assert [getattr(backend(), flag) for flag in flags] == [True] * 4
 
 
 def test_enqueue_returns_what_get_result_finds() -> None:
@@ -131,11 +110,8 @@ def test_the_asynchronous_doors_lead_to_the_same() -> None:
     assert places("mail") == {"ready": [result.id]}
 
 
-@pytest.mark.parametrize("name", ["echo", "aecho"])
-def test_a_successful_task_has_a_return_value(name: str) -> None:
-    result = getattr(tasks, name).enqueue({"a": [1, None, "ü"]})
-    with pytest.raises(ValueError, match="not finished"):
-        result.return_value  # noqa: B018
+def test_a_successful_task_has_a_return_value() -> None:
+    result = tasks.aecho.enqueue({"a": [1, None, "ü"]})
 
     run_tasks()
     result.refresh()
@@ -144,70 +120,6 @@ def test_a_successful_task_has_a_return_value(name: str) -> None:
     assert (result.status, result.return_value) == (TaskResultStatus.SUCCESSFUL, {"a": [1, None, "ü"]})
     assert (result.is_finished, result.attempts, result.errors) == (True, 1, [])
     assert result.enqueued_at <= result.started_at == result.last_attempted_at <= result.finished_at
-
-
-def test_a_failed_task_has_its_error() -> None:
-    result = tasks.fail.enqueue("out of stamps")
-
-    run_tasks()
-    result.refresh()
-
-    assert result == tasks.fail.get_result(result.id)
-    assert (result.status, result.is_finished) == (TaskResultStatus.FAILED, True)
-    [error] = result.errors
-    assert (error.exception_class_path, error.exception_class) == ("builtins.ValueError", ValueError)
-    assert error.traceback.startswith("Traceback (most recent call last):")
-    assert "ValueError: out of stamps" in error.traceback
-    with pytest.raises(ValueError, match="failed"):
-        result.return_value  # noqa: B018
-
-
-def test_a_running_task_is_running() -> None:
-    result = tasks.echo.enqueue(1)
-    consumer = Consumer()
-    claim_one(consumer)
-
-    result.refresh()
-
-    assert result == tasks.echo.get_result(result.id)
-    assert (result.status, result.worker_ids) == (TaskResultStatus.RUNNING, [consumer.id])
-    assert result.started_at == result.last_attempted_at
-    assert result.finished_at is None
-
-
-def test_a_task_that_died_with_its_workers_has_failed(redis: Redis) -> None:
-    with options(max_crashes=1):
-        result = tasks.echo.enqueue(1)
-        claim_one(Consumer())
-        end_lease(redis, result.id)
-        run_tasks()
-
-    result.refresh()
-
-    assert result.status == TaskResultStatus.FAILED
-    assert [error.exception_class.__name__ for error in result.errors] == ["WorkerDied"]
-
-
-def test_an_error_whose_message_was_read_is_an_error_of_the_result(redis: Redis, queue: TaskQueue) -> None:
-    result = tasks.echo.enqueue(1)
-    queue.cancel("default", [result.id])
-
-    assert queue.get(result.id).errors[-1].message
-    assert [error.exception_class.__name__ for error in tasks.echo.get_result(result.id).errors] == [
-        "TaskCancelled"
-    ]
-
-
-def test_a_task_knows_which_attempt_it_is(redis: Redis) -> None:
-    result = tasks.attempt.enqueue()
-    claim_one(Consumer())
-    end_lease(redis, result.id)
-
-    run_tasks()
-    result.refresh()
-
-    assert (result.return_value, result.attempts) == (2, 2)
-    assert result.enqueued_at <= result.started_at < result.last_attempted_at <= result.finished_at
 
 
 @pytest.mark.parametrize(
@@ -248,30 +160,6 @@ def test_results_are_equal_to_the_microsecond_in_every_state(redis: Redis, state
     assert result.status == TaskResultStatus[state.upper()]
 
 
-def test_a_delayed_task_is_ready_in_djangos_words_and_does_not_run(redis: Redis) -> None:
-    result = tasks.echo.using(run_after=TOMORROW).enqueue(1)
-
-    assert run_tasks() == []
-    result.refresh()
-    assert result.status == TaskResultStatus.READY
-    assert places() == {"delayed": [result.id]}
-    come_due(redis, result.id)
-    assert [info.id for info in run_tasks()] == [result.id]
-
-
-def test_run_after_in_the_past_means_now() -> None:
-    result = tasks.echo.using(run_after=datetime(1999, 1, 1, tzinfo=UTC)).enqueue(1)
-
-    assert [info.id for info in run_tasks()] == [result.id]
-
-
-def test_higher_priorities_run_first() -> None:
-    low, high = (tasks.echo.using(priority=at).enqueue(at) for at in (-5, 5))
-    normal = tasks.echo.enqueue(0)
-
-    assert [info.id for info in run_tasks()] == [high.id, normal.id, low.id]
-
-
 def test_tuples_become_lists_at_once() -> None:
     result = send.enqueue((1, (2,)), a=(3,), b=b"text")
 
@@ -284,10 +172,10 @@ def test_tuples_become_lists_at_once() -> None:
 def test_arguments_that_are_not_json_are_a_type_error(
     redis: Redis, args: list[Any], kwargs: dict[str, Any]
 ) -> None:
-    with pytest.raises(TypeError, match=r"^Unsupported type: ") as refused:
+    assert issubclass(NotSerializable, TypeError)
+    with pytest.raises(NotSerializable):
         send.enqueue(*args, **kwargs)
 
-    assert isinstance(refused.value, NotSerializable)
     assert redis.dbsize() == 0
 
 
@@ -299,31 +187,18 @@ def test_too_much_is_refused_at_once(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "given", "message"),
+    ("given", "wrong"),
     [
-        (plain, {"priority": 101}, "priority"),
-        (plain, {"priority": 1.5}, "priority"),
-        (plain, {"queue_name": "a\nb"}, r"cannot be called 'a\\nb'"),
-        (plain, {"queue_name": "x" * 201}, "1 to 200 printable characters"),
-        (plain, {"takes_context": True}, "context"),
+        ({"priority": 101}, "priority"),
+        ({"priority": 1.5}, "priority"),
+        ({"queue_name": "a\nb"}, "cannot be called"),
+        ({"queue_name": "x" * 201}, "cannot be called"),
+        ({"takes_context": True}, "context"),
     ],
 )
-def test_an_invalid_task_is_refused_at_declaration(
-    function: Any, given: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(InvalidTask, match=message):
-        task(**given)(function)
-
-
-def test_a_function_inside_another_cannot_be_a_task() -> None:
-    def inside() -> None: ...
-
-    with pytest.raises(InvalidTask, match="module level"):
-        task(inside)
-
-
-def test_coroutines_can_be_tasks() -> None:
-    assert task(coroutine).func is coroutine
+def test_an_invalid_task_is_refused_at_declaration(given: dict[str, Any], wrong: str) -> None:
+    with pytest.raises(InvalidTask, match=wrong):
+        task(**given)(plain)
 
 
 def test_queues_may_be_limited_to_some() -> None:
@@ -333,11 +208,6 @@ def test_queues_may_be_limited_to_some() -> None:
         assert task(queue_name="mail")(plain).queue_name == "mail"
         with pytest.raises(InvalidTask, match="'other'"):
             send.using(queue_name="other")
-
-
-def test_a_naive_instant_is_refused() -> None:
-    with pytest.raises(InvalidTask, match="aware"):
-        send.using(run_after=datetime(2027, 1, 1))
 
 
 def test_settings_that_have_changed_count_when_a_task_is_enqueued(redis: Redis) -> None:
@@ -354,8 +224,8 @@ def test_a_task_is_checked_when_it_is_enqueued_the_first_time(monkeypatch: pytes
     monkeypatch.setattr(backend, "validate_task", checked.append)
     for _ in range(2):
         backend.enqueue(send, (), {})
-        backend.enqueue(own_id, (), {})
-    assert checked == [send, own_id]
+        backend.enqueue(tasks.echo, (), {})
+    assert checked == [send, tasks.echo]
 
 
 def test_a_prefix_that_has_changed_counts_when_a_task_is_enqueued(redis: Redis) -> None:
@@ -376,37 +246,6 @@ def test_stored_tasks_are_readable_and_run_when_their_queue_is_no_longer_allowed
             result.task.enqueue()
 
 
-@pytest.mark.parametrize("result_id", [None, 123, UUID(int=0)])
-def test_a_malformed_id_does_not_exist(result_id: Any) -> None:
-    with pytest.raises(TaskResultDoesNotExist):
-        send.get_result(result_id)
-
-
-def test_a_result_that_never_was_does_not_exist() -> None:
-    with pytest.raises(TaskResultDoesNotExist):
-        send.get_result("nothing")
-    with pytest.raises(TaskResultDoesNotExist):
-        asyncio.run(send.aget_result("nothing"))
-
-
-def test_a_result_that_has_expired_does_not_exist(redis: Redis) -> None:
-    result = tasks.echo.enqueue()
-    run_tasks()
-    redis.delete(keys.BackendKeys("default").result(result.id))
-
-    with pytest.raises(TaskResultDoesNotExist):
-        result.refresh()
-
-
-def test_a_result_of_another_task_is_a_mismatch() -> None:
-    result = tasks.echo.enqueue()
-
-    with pytest.raises(TaskResultMismatch, match=r"tests\.tasks\.echo"):
-        send.get_result(result.id)
-    with pytest.raises(TaskResultMismatch):
-        asyncio.run(send.aget_result(result.id))
-
-
 def test_a_result_of_a_task_that_is_no_longer_declared_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     result = tasks.echo.enqueue()
     monkeypatch.delattr(tasks, "echo")
@@ -416,22 +255,52 @@ def test_a_result_of_a_task_that_is_no_longer_declared_names_it(monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    "name",
     [
-        ("tests.tasks.not_a_task", "is function, not a task: declare it with @task"),
-        ("tests.tasks.gates", "No task 'tests.tasks.gates' can be imported"),
-        ("tests.nothing.echo", "No task 'tests.nothing.echo' can be imported"),
-        ("os.system", "No task 'os.system' can be imported: no app in INSTALLED_APPS contains a module 'os'"),
-        ("testsuite.tasks.echo", "no app in INSTALLED_APPS contains a module 'testsuite.tasks'"),
-        ("tests.tasks.os.system", "No task 'tests.tasks.os.system' can be imported"),
-        ("..os.system", "no app in INSTALLED_APPS contains"),
-        ("echo", "No task 'echo' can be imported"),
-        ("", "No task ''"),
+        "tests.tasks.not_a_task",
+        "tests.tasks.gates",
+        "tests.nothing.echo",
+        "os.system",
+        "testsuite.tasks.echo",
+        "tests.tasks.os.system",
+        "..os.system",
+        "echo",
+        "",
     ],
 )
-def test_only_what_is_declared_as_a_task_is_one(name: str, message: str) -> None:
-    with pytest.raises(UnknownTask, match=message):
+def test_only_what_is_declared_as_a_task_is_one(name: str) -> None:
+    with pytest.raises(UnknownTask, match=re.escape(repr(name))):
         resolve(name)
+
+
+def test_what_does_not_exist_or_is_of_another_task_is_no_result(redis: Redis, tmp_path: Path) -> None:
+    for result_id in ("nothing", None, 123, UUID(int=0)):
+        with pytest.raises(TaskResultDoesNotExist):
+            send.get_result(result_id)
+    with pytest.raises(TaskResultDoesNotExist):
+        asyncio.run(send.aget_result("nothing"))
+    result = tasks.echo.enqueue()
+    with pytest.raises(TaskResultMismatch):
+        send.get_result(result.id)
+    with pytest.raises(TaskResultMismatch):
+        asyncio.run(send.aget_result(result.id))
+    run_tasks()
+    redis.delete(keys.BackendKeys("default").result(result.id))
+    with pytest.raises(TaskResultDoesNotExist):
+        result.refresh()
+    with redis_at(f"unix://{tmp_path}/redis.sock"), pytest.raises(RedisUnavailable):
+        send.get_result("any")
+
+
+@pytest.mark.parametrize(
+    ("record", "error"), [(b"2 whatever comes then", UnknownFormat), (b"nonsense", ValueError)]
+)
+def test_a_result_that_cannot_be_read_says_so(redis: Redis, record: bytes, error: type[Exception]) -> None:
+    result = send.enqueue()
+    redis.hset(keys.BackendKeys("default").tasks, result.id, record)
+
+    with pytest.raises(error, match=result.id):
+        send.get_result(result.id)
 
 
 @pytest.fixture
@@ -449,16 +318,12 @@ def stray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         sys.modules.pop(module, None)
 
 
-def test_a_module_outside_of_the_installed_apps_is_not_imported(stray: str) -> None:
-    with pytest.raises(UnknownTask, match=f"no app in INSTALLED_APPS contains a module '{stray}.tasks'"):
-        resolve(f"{stray}.tasks.run")
-
-    assert not {stray, f"{stray}.tasks"} & sys.modules.keys()
-
-
-def test_a_task_that_no_installed_app_declares_is_not_run_under_any_name(
+def test_what_no_installed_app_declares_is_neither_imported_nor_run_under_any_name(
     stray: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with pytest.raises(UnknownTask):
+        resolve(f"{stray}.tasks.run")
+    assert not {stray, f"{stray}.tasks"} & sys.modules.keys()
     run = importlib.import_module(f"{stray}.tasks").run
     monkeypatch.setattr(tasks, "borrowed", run, raising=False)
 
@@ -472,26 +337,49 @@ def test_a_task_in_a_module_of_an_installed_app_that_is_not_imported_yet_is_foun
         assert resolve(f"{stray}.tasks.run").module_path == f"{stray}.tasks.run"
 
 
-def test_a_declared_task_is_found_by_its_path() -> None:
-    assert resolve("tests.tasks.echo") is tasks.echo
-    assert isinstance(tasks.echo, Task)
-
-
-def test_the_signal_tells_of_what_was_stored(enqueued: list[tuple[Any, TaskResult]]) -> None:
+def test_the_signal_tells_of_what_was_stored_and_of_nothing_else(
+    enqueued: list[tuple[Any, TaskResult]], tmp_path: Path
+) -> None:
     result = send.enqueue(1)
     with pytest.raises(TypeError):
         send.enqueue({1})
+    with redis_at(f"unix://{tmp_path}/redis.sock"), pytest.raises(RedisUnavailable):
+        send.enqueue(1)
 
     assert enqueued == [(RedisBackend, result)]
 
 
-def test_no_signal_tells_of_what_was_not_stored(
-    enqueued: list[tuple[Any, TaskResult]], tmp_path: Path
-) -> None:
-    with redis_at(f"unix://{tmp_path}/redis.sock"), pytest.raises(RedisUnavailable):
-        send.enqueue(1)
+async def _one_after_the_other() -> list[TaskResult]:
+    return [await send.aenqueue(number) for number in range(3)]
 
-    assert enqueued == []
+
+@pytest.mark.parametrize(
+    "enqueue",
+    [
+        lambda: [send.enqueue(number) for number in range(3)],
+        lambda: asyncio.run(_one_after_the_other()),
+        lambda: backend().enqueue_many(send, [([number], {}) for number in range(3)]),
+        lambda: asyncio.run(backend().aenqueue_many(send, [([number], {}) for number in range(3)])),
+    ],
+    ids=["enqueue", "aenqueue", "enqueue_many", "aenqueue_many"],
+)
+def test_a_receiver_that_raises_does_not_make_a_stored_task_look_refused(
+    enqueued: list[tuple[Any, TaskResult]],
+    caplog: pytest.LogCaptureFixture,
+    enqueue: Callable[[], list[TaskResult]],
+) -> None:
+    def raise_it(**kwargs: Any) -> None:
+        raise RuntimeError("a receiver's own trouble")
+
+    task_enqueued.connect(raise_it)
+    try:
+        results = enqueue()
+    finally:
+        task_enqueued.disconnect(raise_it)
+
+    assert places("mail") == {"ready": [result.id for result in results]}
+    assert [result for _sender, result in enqueued] == results
+    assert caplog.text.count("RuntimeError: a receiver's own trouble") == 3
 
 
 def test_many_calls_are_stored_as_one(redis: Redis, enqueued: list[tuple[Any, TaskResult]]) -> None:
@@ -563,106 +451,26 @@ def test_without_time_zones_instants_are_naive_and_local() -> None:
 
 
 @pytest.mark.usefixtures("local_time")
-def test_without_time_zones_a_naive_instant_is_local() -> None:
+def test_without_time_zones_run_after_is_local_too() -> None:
     at = datetime(2100, 1, 2, 3, 4, 5, 678_901)
+    for run_after in (at, at.replace(tzinfo=ZoneInfo("Asia/Kathmandu"))):
+        result = send.using(run_after=run_after).enqueue()
 
-    result = send.using(run_after=at).enqueue()
-
-    assert send.get_result(result.id) == result
-    assert send.get_result(result.id).task.run_after == at
-    info = backend().queue.get(result.id)
-    assert info is not None
-    assert info.run_after == at.replace(tzinfo=ZoneInfo("Asia/Kathmandu"))
-
-
-def test_a_task_that_asks_for_it_gets_its_result() -> None:
-    result = own_id.enqueue()
-
-    run_tasks()
-    result.refresh()
-
-    assert result.return_value == result.id
-
-
-def test_a_task_can_enqueue_others() -> None:
-    result = enqueue_another.enqueue()
-
-    ended = run_tasks()
-
-    assert [info.name for info in ended] == [enqueue_another.module_path, send.module_path]
-    assert ended[0].id == result.id
-
-
-def test_a_receiver_that_raises_does_not_make_a_stored_task_look_refused(
-    enqueued: list[tuple[Any, TaskResult]], caplog: pytest.LogCaptureFixture
-) -> None:
-    def raise_it(**kwargs: Any) -> None:
-        raise RuntimeError("a receiver's own trouble")
-
-    task_enqueued.connect(raise_it)
-    try:
-        results = backend().enqueue_many(send, [([number], {}) for number in range(3)])
-    finally:
-        task_enqueued.disconnect(raise_it)
-
-    assert places("mail") == {"ready": [result.id for result in results]}
-    assert [result for _sender, result in enqueued] == results
-    assert caplog.text.count("RuntimeError: a receiver's own trouble") == 3
-
-
-def test_queues_that_are_text_are_reported() -> None:
-    with aliases(default={"QUEUES": "mail"}):
-        [message] = backend().check()
-
-    assert (message.id, message.is_serious()) == ("components.E003", True)
-    assert message.msg == "TASKS['default'][\"QUEUES\"] is 'mail'; it must be a list of names, or [] for any."
-
-
-@pytest.mark.parametrize("queues", [[], ["mail"], ("mail", "default"), {"mail"}])
-def test_queues_that_are_a_list_are_not(queues: Any) -> None:
-    with aliases(default={"QUEUES": queues}):
-        assert backend().check() == []
-
-
-def test_a_result_that_a_newer_release_wrote_says_so(redis: Redis) -> None:
-    result = send.enqueue()
-    redis.hset(keys.BackendKeys("default").tasks, result.id, b"2 whatever comes then")
-
-    with pytest.raises(UnknownFormat, match="a newer release has to run it"):
-        send.get_result(result.id)
-
-
-def test_a_result_that_is_no_task_says_so(redis: Redis) -> None:
-    result = send.enqueue()
-    redis.hset(keys.BackendKeys("default").tasks, result.id, b"nonsense")
-
-    with pytest.raises(ValueError, match="has no readable record"):
-        send.get_result(result.id)
-
-
-def test_without_redis_there_is_no_result(tmp_path: Path) -> None:
-    with redis_at(f"unix://{tmp_path}/redis.sock"), pytest.raises(RedisUnavailable):
-        send.get_result("any")
-
-
-@pytest.mark.usefixtures("local_time")
-def test_without_time_zones_an_aware_instant_comes_back_naive_and_local() -> None:
-    result = send.using(run_after=TOMORROW).enqueue()
-
-    local = TOMORROW.astimezone(ZoneInfo("Asia/Kathmandu")).replace(tzinfo=None)
-    assert result.task.run_after == local
-    assert send.get_result(result.id) == result
-
-
-@pytest.mark.usefixtures("local_time")
-def test_without_time_zones_a_naive_instant_may_be_too_late_as_well() -> None:
-    with pytest.raises(InvalidTask, match="at most 2248"):
+        assert send.get_result(result.id) == result
+        assert result.task.run_after == at
+        info = backend().queue.get(result.id)
+        assert info is not None
+        assert info.run_after == at.replace(tzinfo=ZoneInfo("Asia/Kathmandu"))
+    later = send.using(run_after=timedelta(hours=1)).enqueue()
+    assert later.task.run_after == later.enqueued_at + timedelta(hours=1)
+    assert send.get_result(later.id) == later
+    with pytest.raises(InvalidTask, match="run_after"):
         send.using(run_after=datetime(2248, 1, 2))
 
 
-@pytest.mark.usefixtures("local_time")
-def test_without_time_zones_a_timedelta_counts_from_when_it_was_enqueued() -> None:
-    result = send.using(run_after=timedelta(hours=1)).enqueue()
+@pytest.mark.parametrize("queues", [[], ["mail"], ("mail", "default"), {"mail"}, "mail"])
+def test_only_queues_that_are_text_are_reported(queues: Any) -> None:
+    with aliases(default={"QUEUES": queues}):
+        found = [(message.id, message.is_serious()) for message in backend().check()]
 
-    assert result.task.run_after == result.enqueued_at + timedelta(hours=1)
-    assert send.get_result(result.id) == result
+    assert found == ([("components.E003", True)] if queues == "mail" else [])
