@@ -59,9 +59,7 @@ MORE: list[tuple[str, str, Mapping[str, Any]]] = [
     ("queue tasks", "ready, far away", {"state": "ready", "offset": 100_000}),
     ("queue tasks", "ready, a search that finds nothing", {"state": "ready", "q": "no task has it"}),
     ("queue tasks", "dead, a search", {"q": "KeyError"}),
-    ("queue tasks", "dead, of all queues", {"queue": ""}),
     ("queue failures", "of all queues", {"queue": ""}),
-    ("queue tasks", "ready, of all queues, filtered", {"queue": "", "state": "ready", "task": "charge"}),
     ("counter chart", "a whole family", {"counter": "", "family": "shop1"}),
     ("logjob traffic", "a region's cities", {"level": "city", "within": "C1"}),
 ]

@@ -161,11 +161,7 @@ def check(page: str, html: str) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [
-        page
-        for page in PAGES
-        if page.split()[0] in ROOMS and not page.endswith(("csv", " change"))
-    ],
+    [page for page in PAGES if page.split()[0] in ROOMS and not page.endswith(("csv", " change"))],
 )
 def test_each_text_of_a_page_is_marked(everyone, things, page):
     address = PAGES[page] + things(page)

@@ -9,8 +9,7 @@ import pytest
 from redis import Redis
 
 from components.services.queues import Consumer, Finished, NewTask, TaskFailure, TaskQueue, keys
-from components.services.queues.all_queues import AllQueues, Places
-from components.services.queues.failures import Failures, alike, groups
+from components.services.queues.failures import Failures, Place, alike, groups
 from components.services.queues.formats import write_errors
 from tests.support.queues import claim, claim_one, come_due, die_of_crashes, hand_in, push_many, push_new
 
@@ -106,18 +105,56 @@ def test_a_look_is_bounded_and_the_next_one_continues_it(redis: Redis, queue: Ta
     assert second.after == ""
 
 
+def put(redis: Redis, **queues: dict[str, float]) -> None:
+    """Store only where dead tasks are."""
+    for name, scores in queues.items():
+        redis.zadd(keys.QueueKeys("default", name).dead, scores)
+
+
+@pytest.mark.parametrize("most", [1, 3, 7, 100, 241, 242])
+def test_the_dead_tasks_of_several_queues_have_one_order_in_pieces_as_well(redis: Redis, most: int) -> None:
+    sizes = {"a": 1, "b": 50, "c": 190}
+    put(redis, **{name: {f"{name}{at:03}": at // 7 for at in range(size)} for name, size in sizes.items()})
+    whole = sorted(
+        ((at // 7, name, f"{name}{at:03}") for name, size in sizes.items() for at in range(size)),
+        key=lambda each: (-each[0], each[1], -int(each[2][1:])),
+    )
+    pieces, after = list[tuple[float, str, str]](), ""
+
+    while True:
+        look = Failures("default", "a", "b", "c", "empty").look(most=most, after=after)
+        assert (look.offset, look.looked_at) == (len(pieces), len(look.found))
+        pieces += [(each.place.score, each.place.queue, each.id) for each in look.found]
+        if not (after := look.after):
+            break
+
+    assert pieces == whole
+
+
+def test_a_look_goes_on_although_the_task_and_the_queue_where_it_ended_are_gone(redis: Redis) -> None:
+    put(redis, a={"a1": 1, "a2": 2}, b={"b1": 1, "b2": 2}, c={"c1": 1, "c2": 2})
+    failures = Failures("default", "a", "b", "c")
+    first = failures.look(most=2)
+    redis.delete(keys.QueueKeys("default", "b").dead)
+
+    second = failures.look(most=9, after=first.after)
+
+    assert [each.id for each in first.found] == ["a2", "b2"]
+    assert [each.id for each in second.found] == ["c2", "a1", "c1"]
+
+
 def test_a_task_that_is_sent_again_while_it_is_looked_at_is_no_failure(
     redis: Redis, queue: TaskQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = die("1", count=2)
-    places = AllQueues.places
+    places = Failures._places
 
-    def late(self: AllQueues, *args: Any, **options: Any) -> Places:
-        found = places(self, *args, **options)
+    def late(self: Failures, *args: Any) -> tuple[int, list[Place]]:
+        found = places(self, *args)
         queue.resend("default", [second])
         return found
 
-    monkeypatch.setattr(AllQueues, "places", late)
+    monkeypatch.setattr(Failures, "_places", late)
 
     assert [each.id for each in Failures("default", "default").look(most=9).found] == [first]
 

@@ -18,13 +18,16 @@ from hashlib import blake2b
 
 from components.kit.at_once import at_once
 from components.kit.client import get_client
+from components.kit.errors import redis_errors
 from components.kit.scripts import Script
-from components.services.queues.all_queues import AllQueues, Place
+from components.kit.stored import text_of
 from components.services.queues.facts import TaskFailure
 from components.services.queues.formats import UNSAID, instant_of_ms
 from components.services.queues.keys import QueueKeys
+from components.services.queues.queue import place_of, read_place
 
 FAILURES = Script("queues/failures")
+MOST_QUEUES = 1_000  # that one look merges, as many as the overview looks at
 _AT_ONCE = 500  # tasks that one call of the script looks at
 
 #: What differs between messages that say the same: quoted parts, ids, addresses and numbers. Numbers that say what
@@ -34,6 +37,32 @@ _DIFFERS = re.compile(
     r"""|"[^"]*"|(?<!\w)'[^']*'|\b0x[0-9a-f]+|\b[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}\b|\d+""",
     re.IGNORECASE,
 )
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a dead task is. The latest come first; of the same millisecond, those of the first queue by name."""
+
+    queue: str
+    id: str
+    score: float
+
+    @classmethod
+    def read(cls, text: str) -> Place | None:
+        """Return the place that str() has written, or None if it is none."""
+        score, place = read_place(text) or (0.0, "")
+        task_id, blank, queue = place.partition(" ")
+        return cls(queue, task_id, score) if blank else None
+
+    def __str__(self) -> str:
+        return place_of(f"{self.id} {self.queue}", self.score)
+
+    @property
+    def rank(self) -> tuple[float, str]:
+        return -self.score, self.queue
+
+    def follows(self, other: Place) -> bool:
+        return self.rank > other.rank or (self.rank == other.rank and self.id < other.id)
 
 
 @dataclass(frozen=True)
@@ -102,16 +131,11 @@ class FailureGroup:
 
 
 class Failures:
-    """
-    The dead tasks of *queue*, or of all queues of *alias* if it is ""; *every* are these, if their sizes are known.
+    """The dead tasks of *queues* of *alias*. Every method raises RedisUnavailable when Redis does not answer."""
 
-    Every method raises RedisUnavailable when Redis does not answer.
-    """
-
-    def __init__(self, alias: str, queue: str = "", every: AllQueues | None = None) -> None:
+    def __init__(self, alias: str, *queues: str) -> None:
         self._alias = alias
-        self._queue = queue
-        self._every = every or AllQueues(alias)
+        self._queues = queues
 
     def look(
         self,
@@ -126,14 +150,43 @@ class Failures:
 
         *after* is FailureLook.after of the look that this one continues. *cut* hides what the caller may not see.
         """
-        queues = [self._queue] if self._queue else None
-        places = self._every.places("dead", most=most, after=after, queues=queues)
+        offset, places = self._places(most, Place.read(after))
         found = [
-            failure
-            for failure in map(cut, self._read(places.found))
-            if group is None or failure.group == group
+            failure for failure in map(cut, self._read(places)) if group is None or failure.group == group
         ]
-        return FailureLook(found, len(places.found), places.offset, places.after)
+        return FailureLook(found, len(places), offset, str(places[-1]) if len(places) == most else "")
+
+    def _places(self, most: int, after: Place | None) -> tuple[int, list[Place]]:
+        """
+        Return the first *most* places that follow *after*, and how many do not.
+
+        Each queue is read page by page, until its next task would come after all that are returned.
+        """
+        bound = str(after.score) if after else "+inf"
+        offset, found, unread = 0, list[Place](), self._queues
+        start, size = 0, max(2, most // max(1, len(unread)))
+        while unread:
+            with redis_errors(), get_client().pipeline(transaction=False) as pipe:
+                for queue in unread:
+                    key = QueueKeys(self._alias, queue).dead
+                    pipe.zcount(key, f"({bound}", "+inf")
+                    pipe.zrevrangebyscore(key, bound, "-inf", start, size, withscores=True)
+                answers = pipe.execute()
+            pages = [
+                [Place(queue, text_of(task_id), score) for task_id, score in rows]
+                for queue, rows in zip(unread, answers[1::2], strict=True)
+            ]
+            following = [place for page in pages for place in page if not after or place.follows(after)]
+            offset += sum(map(len, pages)) - len(following) + (0 if start else sum(answers[::2]))
+            # What is equal in rank is of one queue, and in its order already.
+            found = sorted([*found, *following], key=lambda place: place.rank)[:most]
+            unread = tuple(
+                page[-1].queue
+                for page in pages
+                if len(page) == size and (len(found) < most or found[-1].follows(page[-1]))
+            )
+            start, size = start + size, 4 * size
+        return offset, found
 
     def _read(self, places: Sequence[Place]) -> Iterator[Failure]:
         """Yield the failures of those of *places* at which a task is still dead."""

@@ -18,6 +18,7 @@ from tests.support.queues import places
 
 ROOT = "/admin/components/queue/"
 MAIL = {"alias": "default", "queue": "mail"}
+ALL = {"alias": "default"}
 
 pytestmark = pytest.mark.usefixtures("redis")
 
@@ -199,9 +200,58 @@ def test_a_queue_without_dead_tasks_says_so(viewer):
     assert "No task is dead in this queue." in text_of(viewer, ROOT, "failures/", **MAIL)
 
 
-def test_the_page_takes_so_many_round_trips(viewer, die):
+def test_failures_of_all_queues_are_grouped_with_links_to_them_in_each_queue(viewer):
+    for queue in ("mail", "news", "ads", "polls", "mail"):
+        scene.dead(queue)
+    scene.dead("mail", name="shop.tasks.pack")
+
+    many, one = rows_of(viewer, ROOT, "failures/", **ALL)
+    html = viewer.get(f"{ROOT}failures/", ALL).text
+    [link] = re.findall(r'<a href="([^"]*queue=mail[^"]*group=[^"]*)">', html.partition("shop.tasks.pack")[0])
+
+    assert many.startswith("OSError: <b>no route</b> market.tasks.send ads, mail, news, and 1 more 5 ")
+    assert one.startswith("OSError: <b>no route</b> shop.tasks.pack mail 1 ")
+    assert len(viewer.get(unescape(link)).context["tasks"]) == 2
+    for start in (ROOT, f"{ROOT}failures/?alias=default&queue=mail"):
+        assert 'failures/?alias=default"' in viewer.get(start).text
+
+
+def test_a_group_of_all_queues_is_sent_again_in_the_queue_of_each(client):
+    wanted = [scene.dead(queue, name="shop.tasks.send") for queue in ("mail", "news", "news")]
+    other = scene.dead("news", name="shop.tasks.pack")
+    key = client.get(f"{ROOT}failures/", ALL).context["groups"][0][0].latest.group
+    url = f"{ROOT}resend/?{urlencode({**ALL, 'state': 'dead', 'scope': 'all', 'group': key})}"
+
+    asked, said, again = text_of(client, "", url), done(client, url), done(client, url)
+
+    assert "Send all 3 dead tasks of all queues that died of “OSError: <b>no route</b> in shop" in asked
+    assert (len(said), len(again)) == (1, 1)
+    assert logged() == said
+    assert LogEntry.objects.get().object_id == "default"
+    assert places("mail") == {"ready": wanted[:1]}
+    assert places("news") == {"ready": wanted[1:], "dead": [other]}
+
+
+@pytest.mark.parametrize("page", ["tasks/", "resend/", "delete/"])
+def test_only_groups_are_of_all_queues(client, page):
+    task_id = scene.dead()
+    url = f"{ROOT}{page}?{urlencode({**ALL, 'state': 'dead', 'scope': 'all'})}"
+
+    assert client.get(url).status_code == 404
+    assert client.post(url).status_code in (404, 405)
+    assert places("mail") == {"dead": [task_id]}
+
+
+def test_no_failure_in_any_queue_is_said(viewer):
+    assert "No task is dead." in text_of(viewer, ROOT, "failures/", **ALL)
+
+
+def test_the_page_takes_so_many_round_trips_however_many_queues_there_are(viewer, die):
     die("KeyError: 9", 3)
-    query = {**MAIL, "after": "1:x"}
+    for number in range(30):
+        scene.dead(f"q{number}")
+    query = {**MAIL, "after": "1:x mail"}
     viewer.get(f"{ROOT}failures/", query)
 
     assert round_trips(viewer, f"{ROOT}failures/", query) <= 4
+    assert round_trips(viewer, f"{ROOT}failures/", ALL) <= 5

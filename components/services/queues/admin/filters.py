@@ -21,7 +21,7 @@ from components.services.queues import State, TaskInfo
 from components.services.queues.admin.contents import Contents, loaded
 from components.services.queues.admin.lookups import QueuePage
 from components.services.queues.facts import Look
-from components.services.queues.failures import FailureLook, Failures
+from components.services.queues.failures import FailureLook
 
 WINDOW = 1_000  # tasks that one request looks at, however long the queue is
 
@@ -85,14 +85,11 @@ class Filters:
         if not self.form.is_valid():
             return Look([], 0, 0, "")
         time = {name: self.form.cleaned_data[name] for name in ("since", "until")}
-        if page.every:
-            return page.every.look(state, self.match, most=WINDOW, after=self.after, **time)
         return page.service.look(page.name, state, self.match, most=WINDOW, after=self.after, **time)
 
     def look_at_group(self, page: QueuePage, most: int) -> FailureLook:
         """Look at dead tasks for those of the group, as the user may see them."""
-        failures = Failures(page.alias, page.name, page.every)
-        return failures.look(most=most, after=self.after, cut=self.contents.cut, group=self.group)
+        return page.failures.look(most=most, after=self.after, cut=self.contents.cut, group=self.group)
 
     def match(self, info: TaskInfo) -> bool:
         """Return whether all filters match the task, as far as the user may see it."""

@@ -14,8 +14,8 @@ from django.utils.translation import gettext_lazy as _
 from components.control_room.names import shortened
 from components.exceptions import InvalidName
 from components.services.queues import QueueStats, State, TaskQueue
-from components.services.queues.all_queues import AllQueues
 from components.services.queues.backend import redis_aliases
+from components.services.queues.failures import MOST_QUEUES, Failures
 from components.services.queues.new_task import MAX_NAME, check_queue
 
 STATES: tuple[State, ...] = get_args(State)
@@ -31,14 +31,15 @@ WORDS: Mapping[State, Promise] = {
 
 @dataclass(frozen=True)
 class QueuePage:
-    """The queue that a request's query names; or all queues of the alias, which together have no name."""
+    """
+    The queue that a request's query names; or all queues of the alias together, which have no name, and of which only
+    the number of dead tasks is known.
+    """
 
     service: TaskQueue
     stats: QueueStats
-    #: All queues of the alias, if they were asked for.
+    #: All queues of the alias, if they were asked for; of all together, the first thousand that have dead tasks.
     names: Sequence[str] = ()
-    #: All of them together, if no queue is named.
-    every: AllQueues | None = None
 
     @classmethod
     def of(cls, request: HttpRequest, *, has_names: bool = False, may_be_all: bool = False) -> QueuePage:
@@ -59,16 +60,27 @@ class QueuePage:
 
     @classmethod
     def of_all(cls, service: TaskQueue) -> QueuePage:
-        every = AllQueues(service.alias)
-        return cls(service, every.totals, [stats.name for stats in every.stats], every)
+        failing = [stats for stats in service.all_stats() if stats.dead][:MOST_QUEUES]
+        together = QueueStats(
+            name="",
+            ready=0,
+            delayed=0,
+            running=0,
+            dead=sum(stats.dead for stats in failing),
+            successful=0,
+            oldest_age=None,
+            next_due_at=None,
+            paused=False,
+        )
+        return cls(service, together, [stats.name for stats in failing])
 
     def total(self, state: State) -> int:
-        """Return how many tasks in *state* the list has."""
-        return self.every.reached(state) if self.every else int(getattr(self.stats, state))
+        """Return how many tasks are in *state*."""
+        return int(getattr(self.stats, state))
 
-    def stats_now(self) -> QueueStats:
-        """Return the sizes as they are now."""
-        return AllQueues(self.alias).totals if self.every else self.service.stats(self.name)
+    @property
+    def failures(self) -> Failures:
+        return Failures(self.alias, *([self.name] if self.name else self.names))
 
     @property
     def alias(self) -> str:
@@ -82,11 +94,6 @@ class QueuePage:
     def subject(self) -> str:
         """Return the name of the queue in the log; of all queues, that of the alias."""
         return f"{self.alias}/{self.name}" if self.name else self.alias
-
-    @property
-    def title(self) -> str:
-        """Return the name of the queue, or "All queues"."""
-        return self.name or gettext("All queues")
 
 
 def find_service(request: HttpRequest) -> TaskQueue:

@@ -40,9 +40,8 @@ from components.services.queues.admin.rerun import ORIGIN, RERUN
 from components.services.queues.admin.selections import title_of
 from components.services.queues.admin.tracebacks import Part, parts_of
 from components.services.queues.admin.verbs import OF_TASKS, VERBS, trail_of
-from components.services.queues.all_queues import MOST_QUEUES, AllQueues
 from components.services.queues.backend import redis_aliases
-from components.services.queues.failures import FailureLook, Failures, groups
+from components.services.queues.failures import FailureLook, groups
 from components.services.rows import LEASE, RowReader
 
 #: The columns of the list of tasks in a state.
@@ -168,22 +167,18 @@ class QueueAdmin(ControlRoomAdmin):
         return self.render(request, "admin/components/queues/overview.html", gettext("Queues"), context)
 
     def tasks(self, request: HttpRequest) -> HttpResponse:
-        page, state = QueuePage.of(request, has_names=True, may_be_all=True), find_state(request)
+        page, state = QueuePage.of(request, has_names=True), find_state(request)
         filters, contents = Filters.of(request), Contents.of(request)
-        total, look, group, merged = page.total(state), None, None, None
+        total, look, group = page.total(state), None, None
         if filters.group:
             group = _group(filters, page, state)
             paging = Paging.of(request, total=len(group.found))
-            places = [each.place for each in group.found[paging.offset : paging.last]]
-            tasks = AllQueues(page.alias).read("dead", places)
+            shown = group.found[paging.offset : paging.last]
+            tasks = page.service.read(page.name, "dead", [(each.id, each.place.score) for each in shown])
         elif filters.given:
             look = filters.look(page, state)
             paging = Paging.of(request, total=len(look.found))
             tasks = look.found[paging.offset : paging.last]
-        elif page.every:
-            merged = page.every.places(state, most=filter_page.WINDOW, after=filters.after)
-            paging = Paging.of(request, total=len(merged.found))
-            tasks = page.every.read(state, merged.found[paging.offset : paging.last])
         else:
             paging = Paging.of(request, total=total)
             tasks = page.service.tasks(page.name, state, offset=paging.offset, limit=paging.size)
@@ -198,11 +193,6 @@ class QueueAdmin(ControlRoomAdmin):
             "filters": filters,
             "text": filters.text,
             "window": filter_page.WINDOW,
-            "is_of_all": page.every is not None,
-            "total": total,
-            "merged": merged,
-            "unmerged": len(page.every.holding(state)[MOST_QUEUES:]) if page.every else 0,
-            "most_queues": MOST_QUEUES,
             "look": look,
             "group": group,
             "group_title": title_of(groups(group.found)[0]) if group and group.found else "",
@@ -210,7 +200,7 @@ class QueueAdmin(ControlRoomAdmin):
             "queues": page.names[:_MOST_SUGGESTED],
             "suggested": _Suggested.of([contents.cut(info) for info in (look.found if look else tasks)]),
             "durations": _Durations.of(look.found) if look and state == "successful" else None,
-            "columns": [_("Task"), _("Queue"), *COLUMNS[state][1:]] if page.every else COLUMNS[state],
+            "columns": COLUMNS[state],
             "asked": {
                 "alias": page.alias,
                 "queue": page.name,
@@ -227,13 +217,12 @@ class QueueAdmin(ControlRoomAdmin):
         # Tasks that arrive later must not be selected.
         live = not filters.given and not all_are_selected
         template = "admin/components/queues/tasks.html"
-        title = page.title if page.every else gettext("Queue %(queue)s") % {"queue": page.name}
+        title = gettext("Queue %(queue)s") % {"queue": page.name}
         return self.render(request, template, title, context, live=live)
 
     def failures(self, request: HttpRequest) -> HttpResponse:
         page, filters = QueuePage.of(request, may_be_all=True), Filters.of(request)
-        failures = Failures(page.alias, page.name, page.every)
-        look = failures.look(most=filter_page.WINDOW, after=filters.after, cut=filters.contents.cut)
+        look = page.failures.look(most=filter_page.WINDOW, after=filters.after, cut=filters.contents.cut)
         context = {
             "alias": page.alias,
             "queue": page.stats,
@@ -245,18 +234,18 @@ class QueueAdmin(ControlRoomAdmin):
                 (group, title_of(group), sorted(group.queues)[:_MOST_NAMED], len(group.queues) - _MOST_NAMED)
                 for group in groups(look.found)
             ],
-            "is_of_all": page.every is not None,
+            "is_of_all": not page.name,
             "left": page.total("dead") - look.offset - look.looked_at if look.after else 0,
             "after": filters.after,
             "verbs": self._verbs(request, "dead"),
         }
         template = "admin/components/queues/failures.html"
         title = (
-            gettext("Failures of all queues")
-            if page.every
-            else gettext("Failures of the queue %(queue)s") % {"queue": page.name}
+            gettext("Failures of the queue %(queue)s") % {"queue": page.name}
+            if page.name
+            else gettext("Failures of all queues")
         )
-        trail = trail_of(self, page.alias, page.name)
+        trail = trail_of(self, page.alias, page.name) if page.name else ()
         return self.render(request, template, title, context, trail=trail, live=False)
 
     def task(self, request: HttpRequest) -> HttpResponse:

@@ -20,7 +20,6 @@ from django.utils.translation import gettext, ngettext
 from components.services.queues import State
 from components.services.queues.admin.filters import Filters
 from components.services.queues.admin.lookups import WORDS, QueuePage, find_state
-from components.services.queues.all_queues import by_queue, placed_in
 from components.services.queues.failures import FailureGroup, FailureLook, groups
 from components.templatetags.control_room import grouped
 
@@ -48,8 +47,9 @@ class Selection:
         given = list(dict.fromkeys(request.GET.getlist("id")))
         if scope == "task":
             del given[1:]
-        page = QueuePage.of(request, may_be_all=True)
-        return cls(page, state, states or (state,), scope, Filters.of(request), given)
+        filters = Filters.of(request)
+        page = QueuePage.of(request, may_be_all=bool(filters.group))
+        return cls(page, state, states or (state,), scope, filters, given)
 
     @property
     def is_whole_state(self) -> bool:
@@ -66,25 +66,25 @@ class Selection:
 
     @cached_property
     def ids(self) -> list[str]:
-        """Return the ids of the tasks that are selected now; if they are of all queues, their places."""
-        service, name, every = self.page.service, self.page.name, self.page.every
-        if every and self.is_whole_state:
-            return [str(place) for place in every.places(self.state, most=self.most).found]
-        if every and self.scope != "all":
-            return every.present(self.states, self.given)
+        """Return the ids of the tasks that are selected now."""
+        service, name = self.page.service, self.page.name
         if self.is_whole_state:
             return service.ids(name, self.state, limit=self.most)
         if self.group:
-            return [str(each.place) if every else each.id for each in self.group.found]
+            return [failure.id for failure in self.group.found]
         if self.scope == "all":
-            found = self.filters.look(self.page, self.state).found
-            return [placed_in(info.id, info.queue) if every else info.id for info in found]
+            return [info.id for info in self.filters.look(self.page, self.state).found]
         return service.present(name, self.states, self.given)
 
     @property
     def by_queue(self) -> Mapping[str, list[str]]:
         """Return the ids of the selected tasks by their queues."""
-        return by_queue(self.ids) if self.page.every else {self.page.name: self.ids}
+        if not self.group:
+            return {self.page.name: self.ids}
+        found: dict[str, list[str]] = {}
+        for failure in self.group.found:
+            found.setdefault(failure.place.queue, []).append(failure.id)
+        return found
 
     @property
     def total(self) -> int:
@@ -116,7 +116,7 @@ class Selection:
 
     def placed(self, tasks: str) -> str:
         """Return *tasks*, which are words for some of the selection, with the place of the selection."""
-        if self.page.every:
+        if not self.page.name:
             words = self._words_of_all
         elif self.scope != "all" or not self.filters.given:
             words = gettext("%(tasks)s of the queue %(queue)s")
@@ -131,7 +131,6 @@ class Selection:
         return words % {
             "tasks": tasks,
             "queue": self.page.name,
-            "count": grouped(len(self.by_queue)) if self.page.every and self.scope != "all" else "",
             "text": self.filters.text,
             "filters": self.filters.in_words,
             "error": self.error,
@@ -139,19 +138,9 @@ class Selection:
 
     @property
     def _words_of_all(self) -> str:
-        if self.scope != "all":
-            return ngettext(
-                "%(tasks)s of %(count)s queue", "%(tasks)s of %(count)s queues", len(self.by_queue)
-            )
-        if not self.filters.given:
-            return gettext("%(tasks)s of all queues")
-        if self.group and not self.group.found:
-            return gettext("%(tasks)s of all queues in this group")
-        if self.group:
+        if self.group and self.group.found:
             return gettext("%(tasks)s of all queues that died of “%(error)s”")
-        if self.filters.is_text_alone:
-            return gettext("%(tasks)s of all queues that contain “%(text)s”")
-        return gettext("%(tasks)s of all queues that match “%(filters)s”")
+        return gettext("%(tasks)s of all queues in this group")
 
     @property
     def error(self) -> str:

@@ -26,7 +26,9 @@ from components.templatetags.control_room import grouped
 
 
 def trail_of(pages: ControlRoomAdmin, alias: str, queue: str) -> Trail:
-    return [(queue or gettext("All queues"), pages.url("tasks", alias=alias, queue=queue))]
+    if queue:
+        return [(queue, pages.url("tasks", alias=alias, queue=queue))]
+    return [(gettext("All queues"), pages.url("failures", alias=alias))]
 
 
 def _switch(
@@ -280,7 +282,8 @@ def _act(selection: Selection, run: Callable[[Selection], Done]) -> Done:
     if selection.gone:
         but.append(_gone(selection))
     if selection.is_whole_state and selection.left:
-        left = getattr(selection.page.stats_now(), selection.state)
+        page = selection.page
+        left = getattr(page.service.stats(page.name), selection.state)
         more = ngettext(
             "%(tasks)s is left, because one request handles %(most)s. Repeat it.",
             "%(tasks)s are left, because one request handles %(most)s. Repeat it.",
