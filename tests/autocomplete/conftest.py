@@ -1,4 +1,4 @@
-"""Every test of a service runs twice: on a plain server, and on one in cluster mode."""
+"""The server of services' tests."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from redis import Redis
 
 from components.exceptions import InvalidName, InvalidValue
-from components.services.autocomplete import AddressBook
+from components.services.autocomplete import AddressBook, Entry
 from tests.support.snapshots import snapshot
 
 
@@ -21,90 +21,84 @@ def book(redis: Redis) -> AddressBook:
     return book
 
 
-def refuse(redis: Redis, error: type[Exception], say: str, act: Callable[[], object]) -> None:
+def refuse(redis: Redis, error: type[Exception], *acts: Callable[[], object]) -> None:
+    """Assert that each of these raises *error*, and changes nothing."""
     before = snapshot(redis)
-    with pytest.raises(error, match=say):
-        act()
+    for act in acts:
+        with pytest.raises(error):
+            act()
     assert snapshot(redis) == before
 
 
 @pytest.mark.parametrize("name", ["", "x" * 501, b"guild", None, 7, "\ud800"])
 def test_names_are_texts_of_1_to_500_characters(redis: Redis, name: Any) -> None:
-    refuse(redis, InvalidName, "book cannot be called", lambda: AddressBook(name))
+    refuse(redis, InvalidName, lambda: AddressBook(name))
 
 
 @pytest.mark.parametrize(
-    ("prefix", "why"),
-    [
-        ("", "is empty"),
-        (" \u00a0", "is empty"),
-        ("\u0301\u200d", "is empty"),
-        ("x" * 10_000, "has 10,000 characters; it must have 1 to 200"),
-        ("a\0", "a control character, at position 1"),
-        ("a\nb", "a control character, at position 1"),
-        ("ab\x85", "a control character, at position 2"),
-        ("\ud800", "half of a character, at position 0"),
-        (b"a", "is bytes"),
-        (None, "is NoneType"),
-    ],
+    "prefix",
+    ["", " \u00a0", "\u0301\u200d", "x" * 201, "a\0", "a\nb", "ab\x85", "\ud800", b"a", None],
 )
-def test_a_prefix_is_text_that_can_be_seen(book: AddressBook, redis: Redis, prefix: Any, why: str) -> None:
-    refuse(redis, InvalidValue, why, lambda: book.complete(prefix))
+def test_a_prefix_is_text_that_can_be_seen(book: AddressBook, redis: Redis, prefix: Any) -> None:
+    refuse(redis, InvalidValue, lambda: book.complete(prefix), lambda: book.called(prefix))
 
 
 @pytest.mark.parametrize(
-    ("label", "why"),
-    [
-        ("", "has 0 characters"),
-        (" ", "is empty"),
-        ("\u200b\u0301", "is empty"),
-        ("x" * 201, "has 201 characters; it must have 1 to 200"),
-        ("a\0", "a control character, at position 1"),
-        ("a\1", "a control character, at position 1"),
-        ("a\tb", "a control character, at position 1"),
-        ("a\udfff", "half of a character, at position 1"),
-        (b"ann", "is bytes"),
-        (None, "is NoneType"),
-    ],
+    "label", ["", " ", "\u200b\u0301", "x" * 201, "a\0", "a\1", "a\tb", "a\udfff", b"ann", None]
 )
-def test_a_label_is_text_that_can_be_seen(book: AddressBook, redis: Redis, label: Any, why: str) -> None:
-    for act in (
+def test_a_label_is_text_that_can_be_seen(book: AddressBook, redis: Redis, label: Any) -> None:
+    refuse(
+        redis,
+        InvalidValue,
         lambda: book.add(label, id=2),
         lambda: book.rename(1, label),
         lambda: book.load([(2, "bob"), (3, label)]),
-    ):
-        refuse(redis, InvalidValue, f"label of an entry.*{why}", act)
+    )
 
 
-@pytest.mark.parametrize("entry", ["", "x" * 101, "a\0", "a\1", "a\2", "\ud800", b"1", None, 1.0, True])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "",
+        "x" * 101,
+        "a\0",
+        "a\1",
+        "a\2",
+        "\ud800",
+        b"1",
+        None,
+        1.0,
+        True,
+        10**99,
+        -(10**99),
+        pytest.param(10**5_000, id="huge"),
+    ],
+)
 def test_an_id_is_short_text_or_a_number(book: AddressBook, redis: Redis, entry: Any) -> None:
-    for act in (
+    refuse(
+        redis,
+        InvalidValue,
         lambda: book.add("bob", id=entry),
         lambda: book.remove(entry),
         lambda: book.rename(entry, "bob"),
         lambda: book.get(entry),
         lambda: book.select(entry),
         lambda: book.load([(entry, "bob")]),
-    ):
-        refuse(redis, InvalidValue, "The id of an entry", act)
+    )
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.0, True, "3", 1_001])
 def test_limits_are_whole_numbers_from_1_on(book: AddressBook, redis: Redis, limit: Any) -> None:
-    for act in (lambda: book.complete("a", limit=limit), lambda: book.top(limit)):
-        refuse(redis, InvalidValue, "The limit is", act)
+    refuse(redis, InvalidValue, lambda: book.complete("a", limit=limit), lambda: book.top(limit))
 
 
-def test_looking_changes_nothing(book: AddressBook, redis: Redis) -> None:
-    before = snapshot(redis)
-
-    book.complete("a")
-    book.get(1)
-    book.top()
-    book.info()
-    book.count()
-
-    assert snapshot(redis) == before
+def test_the_longest_that_is_allowed_is_found(book: AddressBook, redis: Redis) -> None:
+    """Of everything: names, ids, labels, prefixes, limits."""
+    AddressBook("x" * 500).add("x" * 200, id=10**99 - 1)
+    assert AddressBook("x" * 500).complete("x" * 200, limit=100) == [Entry("9" * 99, "x" * 200)]
+    refuse(redis, InvalidValue, lambda: book.complete("a", limit=101))
+    assert book.add("bob", id="x" * 100)
+    assert len(book.top(1_000)) == 1
 
 
 def test_the_longest_label_of_many_words_is_found(book: AddressBook) -> None:

@@ -8,7 +8,6 @@ from redis import Redis
 
 from components.kit.at_once import at_once
 from components.services.autocomplete import AddressBook, Entry, RecentContacts
-from components.services.autocomplete.address_book import SELECT
 from components.services.autocomplete.contacts import DROP, TOUCH
 from components.services.autocomplete.folding import FOLDING
 from components.services.autocomplete.keys import BookKeys, ContactsKeys
@@ -39,15 +38,6 @@ def test_an_entry_that_left_does_not_come_back_by_a_repeated_call(redis: Redis) 
 
     assert write(redis, "call", row(1, "ann", words=True)) == first
     assert (book.complete("a"), book.count()) == ([], 0)
-
-
-def test_a_selection_that_is_repeated_counts_once(redis: Redis) -> None:
-    book = AddressBook("guild")
-    book.add("ann", id=1)
-    for _ in range(2):
-        at_once(SELECT.run(redis, BookKeys("guild"), id=1, times=1, call="call"))
-
-    assert [round(ranked.weight) for ranked in book.top()] == [1]
 
 
 def test_a_repeated_touch_does_not_overtake_later_touches(redis: Redis) -> None:

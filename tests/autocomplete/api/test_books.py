@@ -53,10 +53,6 @@ def test_names_are_found_by_their_words(joe: Asker, prefix: str, found: list[str
     assert answer.json()["is_complete"] is True
 
 
-def test_an_entry_has_its_id_and_label(joe: Asker) -> None:
-    assert joe("GET", f"books/{BOOK}?q=jef").json()["entries"] == [{"id": "1", "label": "Jeff"}]
-
-
 def test_the_answer_says_if_there_are_more_names(joe: Asker) -> None:
     answer = joe("GET", f"books/{BOOK}?q=je&limit=2")
 
@@ -102,79 +98,26 @@ def unchanged(redis: Redis, book: AddressBook) -> Iterator[None]:
 
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize(
-    ("query", "says"),
-    [
-        ("", "It is missing"),
-        ("q=", "is empty"),
-        ("q=%20", "is empty"),
-        ("q=%20%C2%A0", "is empty"),
-        ("q=%CC%81", "is empty"),
-        ("q=" + "a" * 201, "has 201 characters; it must have 1 to 200"),
-        ("q=" + "a" * 501, "at most 500 characters"),
-        ("q=" + "a" * 10_000, "at most 500 characters"),
-        ("q=%00", "a control character, at position 0"),
-        ("q=%01", "a control character, at position 0"),
-        ("q=a%00b", "a control character, at position 1"),
-        ("q=a%07", "a control character, at position 1"),
-        ("q=a%0A", "a control character, at position 1"),
-        ("q=a%C2%85", "a control character, at position 1"),
-        ("q=a&limit=0", "a whole number from 1 to 100"),
-        ("q=a&limit=101", "a whole number from 1 to 100"),
-        ("q=a&prefix=b", "There is no such field"),
-    ],
+    "query",
+    ["", "q=%20%C2%A0", "q=" + "a" * 201, "q=a%00b", "q=a&limit=0", "q=a&limit=101", "q=a&prefix=b"],
 )
-def test_an_invalid_search_is_refused_with_the_reason(joe: Asker, query: str, says: str) -> None:
-    assert says in problem(joe("GET", f"books/{BOOK}?{query}"), 422, "invalid-value")["detail"]
+def test_an_invalid_search_is_refused(joe: Asker, query: str) -> None:
+    problem(joe("GET", f"books/{BOOK}?{query}"), 422, "invalid-value")
 
 
 @pytest.mark.usefixtures("unchanged")
-@pytest.mark.parametrize("prefix", ["%ED%A0%80", "%FF", "%C3", "%F4%90%80%80"])
-def test_bytes_that_are_not_text_match_nothing(joe: Asker, prefix: str) -> None:
-    answer = joe("GET", f"books/{BOOK}?q={prefix}")
+def test_bytes_that_are_not_text_match_nothing(joe: Asker) -> None:
+    answer = joe("GET", f"books/{BOOK}?q=%ED%A0%80")
 
     assert (answer.status_code, answer.json()) == (200, {"entries": [], "is_complete": True})
 
 
 @pytest.mark.usefixtures("unchanged")
-@pytest.mark.parametrize("name", ["nobody", "x" * 500, "{guild:7}", "guild:7 ", "\0", "\n", "\u202e", "*"])
-def test_a_book_that_does_not_exist_is_neither_found_nor_created(joe: Asker, name: str) -> None:
-    for method, path, content in (("GET", "?q=a", None), ("POST", "/select", {"id": "1"})):
-        problem(joe(method, f"books/{quote(name, safe='')}{path}", content), 404, "book-not-found")
-
-
-@pytest.mark.usefixtures("unchanged")
-@pytest.mark.parametrize("length", [501, 10_000])
-def test_a_name_that_no_book_can_have_is_refused(joe: Asker, length: int) -> None:
-    told = problem(joe("GET", f"books/{'x' * length}?q=a"), 422, "invalid-value")
-
-    assert f"({length:,} characters): a name is text of 1 to 500 characters" in told["detail"]
-
-
-@pytest.mark.usefixtures("unchanged")
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"{}",
-        b'{"id": 1}',
-        b'{"id": ""}',
-        b'{"id": "\\ud800"}',
-        b'{"id": "a\\u0000"}',
-        b'{"id": "a\\u0001"}',
-        b'{"id": "%s"}' % (b"a" * 101),
-        b'{"id": "%s"}' % (b"a" * 501),
-        b'{"name": "1"}',
-    ],
-)
-def test_an_invalid_choice_is_refused(joe: Asker, raw: bytes) -> None:
-    problem(joe("POST", f"books/{BOOK}/select", raw=raw), 422, "invalid-value")
-
-
-@pytest.mark.usefixtures("unchanged")
-def test_a_choice_without_permission_changes_nothing(joe: Asker, nobody: Asker) -> None:
-    with override_settings(COMPONENTS={}):
-        problem(joe("GET", f"books/{BOOK}?q=je"), 404, "book-not-found")
-        problem(joe("POST", f"books/{BOOK}/select", {"id": "1"}), 404, "book-not-found")
-    problem(nobody("POST", f"books/{BOOK}/select", {"id": "1"}), 401, "not-authenticated")
+def test_an_invalid_choice_or_a_book_that_does_not_exist_is_refused(joe: Asker) -> None:
+    for raw in (b"{}", b'{"id": 1}', b'{"id": "a\\u0000"}', b'{"id": "%s"}' % (b"a" * 101)):
+        problem(joe("POST", f"books/{BOOK}/select", raw=raw), 422, "invalid-value")
+    for name in ("nobody", "{guild:7}", "\0"):
+        problem(joe("POST", f"books/{quote(name)}/select", {"id": "1"}), 404, "book-not-found")
 
 
 # Caches and throttles
@@ -192,15 +135,6 @@ def test_a_browser_that_asks_again_gets_304_until_something_changes(joe: Asker, 
     assert again["Cache-Control"] == first["Cache-Control"]
     assert again["ETag"] == first["ETag"]
     assert "Jeremy" in labels(changed)
-
-
-def test_refusals_may_not_be_cached(joe: Asker, jill: Asker) -> None:
-    for answer in (
-        jill("GET", f"books/{BOOK}?q=je"),
-        joe("GET", f"books/{BOOK}"),
-        joe("GET", "contacts?a=1"),
-    ):
-        assert answer["Cache-Control"] == "no-store"
 
 
 def test_a_person_who_asks_too_fast_must_wait_and_others_need_not(

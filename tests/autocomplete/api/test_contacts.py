@@ -110,10 +110,12 @@ def test_in_a_larger_chat_only_mentioned_members_become_contacts(
     assert contacts(joe) == [(jack.id, "jack"), (jill.id, "jill")]
 
 
-def test_the_first_invited_people_become_contacts_in_their_order(
+def test_who_got_mail_and_the_first_invited_people_become_contacts_in_their_order(
     joe: Asker, jill: Asker, stranger: Asker
 ) -> None:
     crowd = [user(f"one of {number}") for number in range(12)]
+    assert joe("POST", f"mailboxes/{stranger.id}", {"text": "hi"}).status_code == 201
+    assert contacts(joe) == [(stranger.id, "stranger")]
     made = joe("POST", "chats", {"members": [joe.id, jill.id, stranger.id], "text": "hi"}).json()["id"]
     assert contacts(joe) == [(jill.id, "jill"), (stranger.id, "stranger")]
 
@@ -124,21 +126,6 @@ def test_the_first_invited_people_become_contacts_in_their_order(
         "jill",
         "stranger",
     ]
-
-
-def test_the_page_makes_invited_people_contacts_too(joe: Asker, jill: Asker, stranger: Asker) -> None:
-    made = begin(joe, "jill")
-    assert contacts(joe) == [(jill.id, "jill")]
-
-    page(joe).post(f"{made.url}members/", {"action": "add", "names": "@stranger"})
-
-    assert contacts(joe) == [(stranger.id, "stranger"), (jill.id, "jill")]
-
-
-def test_sending_mail_makes_the_recipient_a_contact(joe: Asker, jill: Asker) -> None:
-    assert joe("POST", f"mailboxes/{jill.id}", {"text": "hi"}).status_code == 201
-
-    assert contacts(joe) == [(jill.id, "jill")]
 
 
 def test_a_refused_or_repeated_message_makes_no_contact(joe: Asker, jill: Asker) -> None:
@@ -242,25 +229,14 @@ def test_a_name_may_have_blanks_and_be_in_the_book_only(
 
 
 @pytest.mark.parametrize(
-    ("members", "told"),
-    [
-        ("Jill", "Several are called Jill. Write one of:"),
-        ("stranger eve", "There is nobody with this name to whom you may write: eve."),
-        ("Eva the Evil", "There is nobody with this name to whom you may write: Eva the Evil."),
-        ("nobody of all", "There is nobody with this name to whom you may write: nobody, of, all."),
-        (" @ ,;", "Give at least one user name."),
-        ("x" * 4_001, "Ensure this value has at most 4000 characters"),
-    ],
+    "members", ["Jill", "stranger eve", "Eva the Evil", "nobody of all", " @ ,;", "x" * 4_001]
 )
 def test_a_name_of_nobody_or_of_several_people_is_refused(
-    joe: Asker, jill: Asker, stranger: Asker, friends: AddressBook, members: str, told: str
+    joe: Asker, jill: Asker, stranger: Asker, friends: AddressBook, members: str
 ) -> None:
     friends.load([(jill.id, "Jill"), (stranger.id, "Jill"), (user("eve").pk, "Eva the Evil")])
 
-    answer = begin(joe, members)
-
-    assert answer.status_code == 422
-    assert told in answer.content.decode()
+    assert begin(joe, members).status_code == 422
     assert Inbox(joe.id).chats() == []
 
 
@@ -300,12 +276,3 @@ def test_members_are_found_by_the_beginnings_of_their_names_words(
     answer = joe("GET", f"chats/{crowd}/members?{query}")
 
     assert [each["name"] for each in answer.json()["members"]] == names
-
-
-@pytest.mark.parametrize("query", ["q=", "q=%00", "q=" + "a" * 501, "q=a&limit=0", "limit=1001", "name=a"])
-def test_an_invalid_search_for_members_is_refused(joe: Asker, crowd: str, query: str) -> None:
-    assert joe("GET", f"chats/{crowd}/members?{query}").status_code == 422
-
-
-def test_a_stranger_finds_no_member(stranger: Asker, crowd: str) -> None:
-    assert stranger("GET", f"chats/{crowd}/members?q=el").status_code == 404

