@@ -1,4 +1,4 @@
-"""Every test of a service runs twice: on a plain server, and on one in cluster mode."""
+"""A server and a queue for the tests of task queues."""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ from tests.support.queues import (
     ECHO,
     claim,
     claim_one,
-    end_lease,
     failed,
     hand_in,
     ids,
@@ -24,15 +23,6 @@ from tests.support.queues import (
     step,
     succeeded,
 )
-
-
-def test_a_pushed_task_is_claimed_once(queue: TaskQueue) -> None:
-    task_id = queue.push(ECHO, [1], {"value": 2})
-
-    first, second = claim(Consumer()), claim(Consumer())
-
-    assert ids(first) == [task_id]
-    assert second == []
 
 
 def test_a_worker_gets_what_was_pushed(queue: TaskQueue) -> None:
@@ -112,17 +102,6 @@ def test_a_task_ended_when_its_worker_says(queue: TaskQueue) -> None:
     assert info.finished_at == ended_at
 
 
-def test_one_step_acks_and_claims(queue: TaskQueue) -> None:
-    first, second = queue.push(ECHO), queue.push(ECHO)
-    consumer = Consumer()
-    claimed = claim_one(consumer)
-
-    answer = step(consumer, finished=[succeeded(claimed)])
-
-    assert ids(answer.claimed) == [second]
-    assert places() == {"running": [second], "successful": [first]}
-
-
 def test_a_task_of_a_queue_that_is_not_asked_for_can_be_acked(queue: TaskQueue) -> None:
     mail, other = queue.push(ECHO, queue="mail"), queue.push(ECHO, queue="mail")
     consumer = Consumer()
@@ -159,47 +138,6 @@ def test_a_thousand_are_claimed_and_handed_in_by_one_request_and_more_by_the_nex
     assert ids(claimed) == pushed[:1_000]
     assert ids(answer.claimed) == pushed[1_000:]
     assert (queue.stats("default").successful, queue.stats("default").running) == (1_000, 200)
-
-
-def test_a_repeated_request_that_claimed_nothing_claims_nothing(queue: TaskQueue) -> None:
-    consumer = Consumer()
-    request = consumer.request({"default": 1}, 1)
-    assert consumer.advance(request).claimed == []
-    task_id = queue.push(ECHO)
-
-    again = consumer.advance(request).claimed
-
-    assert again == []
-    assert ids(claim(consumer)) == [task_id]
-
-
-def test_a_repeated_request_does_not_get_what_others_have_taken_over(queue: TaskQueue, redis: Redis) -> None:
-    first, second = push_many(2)
-    consumer = Consumer()
-    request = consumer.request({"default": 2}, 2)
-    consumer.advance(request)
-    end_lease(redis, first)
-    claim_one(Consumer())
-
-    again = consumer.advance(request).claimed
-
-    assert ids(again) == [second]
-
-
-def test_a_thousand_tasks_go_through_in_a_few_calls(queue: TaskQueue) -> None:
-    tasks = push_many(1_000)
-    consumer = Consumer()
-
-    claimed = claim(consumer, 1_000)
-    assert ids(claimed) == tasks
-    assert consumer.renew(["default"], claimed).lost == []
-    assert consumer.release(claimed[500:]) == 500
-    lost = hand_in(consumer, *map(succeeded, claimed[:500])).lost
-
-    assert lost == []
-    stats = queue.stats("default")
-    assert (stats.ready, stats.running, stats.successful) == (500, 0, 500)
-    assert ids(claim(consumer, 1_000)) == tasks[500:]
 
 
 def test_the_queues_of_another_alias_are_others(queue: TaskQueue) -> None:

@@ -25,7 +25,6 @@ from tests.support.queues import (
     found,
     hand_in,
     places,
-    push_new,
     step,
     succeed,
     succeeded,
@@ -74,18 +73,6 @@ def test_a_wait_for_a_task_is_woken_by_its_end(
     assert 0 < redis.ttl(keys.BackendKeys("default").ended(task_id)) <= 60
 
 
-def test_all_who_wait_for_a_task_are_woken(queue: TaskQueue, redis: Redis) -> None:
-    task_id = queue.push(ECHO)
-
-    with waiting(redis, task_id, 4) as waiters:
-        succeed(redis, task_id)
-        answers = [waiter.result() for waiter in waiters]
-
-    assert answers == [found(task_id)] * 4
-    assert redis.scard(AWAITED) == 0
-    assert redis.llen(keys.BackendKeys("default").ended(task_id)) == 1
-
-
 def test_a_coroutine_is_woken_as_well(queue: TaskQueue, redis: Redis) -> None:
     task_id = queue.push(ECHO)
 
@@ -100,21 +87,6 @@ def test_a_coroutine_is_woken_as_well(queue: TaskQueue, redis: Redis) -> None:
 
     assert answers == [found(task_id)] * 2
     assert redis.scard(AWAITED) == 0
-
-
-def test_the_end_of_another_task_wakes_nobody(queue: TaskQueue, redis: Redis) -> None:
-    other, task_id = push_new(priority=1), push_new()
-
-    with waiting(redis, task_id) as [waiter]:
-        succeed(redis, other)
-        assert redis.info("clients")["blocked_clients"] == 1
-        assert redis.smembers(AWAITED) == {task_id.encode()}
-        succeed(redis, task_id)
-
-        info = waiter.result()
-
-    assert info == found(task_id)
-    assert not redis.exists(keys.BackendKeys("default").ended(other))
 
 
 def test_steps_on_the_way_wake_nobody(queue: TaskQueue, redis: Redis) -> None:
@@ -174,17 +146,6 @@ def test_a_wait_of_zero_looks_once(queue: TaskQueue, wait: float, server: Embedd
 
     assert info == found(task_id)
     assert commands == ["EVALSHA", "EVALSHA", "ZSCORE", "ZSCORE"]
-
-
-def test_a_caller_that_gave_up_leaves_nothing_when_the_task_has_ended(queue: TaskQueue, redis: Redis) -> None:
-    task_id = queue.push(ECHO)
-    queue.wait_for(task_id, wait=0.01)
-    assert redis.smembers(AWAITED) == {task_id.encode()}
-
-    succeed(redis, task_id)
-
-    assert redis.scard(AWAITED) == 0
-    assert 0 < redis.ttl(keys.BackendKeys("default").ended(task_id)) <= 60
 
 
 @pytest.mark.parametrize("end", [succeed, die, be_cancelled], ids=lambda end: end.__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from redis import Redis
 
-from components.services.queues import Cancelled, Consumer, Finished, Progress, State, TaskQueue, keys
+from components.services.queues import Cancelled, Consumer, Finished, TaskQueue, keys
 from tests.support.queues import (
     ECHO,
     claim,
@@ -15,13 +15,10 @@ from tests.support.queues import (
     found,
     hand_in,
     places,
-    push_many,
     push_new,
     server_time,
-    succeeded,
     to_retry,
 )
-from tests.support.snapshots import snapshot
 
 CANCELLED = "components.exceptions.TaskCancelled"
 
@@ -65,23 +62,6 @@ def test_a_task_that_is_cancelled_before_its_next_attempt_keeps_its_story(queue:
     assert info.finished_at >= info.last_attempted_at
 
 
-def test_a_running_task_that_is_cancelled_stays_with_its_worker_which_is_reported(queue: TaskQueue) -> None:
-    first, second = push_many(2)
-    consumer = Consumer()
-    claimed = claim(consumer, 2)
-    assert consumer.progress(claimed[0], Progress(1)) is True
-
-    assert queue.cancel("default", [first]) == Cancelled(at_once=0, asked=1)
-
-    assert places() == {"running": [first, second]}
-    assert [found(task_id).is_cancelled for task_id in (first, second)] == [True, False]
-    assert why(first) == []
-    heartbeat = consumer.renew(["default"], claimed)
-    assert (heartbeat.lost, heartbeat.cancelled) == ([], [first])
-    assert [consumer.progress(task, Progress(2)) for task in claimed] == [False, True]
-    assert found(first).progress == Progress(2)
-
-
 @pytest.mark.parametrize("finish", [failed, to_retry])
 def test_a_cancelled_task_that_fails_is_dead_and_never_tried_again(
     queue: TaskQueue, finish: type[Finished]
@@ -98,19 +78,6 @@ def test_a_cancelled_task_that_fails_is_dead_and_never_tried_again(
     assert (info.is_cancelled, info.starts, info.crashes) == (True, 1, 0)
     assert info.finished_at is not None
     assert why(task_id) == ["builtins.ValueError", CANCELLED]
-
-
-def test_a_cancelled_task_that_succeeds_nevertheless_is_successful(queue: TaskQueue) -> None:
-    task_id = queue.push(ECHO)
-    consumer = Consumer()
-    claimed = claim_one(consumer)
-    queue.cancel("default", [task_id])
-
-    hand_in(consumer, succeeded(claimed, 5))
-
-    assert places() == {"successful": [task_id]}
-    info = found(task_id)
-    assert (info.return_value, info.is_cancelled, info.errors) == (5, False, ())
 
 
 def test_a_cancelled_task_that_is_given_back_is_not_started_again(queue: TaskQueue, redis: Redis) -> None:
@@ -144,30 +111,6 @@ def test_a_cancelled_task_whose_worker_died_is_not_started_again(queue: TaskQueu
     info = found(task_id)
     assert (info.is_cancelled, info.starts, info.crashes, info.worker_ids) == (True, 1, 1, (dead.id,))
     assert why(task_id) == [CANCELLED]
-
-
-def test_cancelling_again_changes_nothing(queue: TaskQueue, redis: Redis) -> None:
-    running, ready, _other = push_many(3)
-    claim_one(Consumer())
-    once = queue.cancel("default", [running, ready])
-    before = snapshot(redis)
-
-    twice = queue.cancel("default", [running, ready])
-
-    assert once == twice == Cancelled(at_once=1, asked=1)
-    assert snapshot(redis) == before
-
-
-def test_an_ended_task_cannot_be_cancelled(
-    queue: TaskQueue, one_of_each: dict[State, str], redis: Redis
-) -> None:
-    before = snapshot(redis)
-
-    ended = [one_of_each["dead"], one_of_each["successful"], "nothing"]
-    assert queue.cancel("default", ended) == Cancelled(0, 0)
-    assert queue.cancel("default", []) == Cancelled(0, 0)
-
-    assert snapshot(redis) == before
 
 
 def test_a_waiting_task_is_cancelled_in_its_own_queue_only(queue: TaskQueue) -> None:

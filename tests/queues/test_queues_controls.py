@@ -8,25 +8,20 @@ import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.services.queues import Cancelled, Consumer, Resent, State, TaskQueue, keys
+from components.services.queues import Consumer, Resent, State, TaskQueue, keys
 from components.services.queues.queue import CHUNK
 from tests.support.monitoring import sent_to
 from tests.support.queues import (
     ECHO,
-    STATES,
-    claim,
     claim_one,
-    end_lease,
     failed,
     found,
     hand_in,
     ids,
-    options,
     places,
     push_many,
     push_new,
     server_time,
-    step,
 )
 from tests.support.snapshots import snapshot
 from tests.support.waiting import eventually
@@ -74,46 +69,6 @@ def test_a_resent_task_stands_behind_those_that_waited(queue: TaskQueue, redis: 
     age = queue.stats("default").oldest_age
     assert age is not None
     assert age < 60
-
-
-def test_a_cancelled_or_crashed_task_that_is_sent_again_is_like_new(queue: TaskQueue, redis: Redis) -> None:
-    cancelled, crashed = push_many(2)
-    queue.cancel("default", [cancelled])
-    with options(max_crashes=1):
-        claim_one(Consumer())
-        end_lease(redis, crashed)
-        step(Consumer(), 0)
-    assert sorted(places()["dead"]) == [cancelled, crashed]
-
-    assert queue.resend("default", [cancelled, crashed]) == Resent(2, [])
-
-    for task_id in (cancelled, crashed):
-        info = found(task_id)
-        assert (info.state, info.is_cancelled, info.starts, info.crashes, info.errors) == (
-            "ready",
-            False,
-            0,
-            0,
-            (),
-        )
-    assert queue.cancel("default", [cancelled]) == Cancelled(1, 0)
-
-
-def test_a_dead_task_is_not_sent_again_while_another_has_its_unique_key(
-    queue: TaskQueue, redis: Redis
-) -> None:
-    dead, other = push_new(unique="a"), push_new(unique="b")
-    consumer = Consumer()
-    hand_in(consumer, *map(failed, claim(consumer, 2)))
-    rival = push_new(unique="a")
-
-    assert queue.resend("default", [dead, other]) == Resent(sent=1, refused=[dead])
-
-    assert places()["dead"] == [dead]
-    assert found(dead).finished_at is not None
-    queue.delete("default", "ready", [rival])
-    assert queue.resend("default", [dead]) == Resent(1, [])
-    assert push_new(unique="a") == dead
 
 
 def test_the_first_of_two_dead_tasks_with_one_unique_key_is_resent(queue: TaskQueue) -> None:
@@ -165,19 +120,6 @@ def test_a_running_task_cannot_be_deleted(
     assert snapshot(redis) == before
 
 
-@pytest.mark.parametrize("said", [state for state in STATES if state != "running"])
-def test_a_task_that_has_left_the_state_is_not_deleted(
-    queue: TaskQueue, one_of_each: dict[State, str], redis: Redis, said: State
-) -> None:
-    others = [task_id for state, task_id in one_of_each.items() if state != said]
-    before = snapshot(redis)
-
-    assert queue.delete("default", said, others) == 0
-    assert queue.delete("mail", said, [one_of_each[said]]) == 0
-
-    assert snapshot(redis) == before
-
-
 def test_many_are_dealt_with_in_a_few_round_trips(queue: TaskQueue, server: EmbeddedServer) -> None:
     tasks = push_many(CHUNK + 1)
     queue.delete("default", "ready", [push_new()])
@@ -193,12 +135,6 @@ def test_many_are_dealt_with_in_a_few_round_trips(queue: TaskQueue, server: Embe
     assert commands.count("EVALSHA") == 6
     assert set(commands) <= {"EVALSHA", "EVAL"}
     assert places() == {}
-
-
-@pytest.mark.parametrize("state", STATES)
-def test_ids_are_those_of_the_listing(queue: TaskQueue, one_of_each: dict[State, str], state: State) -> None:
-    assert queue.ids("default", state, limit=10) == [one_of_each[state]]
-    assert queue.ids("mail", state, limit=10) == []
 
 
 def test_ids_are_no_more_than_asked_for_in_the_order_of_the_listing(queue: TaskQueue) -> None:
@@ -219,14 +155,6 @@ def test_a_worker_hears_its_order_with_each_heartbeat(queue: TaskQueue, redis: R
     assert other.renew(["default"]).order == ""
     assert {info.id: info.order for info in queue.workers()} == {told.id: order, other.id: ""}
     assert 86_000 < redis.ttl(keys.BackendKeys("default").order(told.id)) <= 86_400
-
-
-def test_the_last_order_counts(queue: TaskQueue) -> None:
-    worker = Consumer()
-    queue.tell(worker.id, "quiet")
-    queue.tell(worker.id, "stop")
-
-    assert worker.renew(["default"]).order == "stop"
 
 
 def test_a_worker_says_that_it_is_quiet(queue: TaskQueue) -> None:

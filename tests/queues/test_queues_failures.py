@@ -11,7 +11,7 @@ from redis import Redis
 from components.services.queues import Consumer, Finished, NewTask, TaskFailure, TaskQueue, keys
 from components.services.queues.failures import Failures, Place, alike, groups
 from components.services.queues.formats import write_errors
-from tests.support.queues import claim, claim_one, come_due, die_of_crashes, hand_in, push_many, push_new
+from tests.support.queues import claim, die_of_crashes, hand_in, push_many, push_new
 
 
 def die(
@@ -190,21 +190,6 @@ def test_a_task_that_was_pushed_as_sensitive_is_known_as_such(redis: Redis) -> N
     assert [each.sensitive for each in Failures("default", "default").look(most=9).found] == [False, True]
 
 
-def test_a_task_that_is_sent_again_and_dies_of_something_else_changes_its_group(
-    redis: Redis, queue: TaskQueue
-) -> None:
-    [task_id] = die("1")
-    queue.resend("default", [task_id])
-    consumer = Consumer()
-    claimed = claim_one(consumer)
-    at = claimed.read().last_attempted_at
-    assert at
-    errors = [*claimed.read().errors, TaskFailure("builtins.OSError", "OSError: [Errno 5] no ink\n")]
-    hand_in(consumer, Finished(claimed, "dead", at, write_errors(errors)))
-
-    assert seen() == [("shop.charge", "OSError", "[Errno 5] no ink", 1)]
-
-
 def test_large_errors_are_read_in_more_calls(redis: Redis, queue: TaskQueue) -> None:
     died = die("x" * 200_000, count=15)
 
@@ -256,10 +241,3 @@ def test_an_id_that_nobody_knows_is_a_failure_without_a_reason(redis: Redis) -> 
     redis.zadd(keys.QueueKeys("default", "default").dead, {b"\xff": 1, b"odd": "inf"})
 
     assert [(name, kind) for name, kind, _message, _count in seen()] == [("", "")]
-
-
-def test_running_and_waiting_tasks_are_no_failures(redis: Redis) -> None:
-    later = push_new(delay=60)
-    come_due(redis, later)
-
-    assert seen() == []

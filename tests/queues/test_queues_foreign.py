@@ -20,7 +20,6 @@ from tests.support.queues import (
     claim,
     claim_one,
     come_due,
-    end_lease,
     failed,
     found,
     hand_in,
@@ -121,15 +120,6 @@ def test_an_unreadable_task_is_listed_in_every_state_with_the_reason(
     assert reason(listed)
     with pytest.raises(ValueError, match=FOREIGN):
         queue.get(FOREIGN)
-
-
-@pytest.mark.parametrize("state", ["delayed", "running"])
-def test_foreign_ids_go_the_way_of_all_others(queue: TaskQueue, redis: Redis, state: str) -> None:
-    redis.zadd(getattr(KEYS, state), {FOREIGN: LONG_AGO})
-
-    work()
-
-    assert places() == {"dead": [FOREIGN]}
 
 
 @pytest.mark.parametrize("odd", [b"\xff\xfe", b"a b", b"1 ", b"\n", b"", "é".encode()])
@@ -343,15 +333,6 @@ def test_a_worker_that_was_seen_in_the_far_future_is_not_alive(queue: TaskQueue,
     assert not worker.alive
 
 
-def test_a_search_looks_past_what_it_cannot_read(queue: TaskQueue, redis: Redis) -> None:
-    deep = b"[" * 900 + b"]" * 900
-    redis.hset(TASKS, FOREIGN, b"1 0 0 0 0 0 - default\n" + BODY.replace(b"[]", deep))
-    redis.zadd(READY, {FOREIGN: LONG_AGO})
-    [task_id] = push_many(1)
-
-    assert task_id in [info.id for info in queue.search("default", "ready", "echo")]
-
-
 def newer(redis: Redis, task_id: str) -> bytes:
     """The record of the task, written by the next release."""
     stored = redis.hget(TASKS, task_id)
@@ -382,29 +363,6 @@ def test_a_newer_task_comes_back_again_and_again_and_no_start_counts(queue: Task
         come_due(redis, task_id)
 
     assert claim_one(Consumer()).starts == 1
-
-
-def test_a_newer_task_is_listed_with_the_reason(queue: TaskQueue, redis: Redis) -> None:
-    [task_id] = push_many(1)
-    newer(redis, task_id)
-
-    [listed] = queue.tasks("default", "ready")
-
-    assert listed.id == task_id
-    assert "a newer release has to run it" in reason(listed)
-
-
-def test_a_newer_task_can_be_moved_when_it_is_due_and_taken_over(queue: TaskQueue, redis: Redis) -> None:
-    due, abandoned = *push_many(1, delay=60), *push_many(1)
-    claim_one(Consumer())
-    newer(redis, due)
-    newer(redis, abandoned)
-    come_due(redis, due)
-    end_lease(redis, abandoned)
-
-    claimed = claim(Consumer(), 2)
-
-    assert {task.id: task.starts for task in claimed} == {due: 1, abandoned: 2}
 
 
 def test_errors_of_a_newer_release_are_left_for_it(queue: TaskQueue, redis: Redis) -> None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from redis import Redis
 
-from components.services.queues import Consumer, NewTask, Progress, TaskQueue, Ticks, keys
+from components.services.queues import Consumer, NewTask, Progress, TaskQueue, keys
 from components.services.queues.consumer import Parking
 from tests.support.queues import (
     ECHO,
@@ -59,14 +59,6 @@ def test_queues_in_which_nothing_waits_or_runs_are_not_asked_if_there_are_many(
     assert queue.all_names() == [stats.name for stats in queue.all_stats()] == names
     assert places("customer-0007")["delayed"] == [waiting]
     assert redis.exists(*(keys.QueueKeys("default", name).wake for name in names)) == 1
-
-
-def test_few_queues_are_asked_also_if_nothing_is_in_them(queue: TaskQueue) -> None:
-    names = use(3)
-
-    step(Consumer(), 0, queue.names())
-
-    assert queue.names() == names
 
 
 def test_a_queue_that_is_not_asked_is_asked_again_when_something_is_pushed_and_workers_wake(
@@ -138,17 +130,6 @@ def test_a_paused_queue_is_not_forgotten_before_it_is_resumed(queue: TaskQueue, 
     assert queue.all_names() == []
 
 
-def test_a_forgotten_queue_comes_back_with_its_next_task(queue: TaskQueue, redis: Redis) -> None:
-    names = use(1)
-    outlive(redis, *names)
-    Consumer().trim(*names)
-
-    task_id = queue.push(ECHO, queue=names[0])
-
-    assert queue.all_names() == queue.names() == names
-    assert claim_one(Consumer(), names[0]).id == task_id
-
-
 def test_the_dead_of_many_queues_go_together(queue: TaskQueue, redis: Redis) -> None:
     names = [f"q{number}" for number in range(3)]
     consumer = Consumer()
@@ -191,20 +172,6 @@ def test_when_all_has_ended_and_was_kept_long_enough_no_key_is_left(queue: TaskQ
         key.encode()
         for key in (keys.BackendKeys("default").wake_all, keys.BackendKeys("default").wake_poller)
     }
-
-
-def test_names_of_ticks_end(redis: Redis) -> None:
-    ticks = Ticks()
-    ticks.declare(["once declared"])
-    redis.zincrby(
-        keys.BackendKeys("default").periodic,
-        -timedelta(days=800) / timedelta(microseconds=1),
-        "once declared",
-    )
-
-    ticks.declare([])
-
-    assert not redis.exists(keys.BackendKeys("default").periodic)
 
 
 def test_a_task_that_is_started_again_and_again_keeps_its_latest_workers(

@@ -7,15 +7,13 @@ from datetime import timedelta
 import pytest
 from redis import Redis
 
-from components.services.queues import Consumer, Finished, TaskQueue, keys
+from components.services.queues import Consumer, TaskQueue, keys
 from tests.support.queues import (
     ECHO,
-    LONG_AGO,
     claim,
     claim_one,
     come_due,
     end_lease,
-    failed,
     hand_in,
     ids,
     options,
@@ -25,68 +23,6 @@ from tests.support.queues import (
     step,
     succeeded,
 )
-
-
-@pytest.mark.parametrize("outcome", [succeeded, failed])
-def test_a_late_finisher_changes_nothing(queue: TaskQueue, redis: Redis, outcome: type[Finished]) -> None:
-    task_id = queue.push(ECHO)
-    slow, fast = Consumer(), Consumer()
-    late = claim_one(slow)
-    end_lease(redis, task_id)
-    taken_over = claim_one(fast)
-
-    lost = hand_in(slow, outcome(late)).lost
-
-    assert lost == [task_id]
-    assert places() == {"running": [task_id]}
-    hand_in(fast, succeeded(taken_over, "fast"))
-    assert hand_in(slow, outcome(late)).lost == [task_id]
-    info = queue.get(task_id)
-    assert info is not None
-    assert info.return_value == "fast"
-
-
-def test_a_claim_is_over_when_the_task_was_taken_back_though_nobody_has_started_it(
-    queue: TaskQueue, redis: Redis
-) -> None:
-    task_id = queue.push(ECHO)
-    slow = Consumer()
-    late = claim_one(slow)
-    end_lease(redis, task_id)
-    step(Consumer(), 0, {"default": 0})
-    assert places() == {"ready": [task_id]}
-
-    assert slow.renew(["default"], [late]).lost == [task_id]
-    assert slow.release([late]) == 0
-    assert hand_in(slow, succeeded(late)).lost == [task_id]
-    assert places() == {"ready": [task_id]}
-    assert claim_one(Consumer()).starts == 2
-
-
-def test_a_late_worker_that_is_not_replaced_may_still_hand_in(queue: TaskQueue, redis: Redis) -> None:
-    task_id = queue.push(ECHO)
-    consumer = Consumer()
-    claimed = claim_one(consumer)
-    end_lease(redis, task_id)
-
-    lost = hand_in(consumer, succeeded(claimed)).lost
-
-    assert lost == []
-    assert places() == {"successful": [task_id]}
-
-
-def test_the_same_ack_counts_once(queue: TaskQueue) -> None:
-    task_id = queue.push(ECHO)
-    consumer = Consumer()
-    claimed = claim_one(consumer)
-
-    lost = hand_in(consumer, succeeded(claimed, 1), succeeded(claimed, 2), failed(claimed)).lost
-
-    assert lost == [task_id, task_id]
-    info = queue.get(task_id)
-    assert info is not None
-    assert info.return_value == 1
-    assert places() == {"successful": [task_id]}
 
 
 def test_a_worker_that_took_over_from_itself_hands_in_both_and_the_later_claim_counts(
@@ -164,20 +100,6 @@ def test_a_released_task_returns_to_its_place_and_its_start_does_not_count(queue
     assert [task.starts for task in claim(Consumer(), 3)] == [1, 1, 1]
 
 
-def test_giving_back_leaves_the_starts_of_others(queue: TaskQueue, redis: Redis) -> None:
-    task_id = queue.push(ECHO)
-    dead, careful = Consumer(), Consumer()
-    claim_one(dead)
-    end_lease(redis, task_id)
-
-    careful.release(claim(careful))
-
-    info = queue.get(task_id)
-    assert info is not None
-    assert info.worker_ids == (dead.id,)
-    assert claim_one(Consumer()).starts == 2
-
-
 def test_a_task_released_with_a_delay_returns_by_itself(queue: TaskQueue, redis: Redis) -> None:
     task_id = queue.push(ECHO)
     consumer = Consumer()
@@ -191,73 +113,6 @@ def test_a_task_released_with_a_delay_returns_by_itself(queue: TaskQueue, redis:
     assert timedelta(seconds=5) <= due - given_back_at < timedelta(seconds=15)
     come_due(redis, task_id)
     assert claim_one(consumer).starts == 1
-
-
-def test_only_the_holder_can_give_back(queue: TaskQueue, redis: Redis) -> None:
-    task_id = queue.push(ECHO)
-    late = Consumer()
-    claimed = claim(late)
-    end_lease(redis, task_id)
-    claim_one(Consumer())
-
-    released = late.release(claimed)
-
-    assert released == 0
-    assert places() == {"running": [task_id]}
-
-
-def test_nothing_is_sent_to_give_back_nothing(queue: TaskQueue) -> None:
-    assert Consumer().release([]) == 0
-
-
-def test_renewing_begins_the_lease_anew(queue: TaskQueue, redis: Redis) -> None:
-    mail, other = queue.push(ECHO, queue="mail"), queue.push(ECHO)
-    consumer = Consumer()
-    claimed = claim(consumer, 2, ["mail", "default"])
-    end_lease(redis, mail, queue="mail")
-    end_lease(redis, other)
-
-    lost = consumer.renew(["mail", "default"], claimed).lost
-
-    assert lost == []
-    assert claim(Consumer(), 2, ["mail", "default"]) == []
-    now = step(consumer, 0).now
-    for name, task_id in (("mail", mail), ("default", other)):
-        [info] = queue.tasks(name, "running")
-        assert info.id == task_id
-        assert info.lease_expires_at is not None
-        assert timedelta(seconds=25) < info.lease_expires_at - now <= timedelta(seconds=30)
-
-
-def test_renewing_names_what_others_have_taken_over(queue: TaskQueue, redis: Redis) -> None:
-    first, second = push_many(2)
-    slow, fast = Consumer(), Consumer()
-    claimed = claim(slow, 2)
-    end_lease(redis, first)
-    claim_one(fast)
-    end_lease(redis, first)
-
-    lost = slow.renew(["default"], claimed).lost
-
-    assert lost == [first]
-    assert ids(claim(Consumer(), 2)) == [first]
-    assert redis.zscore(keys.QueueKeys("default", "default").running, second) != LONG_AGO
-
-
-def test_a_heartbeat_loses_nothing(queue: TaskQueue) -> None:
-    tasks = push_many(3)
-    consumer = Consumer()
-    request = consumer.request({"default": 2}, 2)
-    claimed = consumer.advance(request).claimed
-
-    consumer.renew(["default"])
-    consumer.renew(["default"], claimed)
-
-    assert places() == {"running": tasks[:2], "ready": tasks[2:]}
-    again = consumer.advance(request).claimed
-    assert [(task.id, task.token, task.record, task.run) for task in again] == [
-        (task.id, task.token, task.record, task.run) for task in claimed
-    ]
 
 
 def test_the_lease_is_the_one_that_was_set(queue: TaskQueue) -> None:

@@ -37,8 +37,6 @@ from tests.support.queues import (
     to_retry,
 )
 
-pytestmark = pytest.mark.slow
-
 HOUR = 3_600  # seconds: later than any test
 SPAN = 2**43
 
@@ -324,9 +322,19 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("due_first", [False, True], ids=["in order", "due first"])
-def test_the_queue_behaves_as_its_model(redis: Redis, due_first: bool) -> None:
+@pytest.mark.parametrize(
+    ("examples", "is_fixed"),
+    [(8, True), pytest.param(25, False, marks=pytest.mark.slow)],
+    ids=["the same each time", "others each time"],
+)
+def test_the_queue_behaves_as_its_model(redis: Redis, due_first: bool, examples: int, is_fixed: bool) -> None:
     bounded = settings(
-        max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+        max_examples=examples,
+        derandomize=is_fixed,
+        database=None,
+        stateful_step_count=40,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
     )
     with options(max_crashes=MAX_CRASHES, due_first=due_first):
         run_state_machine_as_test(lambda: QueueMachine(redis), settings=bounded)

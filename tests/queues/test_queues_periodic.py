@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from threading import Barrier
 
 import pytest
 from redis import Redis
@@ -15,12 +13,11 @@ from components.services.queues import Consumer, NewTask, TaskQueue, Ticks, keys
 from components.services.queues.facts import LAST_INSTANT
 from components.services.queues.ticks import KEPT
 from components.testing import redis_at
-from tests.support.queues import ECHO, claim, claim_one, failed, hand_in, places, server_time, succeeded
+from tests.support.queues import ECHO, claim, failed, hand_in, places, server_time, succeeded
 
 NIGHTLY, HOURLY = "market.tasks.nightly 0 3 * * * (UTC)", "market.tasks.sweep every 1 hour"
 MONDAY = datetime(2026, 1, 5, 3, tzinfo=UTC)
 TUESDAY, WEDNESDAY = MONDAY + timedelta(days=1), MONDAY + timedelta(days=2)
-THREADS = 16
 
 
 @pytest.fixture
@@ -37,33 +34,6 @@ def ticking(*instants: datetime, name: str = NIGHTLY, queue: str = "default") ->
 # --- Pushing ---------------------------------------------------------------------------------------
 
 
-def test_concurrent_pushes_of_one_tick_store_one_task(ticks: Ticks) -> None:
-    barrier = Barrier(THREADS)
-
-    def push(number: int) -> list[bool]:
-        barrier.wait()
-        return ticking(MONDAY, queue=f"queue{number % 2}")
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        stored = list(pool.map(push, range(THREADS)))
-
-    assert sorted(stored) == [[False]] * (THREADS - 1) + [[True]]
-    assert sum(len(places(f"queue{number}").get("ready", [])) for number in range(2)) == 1
-
-
-def test_ticks_that_follow_each_other_are_all_stored(ticks: Ticks) -> None:
-    assert ticking(MONDAY, TUESDAY) == [True, True]
-    assert ticking(WEDNESDAY) == [True]
-    assert ticks.last([NIGHTLY]) == {NIGHTLY: WEDNESDAY}
-
-
-def test_a_tick_before_the_last_is_not_stored(ticks: Ticks) -> None:
-    ticking(TUESDAY)
-
-    assert ticking(MONDAY, TUESDAY, WEDNESDAY) == [False, False, True]
-    assert len(places()["ready"]) == 2
-
-
 def test_a_push_beside_a_taken_tick_is_stored(ticks: Ticks) -> None:
     ticking(MONDAY)
 
@@ -75,13 +45,6 @@ def test_a_push_beside_a_taken_tick_is_stored(ticks: Ticks) -> None:
     assert taken is None
     assert last is not None
     assert (first.id in places()["ready"], places("mail")) == (True, {"ready": [last.id]})
-
-
-def test_a_name_has_ticks_of_its_own(ticks: Ticks) -> None:
-    ticking(TUESDAY)
-
-    assert ticking(MONDAY, name=HOURLY) == [True]
-    assert ticks.last([NIGHTLY, HOURLY]) == {NIGHTLY: TUESDAY, HOURLY: MONDAY}
 
 
 def test_an_alias_has_ticks_of_its_own(ticks: Ticks) -> None:
@@ -119,26 +82,6 @@ def test_a_last_tick_up_to_the_limit_is_taken(ticks: Ticks, caplog: pytest.LogCa
 
     assert TaskQueue().push_many([new]) == [None]
     assert caplog.records == []
-
-
-def test_a_task_of_a_tick_is_one_like_all_others(ticks: Ticks) -> None:
-    [info] = TaskQueue().push_many([NewTask(name=ECHO, args=["a"], at=MONDAY, tick=(NIGHTLY, MONDAY))])
-
-    assert info is not None
-    assert TaskQueue().get(info.id) == info
-    assert (info.state, info.args, info.run_after) == ("ready", ["a"], MONDAY)
-
-
-def test_a_tick_for_which_an_unfinished_task_stands_is_taken(ticks: Ticks) -> None:
-    [running] = TaskQueue().push_many([NewTask(name=ECHO, unique="digest")])
-    new = NewTask(name=ECHO, unique="digest", tick=(NIGHTLY, MONDAY))
-
-    assert running is not None
-    assert [info and info.id for info in TaskQueue().push_many([new])] == [running.id]
-    consumer = Consumer()
-    hand_in(consumer, succeeded(claim_one(consumer)))
-    assert TaskQueue().push_many([new]) == [None]
-    assert ticks.last([NIGHTLY]) == {NIGHTLY: MONDAY}
 
 
 # --- Declaring, looking and skipping ---------------------------------------------------------------

@@ -12,11 +12,9 @@ from tests.support.queues import (
     ECHO,
     claim_one,
     come_due,
-    end_lease,
     failed,
     found,
     hand_in,
-    step,
     succeeded,
     to_retry,
 )
@@ -40,40 +38,12 @@ def test_progress_is_read_as_it_was_said(queue: TaskQueue, progress: Progress) -
     assert [info.progress for info in queue.tasks("default", "running")] == [progress]
 
 
-def test_the_last_word_counts(queue: TaskQueue) -> None:
-    task_id = queue.push(ECHO)
-    consumer = Consumer()
-    claimed = claim_one(consumer)
-
-    for done in (1, 3, 2):
-        consumer.progress(claimed, Progress(done, 3))
-
-    assert found(task_id).progress == Progress(2, 3)
-
-
 @pytest.mark.parametrize(
     ("progress", "percent"),
     [(Progress(1), None), (Progress(1, 0), None), (Progress(1, 4), 25), (Progress(9, 4), 100)],
 )
 def test_percent_are_never_more_than_all(progress: Progress, percent: float | None) -> None:
     assert progress.percent == percent
-
-
-def test_only_the_holder_can_tell_of_progress(queue: TaskQueue, redis: Redis) -> None:
-    task_id = queue.push(ECHO)
-    slow, fast = Consumer(), Consumer()
-    late = claim_one(slow)
-    assert slow.progress(late, Progress(1))
-    end_lease(redis, task_id)
-    step(Consumer(), 0)
-    assert slow.progress(late, Progress(2)) is False
-    claimed = claim_one(fast)
-
-    assert slow.progress(late, Progress(3)) is False
-
-    assert found(task_id).progress == Progress(1)
-    assert fast.progress(claimed, Progress(4)) is True
-    assert found(task_id).progress == Progress(4)
 
 
 @pytest.mark.parametrize("end", [succeeded, failed, to_retry])

@@ -73,11 +73,6 @@ def test_a_queue_without_tasks_is_empty(queue: TaskQueue) -> None:
     assert queue.all_stats() == []
 
 
-def test_a_task_never_pushed_is_none(queue: TaskQueue) -> None:
-    assert queue.get("nothing") is None
-    assert queue.get("") is None
-
-
 def test_an_expired_result_is_none_and_no_longer_listed(
     queue: TaskQueue, one_of_each: dict[State, str], redis: Redis
 ) -> None:
@@ -121,18 +116,6 @@ def test_the_oldest_age_is_that_of_the_longest_waiting_whatever_its_priority(
     assert 89.9 < age_seen < 100
 
 
-def test_the_age_counts_from_when_a_task_became_runnable(queue: TaskQueue, redis: Redis) -> None:
-    task_id = queue.push(ECHO, delay=3_600)
-    assert queue.stats("default").oldest_age is None
-    come_due(redis, task_id, at=server_time())
-
-    claim(Consumer(), 0)
-
-    age_seen = queue.stats("default").oldest_age
-    assert age_seen is not None
-    assert age_seen < 10
-
-
 def test_pages_go_through_a_list_without_gaps(queue: TaskQueue) -> None:
     tasks = push_many(7)
 
@@ -166,15 +149,6 @@ def test_a_page_needs_two_round_trips_whatever_its_length(queue: TaskQueue, serv
     assert commands == ["ZRANGE", *["HMGET"] * 4]
 
 
-def test_a_page_of_successful_tasks_reads_their_results_alone(
-    queue: TaskQueue, server: EmbeddedServer, one_of_each: dict[State, str]
-) -> None:
-    with sent_to(server) as commands:
-        queue.tasks("default", "successful")
-
-    assert commands == ["ZREVRANGE", "GET"]
-
-
 def test_looking_changes_nothing(queue: TaskQueue, one_of_each: dict[State, str], redis: Redis) -> None:
     due, abandoned = queue.push(ECHO, delay=60), one_of_each["running"]
     come_due(redis, due)
@@ -189,12 +163,6 @@ def test_looking_changes_nothing(queue: TaskQueue, one_of_each: dict[State, str]
         queue.tasks("default", state)
 
     assert snapshot(redis) == before
-
-
-def test_a_running_task_tells_when_its_lease_ends(queue: TaskQueue, one_of_each: dict[State, str]) -> None:
-    with_lease = {state: queue.get(task_id) for state, task_id in one_of_each.items()}
-
-    assert [state for state, info in with_lease.items() if info and info.lease_expires_at] == ["running"]
 
 
 def test_a_task_tells_its_story(queue: TaskQueue) -> None:
@@ -264,16 +232,6 @@ def test_a_silent_worker_is_forgotten_after_a_day(queue: TaskQueue, redis: Redis
     assert [info.id for info in queue.workers()] == [beating.id]
     assert redis.zcard(keys.BackendKeys("default").workers) == 1
     assert 86_300_000 < redis.pttl(keys.BackendKeys("default").worker(silent.id)) <= 86_400_000
-
-
-def test_a_worker_that_left_is_no_longer_listed(queue: TaskQueue, redis: Redis) -> None:
-    worker = Consumer()
-    worker.renew(["default"])
-
-    worker.leave()
-
-    assert queue.workers() == []
-    assert redis.dbsize() == 0
 
 
 def test_an_overview_needs_three_round_trips_whatever_there_is(

@@ -24,14 +24,12 @@ from tests.support.queues import (
     ids,
     options,
     places,
-    push_many,
     push_new,
     server_time,
     step,
     succeeded,
     to_retry,
 )
-from tests.support.waiting import eventually
 
 MILLISECOND = timedelta(milliseconds=1)
 RUNS = keys.BackendKeys("default").runs
@@ -139,61 +137,6 @@ def test_a_retry_at_once_may_be_claimed_in_the_same_step(queue: TaskQueue) -> No
     assert places() == {"running": [task_id]}
 
 
-def test_a_retry_wakes_workers_that_wait_for_due_tasks(queue: TaskQueue, redis: Redis) -> None:
-    push_many(1)
-    consumer = Consumer()
-
-    answer = hand_in(consumer, to_retry(claim_one(consumer), 60))
-
-    assert answer.look_again_at == answer.now + timedelta(seconds=60)
-
-
-@pytest.mark.parametrize("due_first", [False, True])
-def test_a_retry_keeps_its_priority_and_that_due_tasks_go_first(
-    queue: TaskQueue, redis: Redis, due_first: bool
-) -> None:
-    consumer = Consumer()
-    with options(due_first=due_first):
-        tasks = {priority: push_new(priority=priority) for priority in (5, 0)}
-        claimed = claim(consumer, 2)
-    hand_in(consumer, *(to_retry(task, 60) for task in claimed))
-    others = {priority: push_new(priority=priority) for priority in (5, 0)}
-    later = found(others[0]).enqueued_at + MILLISECOND
-    come_due(redis, *tasks.values(), at=later)
-    assert eventually(lambda: server_time() > later)
-
-    got = ids(claim(consumer, 4))
-
-    pairs = [(tasks[at], others[at]) if due_first else (others[at], tasks[at]) for at in (5, 0)]
-    assert got == [task_id for pair in pairs for task_id in pair]
-
-
-def test_only_the_holder_can_have_its_task_retried(queue: TaskQueue, redis: Redis) -> None:
-    task_id = queue.push(ECHO)
-    slow, fast = Consumer(), Consumer()
-    late = claim_one(slow)
-    end_lease(redis, task_id)
-    claim_one(fast)
-
-    lost = hand_in(slow, to_retry(late, 60)).lost
-
-    assert lost == [task_id]
-    assert places() == {"running": [task_id]}
-    assert found(task_id).errors == ()
-
-
-def test_a_retry_and_an_end_of_the_same_claim_count_once(queue: TaskQueue) -> None:
-    task_id = queue.push(ECHO)
-    consumer = Consumer()
-    claimed = claim_one(consumer)
-
-    lost = hand_in(consumer, to_retry(claimed, 60), succeeded(claimed), failed(claimed)).lost
-
-    assert lost == [task_id, task_id]
-    assert places() == {"delayed": [task_id]}
-    assert len(found(task_id).errors) == 1
-
-
 def test_failures_do_not_count_as_crashes_nor_crashes_as_failures(queue: TaskQueue, redis: Redis) -> None:
     task_id = queue.push(ECHO)
     with options(max_crashes=2):
@@ -219,31 +162,6 @@ def test_failures_do_not_count_as_crashes_nor_crashes_as_failures(queue: TaskQue
     assert [error.exception_class_path for error in info.errors[4:]] == ["components.exceptions.WorkerDied"]
     assert info.finished_at is not None
     assert [info] == queue.tasks("default", "dead")
-
-
-def test_a_task_that_came_back_from_a_crash_tells_of_it(queue: TaskQueue, redis: Redis) -> None:
-    task_id = queue.push(ECHO)
-    dead = Consumer()
-    claim_one(dead)
-    end_lease(redis, task_id)
-
-    step(Consumer(), 0)
-
-    info = found(task_id)
-    assert (info.state, info.starts, info.crashes, info.errors) == ("ready", 1, 1, ())
-    assert info.worker_ids == (dead.id,)
-
-
-def test_unstarted_tasks_are_released_as_if_never_claimed(queue: TaskQueue, redis: Redis) -> None:
-    first, second, third = push_many(3)
-    before = [found(task_id) for task_id in (first, second, third)]
-    consumer = Consumer()
-
-    consumer.release(claim(consumer, 2))
-
-    assert [found(task_id) for task_id in (first, second, third)] == before
-    assert places() == {"ready": [first, second, third]}
-    assert not redis.exists(RUNS)
 
 
 def test_a_released_task_keeps_its_failures_but_not_its_last_start(queue: TaskQueue, redis: Redis) -> None:

@@ -6,11 +6,10 @@ import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.services.queues import Consumer, NewTask, State, TaskQueue, keys
+from components.services.queues import Consumer, NewTask, State, TaskQueue
 from tests.support.monitoring import sent_to
 from tests.support.queues import (
     ECHO,
-    LONG_AGO,
     STATES,
     claim,
     claim_one,
@@ -64,13 +63,6 @@ def test_a_dead_task_is_found_by_its_latest_error(queue: TaskQueue, redis: Redis
     assert ids(queue.search("default", "dead", "ink")) == []
 
 
-def test_cancelled_tasks_are_found_as_such(queue: TaskQueue) -> None:
-    first, _second = push_many(2)
-    queue.cancel("default", [first])
-
-    assert ids(queue.search("default", "dead", "taskcancelled")) == [first]
-
-
 @pytest.mark.parametrize("state", STATES)
 def test_each_state_is_searched_by_itself(queue: TaskQueue, state: State) -> None:
     pushed = push_many(4)
@@ -82,12 +74,6 @@ def test_each_state_is_searched_by_itself(queue: TaskQueue, state: State) -> Non
 
     assert ids(queue.search("default", state, ECHO)) == [of_state[state]]
     assert ids(queue.search("mail", state, ECHO)) == []
-
-
-def test_an_unreadable_task_is_found_by_its_reason(queue: TaskQueue, redis: Redis) -> None:
-    redis.zadd(keys.QueueKeys("default", "default").ready, {"foreign": LONG_AGO})
-
-    assert ids(queue.search("default", "ready", "no readable record")) == ["foreign"]
 
 
 @pytest.mark.parametrize(

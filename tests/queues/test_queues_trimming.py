@@ -8,10 +8,9 @@ import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.services.queues import Consumer, Progress, TaskQueue, keys
+from components.services.queues import Consumer, TaskQueue, keys
 from tests.support.monitoring import sent_to
 from tests.support.queues import age, claim, failed, hand_in, ids, options, places, push_many, succeeded
-from tests.support.snapshots import snapshot
 
 KEYS = keys.QueueKeys("default", "default")
 DEAD, SUCCESSFUL = KEYS.dead, KEYS.successful
@@ -122,14 +121,6 @@ def test_the_oldest_dead_go_when_there_are_too_many(queue: TaskQueue, redis: Red
     assert [redis.hlen(part) for part in RECORDS] == [3, 3, 3]
 
 
-def test_as_many_dead_stay_as_may_even_if_none_is_old(queue: TaskQueue) -> None:
-    dead = die(3)
-    with options(dead_limit=3):
-        assert trim() == 0
-
-    assert sorted(places()["dead"]) == dead
-
-
 @pytest.mark.parametrize(("old", "left"), [(1, 3), (3, 2)], ids=["more are too many", "more are too old"])
 def test_too_old_and_too_many_tasks_go_at_once(
     queue: TaskQueue, redis: Redis, server: EmbeddedServer, old: int, left: int
@@ -160,37 +151,3 @@ def test_many_dead_go_little_by_little(queue: TaskQueue, redis: Redis, server: E
     kept = [task_id.decode() for task_id in redis.zrange(DEAD, 0, -1)]
     assert kept == [f"task{number:04}" for number in range(2_250, 2_300)]
     assert redis.hlen(keys.BackendKeys("default").tasks) == 50
-
-
-def test_a_step_lets_nothing_go(queue: TaskQueue, redis: Redis) -> None:
-    dead = die(2)
-    age(redis, DEAD, timedelta(days=365))
-
-    with options(dead_limit=1):
-        claim(Consumer())
-
-    assert sorted(places()["dead"]) == dead
-
-
-def test_nothing_is_left_of_a_dead_task_that_has_gone(queue: TaskQueue, redis: Redis) -> None:
-    consumer = Consumer()
-    [task_id] = push_many(1)
-    [claimed] = claim(consumer)
-    consumer.progress(claimed, Progress(1))
-    hand_in(consumer, failed(claimed))
-    age(redis, DEAD, timedelta(days=180))
-
-    trim()
-
-    assert not [key for key in redis.keys("*") if task_id in repr(snapshot(redis)[key])]
-
-
-def test_the_dead_of_other_queues_do_not_count(queue: TaskQueue, redis: Redis) -> None:
-    with options(dead_limit=1):
-        consumer = Consumer()
-        for name in ("a", "b"):
-            push_many(1, queue=name)
-            hand_in(consumer, *map(failed, claim(consumer, 1, [name])))
-        assert [trim(name) for name in ("a", "b", "c")] == [0, 0, 0]
-
-    assert [stats.dead for stats in queue.all_stats()] == [1, 1]

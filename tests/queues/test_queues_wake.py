@@ -207,31 +207,6 @@ def test_a_paused_queue_gives_nothing_and_wakes_nobody(queue: TaskQueue, redis: 
     assert queue.stats("default").ready == 3
 
 
-def test_a_paused_queue_leaves_the_others_alone(queue: TaskQueue) -> None:
-    queue.pause("default")
-    push_many(1)
-    other = push_many(1, queue="other")
-
-    claimed = claim(Consumer(), 2, ["default", "other"])
-
-    assert [task.id for task in claimed] == other
-
-
-def test_running_tasks_of_a_paused_queue_can_finish_and_be_taken_over(queue: TaskQueue, redis: Redis) -> None:
-    _done, abandoned = push_many(2)
-    consumer = Consumer()
-    claimed = claim(consumer, 2)
-    queue.pause("default")
-    end_lease(redis, abandoned)
-
-    hand_in(consumer, succeeded(claimed[0]))
-
-    stats = queue.stats("default")
-    assert (stats.running, stats.ready) == (0, 1)
-    queue.resume("default")
-    assert [task.starts for task in claim(consumer, 2)] == [2]
-
-
 def test_resuming_wakes_a_worker_once(queue: TaskQueue, redis: Redis) -> None:
     queue.pause("default")
     push_many(3)
@@ -241,17 +216,6 @@ def test_resuming_wakes_a_worker_once(queue: TaskQueue, redis: Redis) -> None:
     assert resumed == [True, False, False]
     assert tokens(redis) == 1
     assert len(claim(Consumer(), 5)) == 3
-
-
-def test_pausing_says_whether_it_changed_anything(queue: TaskQueue) -> None:
-    assert not queue.stats("default").paused
-    assert queue.pause("default") is True
-    assert queue.pause("default") is False
-    assert queue.stats("default").paused
-
-    assert queue.resume("default") is True
-    assert queue.resume("default") is False
-    assert not queue.stats("default").paused
 
 
 def test_a_step_tells_when_to_look_again(queue: TaskQueue, redis: Redis) -> None:
