@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -62,14 +61,3 @@ def test_people_are_counted_separately_and_not_forever(
     assert passed(counted, "d", 2) == 1  # which takes the place of a
     assert [passed(counted, name, 1) for name in "bcd"] == [0, 0, 0]
     assert passed(counted, "a", 1) == 1
-
-
-def test_threads_share_one_count(at: Callable[[float], None]) -> None:
-    counted, found = Throttle(rate=1, burst=50), []
-    threads = [threading.Thread(target=lambda: found.append(passed(counted, "joe", 40))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert sum(found) == 50

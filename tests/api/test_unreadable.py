@@ -14,7 +14,6 @@ from components.kit.stored import UNREADABLE
 from components.services.chat import Chat
 from components.services.chat.keys import ChatKeys
 from components.services.mailboxes import Mailbox
-from tests.chat.api.test_sync import sync, texts
 from tests.fixtures.api import Asker, problem
 from tests.support.chats import FREE
 from tests.support.poison import BODIES, put_into_chat, put_into_mailbox
@@ -37,18 +36,19 @@ def strictly(answer: Any) -> Any:
     return json.loads(answer.content, parse_constant=no_number)
 
 
-@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize("name", ["nested endlessly", "no number", "endless", "half a character", "no UTF-8"])
 def test_a_message_that_cannot_be_read_fails_nothing(
-    joe: Asker, jill: Asker, redis: Redis, body: bytes
+    joe: Asker, jill: Asker, redis: Redis, name: str
 ) -> None:
     bad = Chat.create(jill.id, members=[joe.id], settings=FREE)
     good = Chat.create(jill.id, members=[joe.id])
-    cursor = sync(joe)["cursor"]
-    seq = put_into_chat(redis, bad.id, b=body, s=jill.id.encode())
+    cursor = joe("GET", "sync").json()["cursor"]
+    seq = put_into_chat(redis, bad.id, b=BODIES[name], s=jill.id.encode())
     good.send(jill.id, "well")
 
     told = strictly(joe("GET", f"sync?timeout=0&cursor={cursor}"))
-    assert sorted(texts(told)) == [UNREADABLE, "well"]
+    said = [each["text"] for chat in told["chats"] for each in chat["messages"] if each["event"] is None]
+    assert sorted(said) == [UNREADABLE, "well"]
     [message] = [each for chat in told["chats"] for each in chat["messages"] if each["is_unreadable"]]
     assert (message["seq"], message["sender"], message["data"]) == (seq, jill.id, None)
     assert {each["id"] for each in strictly(joe("GET", "sync"))["chats"]} == {bad.id, good.id}
@@ -63,10 +63,10 @@ def test_a_message_that_cannot_be_read_fails_nothing(
     assert UNREADABLE in visitor.get(f"/chat/{bad.id}/").text
 
 
-@pytest.mark.parametrize("body", [body for name, body in BODIES.items() if not name.startswith("an event")])
-def test_a_mail_that_cannot_be_read_fails_nothing(joe: Asker, redis: Redis, body: bytes) -> None:
+@pytest.mark.parametrize("name", ["no number", "half a character", "no UTF-8"])
+def test_a_mail_that_cannot_be_read_fails_nothing(joe: Asker, redis: Redis, name: str) -> None:
     Mailbox(joe.id).push("jill", "before")
-    bad = put_into_mailbox(redis, joe.id, body=body)
+    bad = put_into_mailbox(redis, joe.id, body=BODIES[name])
 
     for answer in (joe("GET", "mailbox"), joe("POST", "mailbox/pull", {"timeout": 0})):
         told = [(each["text"], each["is_unreadable"]) for each in strictly(answer)["messages"]]
@@ -78,7 +78,7 @@ def test_a_chat_that_cannot_be_read_is_unavailable_and_not_gone(
     joe: Asker, jill: Asker, redis: Redis
 ) -> None:
     bad, good = (Chat.create(jill.id, members=[joe.id], text="hello") for _ in range(2))
-    cursor = sync(joe)["cursor"]
+    cursor = joe("GET", "sync").json()["cursor"]
     redis.hset(ChatKeys(bad.id).chat, "max_age", b"\xff")
     bad_seq = ChatKeys(bad.id).chat
     redis.hincrby(bad_seq, "seq", 1)
@@ -93,7 +93,7 @@ def test_a_chat_that_cannot_be_read_is_unavailable_and_not_gone(
     assert "1 of your chats cannot be shown" in visitor.get("/chat/").text
 
 
-@pytest.mark.parametrize("depth", [1, 32, 33, 60, 1_480, 30_000])
+@pytest.mark.parametrize("depth", [32, 33, 60, 1_480])
 def test_how_deep_data_may_be_does_not_depend_on_the_python(joe: Asker, jill: Asker, depth: int) -> None:
     chat = Chat.create(joe.id, members=[jill.id])
     paths = [f"chats/{chat.id}/messages", f"mailboxes/{jill.id}", "chats"]

@@ -116,13 +116,6 @@ def test_one_person_cannot_take_all_places(redis: Redis) -> None:
             assert eventually(lambda: waiting.waiters() == 1)
 
 
-def test_several_tabs_of_a_person_wait_by_default(site: Site) -> None:
-    with ExitStack() as stack:
-        for _ in range(8):
-            stack.enter_context(site.waiting(*PULL))
-        assert eventually(lambda: waiting.waiters() == 8)
-
-
 def test_many_requests_wait_in_one_process(site: Site, redis_server: EmbeddedServer) -> None:
     people = [f"person {number}" for number in range(100)]
     with ThreadPoolExecutor(len(people)) as pool, Redis.from_url(redis_server.url) as client:

@@ -86,8 +86,6 @@ def test_looking_takes_nothing(joe: Asker, jill: Asker) -> None:
         assert [each["id"] for each in told["messages"]] == [id]
         assert told["depth"] == 1
     assert fate(joe, jill, id) == "waiting"
-    problem(jill("GET", f"mailbox?after={id}"), 422, "invalid-value")
-    problem(jill("GET", "mailbox/pull"), 405, "method-not-allowed")
 
 
 def test_a_repeated_push_stores_one_message(joe: Asker, jill: Asker) -> None:
@@ -130,26 +128,14 @@ def test_a_recipient_can_block_a_sender(joe: Asker, jill: Asker) -> None:
     push(joe, jill)
 
 
-def test_a_full_mailbox_refuses(joe: Asker, jill: Asker) -> None:
-    Mailbox(jill.id, limit=1).push("somebody", "hello")
-    for _ in range(999):
-        Mailbox(jill.id).push("somebody", "hello")
-
-    problem(joe("POST", f"mailboxes/{jill.id}", {"text": "hello"}), 409, "mailbox-full")
-
-
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
         ({}, "invalid-message"),
         ({"text": ""}, "invalid-message"),
-        ({"text": "a" * 4_001}, "invalid-message"),
         ({"text": "a", "data": "b" * 9_000}, "invalid-message"),
         ({"text": "\ud800"}, "invalid-value"),
         ({"text": "a", "data": ["\ud800"]}, "invalid-message"),
-        ({"text": 5}, "invalid-value"),
-        ({"text": None}, "invalid-value"),
-        ({"txt": "a"}, "invalid-value"),
     ],
 )
 def test_an_invalid_message_is_refused(
@@ -157,45 +143,3 @@ def test_an_invalid_message_is_refused(
 ) -> None:
     problem(joe("POST", f"mailboxes/{jill.id}", content), 422, kind)
     assert redis.dbsize() == 0
-
-
-@pytest.mark.parametrize("key", ["", " ", "a b", "a" * 65, "ä", "a\x7f"])
-def test_an_invalid_idempotency_key_is_refused(joe: Asker, jill: Asker, redis: Redis, key: str) -> None:
-    answer = joe("POST", f"mailboxes/{jill.id}", {"text": "a"}, Idempotency_Key=key)
-
-    assert problem(answer, 422, "invalid-value")["field"] == "Idempotency-Key"
-    assert redis.dbsize() == 0
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        {"limit": 0},
-        {"limit": 201},
-        {"limit": "10"},
-        {"limit": True},
-        {"limit": 1.5},
-        {"limit": None},
-        {"after": -1},
-        {"after": 2**53},
-        {"after": "1"},
-        {"newest": 1},
-        {"timeout": -1},
-        {"timeout": 56},
-        {"timeout": "5"},
-        {"nonsense": 1},
-    ],
-)
-def test_a_pull_with_invalid_values_is_refused(jill: Asker, content: Any) -> None:
-    told = problem(jill("POST", "mailbox/pull", content), 422, "invalid-value")
-
-    assert told["field"] == next(iter(content))
-
-
-@pytest.mark.parametrize("id", [-1, 2**53, "1", None, 1.5, True])
-def test_an_invalid_id_acknowledges_nothing(joe: Asker, jill: Asker, id: Any) -> None:
-    push(joe, jill)
-    pull(jill)
-
-    problem(jill("POST", "mailbox/acknowledge", {"id": id}), 422, "invalid-value")
-    assert Mailbox(jill.id).depth() == 1

@@ -141,7 +141,7 @@ async def get_chat(request: HttpRequest, user: str, values: Values, chat_id: str
     "chats",
     {200: Reply("The chat as it is now.", shapes.WholeChat)},
     body=[TITLE, *SETTINGS],
-    problems=["not-allowed", "chat-not-found", "chat-closed"],
+    problems=["not-allowed", "chat-not-found"],
 )
 async def change_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
     """

@@ -73,7 +73,6 @@ async def list_members(request: HttpRequest, user: str, values: Values, chat_id:
         "not-allowed",
         "blocked",
         "chat-not-found",
-        "chat-closed",
         "too-many-chats",
         "too-many-members",
         "too-fast",
@@ -94,7 +93,7 @@ async def add_members(request: HttpRequest, user: str, values: Values, chat_id: 
     "members",
     {200: Reply("All members.", Members)},
     body=[ROLE, MUTED_FOR],
-    problems=["not-allowed", "chat-not-found", "member-not-found", "chat-closed"],
+    problems=["not-allowed", "chat-not-found", "member-not-found"],
 )
 async def change_member(request: HttpRequest, user: str, values: Values, chat_id: str, member: str) -> Answer:
     """Change the role of a member, mute or unmute them."""
@@ -113,7 +112,7 @@ async def change_member(request: HttpRequest, user: str, values: Values, chat_id
     "members",
     {204: Reply("The person is not a member.")},
     query=[BLOCK],
-    problems=["not-allowed", "chat-not-found", "member-not-found", "chat-closed", "too-many-blocked"],
+    problems=["not-allowed", "chat-not-found", "member-not-found", "too-many-blocked"],
 )
 async def remove_member(request: HttpRequest, user: str, values: Values, chat_id: str, member: str) -> Answer:
     """Leave a chat, or remove another member."""
