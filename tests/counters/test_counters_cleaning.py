@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 from django.test.utils import override_settings
 from redis import Redis
@@ -13,14 +11,10 @@ from components.services.counters import Cleaned, Counter, CounterReader, clean,
 from components.services.counters.keys import CounterKeys
 from components.services.counters.precisions import plan
 from components.services.locks import lock
-from tests.support.counters import count_at, samples_key, seconds
+from tests.support.counters import samples_key, seconds
 from tests.support.snapshots import snapshot
 
 NAMES = [f"hits:/{number}" for number in range(30)]
-
-
-def ends(redis: Redis) -> dict[bytes, bool]:
-    return {key: redis.ttl(key) > 0 for key in redis.keys("*")}
 
 
 def test_a_correct_value_stays_as_it_is(redis: Redis) -> None:
@@ -119,21 +113,3 @@ def test_nothing_else_is_touched(redis: Redis, prefix: str) -> None:
 
     assert done.looked == mine
     assert {key: after[key] for key in before} == before
-
-
-@pytest.mark.slow
-def test_two_may_clean_at_once_and_are_told_how_far_they_are(redis: Redis) -> None:
-    now = seconds(redis)
-    for number in range(1_500):
-        count_at(redis, f"hits:/{number}", now)
-    for key in redis.keys("*"):
-        redis.persist(key)
-    told: list[Cleaned] = []
-
-    with ThreadPoolExecutor(2) as pool:
-        done = [each.result() for each in [pool.submit(clean, told.append) for _ in range(2)]]
-
-    assert sum(each.mended for each in done) == 4_500
-    assert all(ends(redis).values())
-    assert len(told) >= 8
-    assert [max(told, key=lambda each: each.looked).looked] == [4_500]

@@ -23,10 +23,12 @@ INSTANTS: list[Any] = [0, 1_800_000_000, math.nan, "2026-01-01", datetime(2026, 
 LIMITS: list[Any] = [0, -1, 1.0, math.nan, True, "3", 10_001, None]
 
 
-def refuse(redis: Redis, error: type[Exception], say: str, act: Callable[[], object]) -> None:
+def refuse(redis: Redis, error: type[Exception], *acts: Callable[[], object]) -> None:
+    """Assert that each of these raises *error*, and changes nothing."""
     before = snapshot(redis)
-    with pytest.raises(error, match=say):
-        act()
+    for act in acts:
+        with pytest.raises(error):
+            act()
     assert snapshot(redis) == before
 
 
@@ -36,58 +38,57 @@ def at(second: float) -> datetime:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names_are_texts_of_1_to_500_characters(redis: Redis, name: Any) -> None:
-    for act in (
+    refuse(
+        redis,
+        InvalidName,
         lambda: Counter(name),
         lambda: counted(name),
         lambda: timed(name),
         lambda: CounterReader().read(["hits", name], 60),
         lambda: CounterReader().top(name),
-    ):
-        refuse(redis, InvalidName, "cannot be called|1 to 500", act)
+    )
 
 
 @pytest.mark.parametrize("count", COUNTS)
 def test_counts_are_whole_numbers_that_are_exact(redis: Redis, count: Any) -> None:
-    refuse(redis, InvalidValue, "must be a whole number", lambda: Counter("hits").update(count))
-    refuse(redis, InvalidValue, "must be a whole number", lambda: Counter("hits").count(count))
+    refuse(redis, InvalidValue, lambda: Counter("hits").update(count), lambda: Counter("hits").count(count))
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_precisions_are_those_of_the_settings(redis: Redis, precision: Any) -> None:
-    say = "must be one of these, in seconds: 1, 5, 60, 300, 3,600, 18,000, 86,400"
-    for act in (
+    refuse(
+        redis,
+        InvalidValue,
         lambda: Counter("hits").get(precision),
         lambda: CounterReader().read(["hits"], precision),
         lambda: CounterReader().top("hits", precision=precision),
-    ):
-        refuse(redis, InvalidValue, say, act)
+    )
 
 
 @pytest.mark.parametrize("instant", INSTANTS)
 def test_instants_are_aware(redis: Redis, instant: Any) -> None:
-    for which in ("since", "until"):
-        say = f"{which} is .*; it must be an aware datetime"
-        refuse(redis, InvalidValue, say, lambda which=which: Counter("hits").get(60, **{which: instant}))  # type: ignore[misc]
+    counter = Counter("hits")
+    refuse(
+        redis, InvalidValue, lambda: counter.get(60, since=instant), lambda: counter.get(60, until=instant)
+    )
 
 
-def test_a_time_that_is_turned_round_is_refused(redis: Redis) -> None:
+def test_a_time_that_is_turned_round_or_lies_ahead_is_refused(redis: Redis) -> None:
     now = at(seconds(redis))
-    for since, until in ((now, now), (now, now - timedelta(seconds=1))):
-        for act in (
-            lambda since=since, until=until: Counter("hits").get(60, since=since, until=until),
-            lambda since=since, until=until: CounterReader().top("hits", since=since, until=until),
-        ):
-            refuse(redis, InvalidValue, "is reversed", act)  # type: ignore[arg-type]
-
-
-def test_a_time_that_lies_ahead_is_refused(redis: Redis) -> None:
-    ahead = at(seconds(redis) + 3_600)
-    for act in (
-        lambda: Counter("hits").get(86_400, since=ahead),
-        lambda: CounterReader().read(["hits"], 1, since=ahead, until=ahead + timedelta(days=1)),
-        lambda: CounterReader().top("hits", since=ahead),
+    hour = timedelta(hours=1)
+    for since, until in (
+        (now, now),
+        (now, now - timedelta(seconds=1)),
+        (now + hour, None),
+        (now + hour, now + 25 * hour),
     ):
-        refuse(redis, InvalidValue, "lies ahead: the server's clock says", act)
+        refuse(
+            redis,
+            InvalidValue,
+            lambda since=since, until=until: Counter("hits").get(60, since=since, until=until),  # type: ignore[misc]
+            lambda since=since, until=until: CounterReader().read(["hits"], 1, since=since, until=until),  # type: ignore[misc]
+            lambda since=since, until=until: CounterReader().top("hits", since=since, until=until),  # type: ignore[misc]
+        )
 
 
 @pytest.mark.parametrize(
@@ -97,16 +98,16 @@ def test_a_time_that_is_no_longer_kept_is_refused(redis: Redis, precision: int, 
     begun = seconds(redis) // precision * precision
     oldest = at(begun - (kept - 2) * precision)
     before = at(begun - kept * precision)
-    say = f"too long ago: of slices of {precision:,} s the last {kept:,} are kept"
 
     assert Counter("hits").get(precision, since=oldest)[0].at == oldest
-    for act in (
+    refuse(
+        redis,
+        InvalidValue,
         lambda: Counter("hits").get(precision, since=before),
         lambda: Counter("hits").get(precision, since=datetime.min.replace(tzinfo=UTC)),
         lambda: Counter("hits").get(precision, until=before),
         lambda: CounterReader().top("hits", precision=precision, since=before),
-    ):
-        refuse(redis, InvalidValue, say, act)
+    )
 
 
 def test_the_default_range_is_the_kept_range(redis: Redis) -> None:
@@ -120,13 +121,17 @@ def test_the_default_range_is_the_kept_range(redis: Redis) -> None:
 
 @pytest.mark.parametrize("fill", [1.0, math.nan, True, "previous", [0], "0"])
 def test_gaps_are_filled_with_whole_numbers(redis: Redis, fill: Any) -> None:
-    refuse(redis, ValueError, "fill is", lambda: Counter("hits").get(60, fill=fill))
-    refuse(redis, ValueError, "fill is", lambda: CounterReader().read(["hits"], 60, fill=fill))
+    refuse(
+        redis,
+        ValueError,
+        lambda: Counter("hits").get(60, fill=fill),
+        lambda: CounterReader().read(["hits"], 60, fill=fill),
+    )
 
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_limits_are_whole_numbers_from_1_on(redis: Redis, limit: Any) -> None:
-    refuse(redis, InvalidValue, "The limit is", lambda: CounterReader().top("hits", limit))
-    refuse(redis, InvalidValue, "The limit is", lambda: CounterReader().page(limit=limit))
+    reader = CounterReader()
+    refuse(redis, InvalidValue, lambda: reader.top("hits", limit), lambda: reader.page(limit=limit))
     if limit not in (0, True, 1.0):
-        refuse(redis, InvalidValue, "The offset is", lambda: CounterReader().page(offset=limit))
+        refuse(redis, InvalidValue, lambda: reader.page(offset=limit))

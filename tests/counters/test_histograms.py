@@ -20,12 +20,10 @@ from components.services.counters import (
     clean,
     flush,
     measure,
-    timed,
 )
-from components.services.counters.additions import ADD, MAX_COUNT, addition
+from components.services.counters.additions import MAX_COUNT
 from components.services.counters.histograms import bucket_of, value_of
 from components.services.counters.precisions import plan
-from tests.support.counters import seconds
 
 VALUES = st.integers(0, MAX_COUNT) | st.integers(0, 1_000) | st.integers(0, 40).map(lambda power: 2**power)
 PERCENTS = st.sampled_from([0, 1, 50, 90, 95, 99, 99.9, 100]) | st.floats(0, 100)
@@ -34,10 +32,6 @@ PERCENTS = st.sampled_from([0, 1, 50, 90, 95, 99, 99.9, 100]) | st.floats(0, 100
 def exact(values: list[int], percent: float) -> int:
     """Return the least value that *percent* of all do not exceed."""
     return sorted(values)[max(1, ceil(len(values) * percent / 100)) - 1]
-
-
-def slot_of(redis: Redis, name: str) -> datetime:
-    return datetime.fromtimestamp(seconds(redis) // 60 * 60, UTC)
 
 
 @given(st.lists(VALUES, max_size=300), VALUES)
@@ -81,12 +75,6 @@ def test_larger_values_are_in_no_lower_bucket(value: int) -> None:
     assert abs(value_of(bucket_of(value)) - value) <= value * RELATIVE_ERROR * (1 + 1e-9)
 
 
-def test_nothing_measured_has_no_percentiles() -> None:
-    assert (Histogram().count, Histogram().mean, Histogram().percentile(95)) == (0, 0, 0)
-    with pytest.raises(ValueError, match="from 0 to 100"):
-        Histogram().percentile(101)
-
-
 def test_what_was_measured_can_be_read(redis: Redis) -> None:
     values = [0, 1, 7, 7, 120, 15_000, 3_000_000]
     for value in values:
@@ -114,38 +102,15 @@ def test_flushes_of_many_are_merged_in_each_precision(redis: Redis, precision: i
     slices = CounterReader().histogram_slices(["pay-us"], precision)["pay-us"]
 
     assert len(slices) == 120
-    assert [each.histogram for each in slices if each.histogram.count] == [Histogram.of([5, 500, 50_000])]
+    found = [each for each in slices if each.histogram.count]
+    assert len(found) <= 2  # a slice may have ended meanwhile
+    assert sum((each.histogram for each in found), Histogram()) == Histogram.of([5, 500, 50_000])
+    at = found[0].at
+    before = CounterReader().histograms(
+        ["pay-us"], precision, since=at - 9 * (slices[1].at - slices[0].at), until=at
+    )
+    assert before["pay-us"].count == 0
     assert slices[1].at - slices[0].at == timedelta(seconds=precision)
-
-
-def test_histograms_are_found_in_the_slice_in_which_they_arrived(redis: Redis) -> None:
-    measure("pay-us", 5)
-    flush()
-    at = slot_of(redis, "pay-us")
-
-    [measured] = CounterReader().histogram_slices(["pay-us"], 60, since=at)["pay-us"]
-    before = CounterReader().histograms(["pay-us"], 60, since=at - timedelta(minutes=9), until=at)["pay-us"]
-
-    assert (measured.at, measured.histogram.count, before.count) == (at, 1, 0)
-
-
-def test_a_repeated_call_measures_once(redis: Redis) -> None:
-    call = addition("00", [("pay-us", 12), (("pay-us", 3), 2), (("pay-us", 7), 1)])
-    keys, args = call.call
-
-    assert [ADD(redis, keys=keys, args=args) for _ in range(3)] == [1, 1, 1]
-    [key] = redis.keys("*:histograms:pay-us/60:*")
-    assert redis.hlen(key) == 1
-    assert len(redis.keys("*:histograms:*")) == 2
-
-
-def test_all_of_a_function_is_timed_with_its_percentiles(redis: Redis) -> None:
-    for _ in range(3):
-        with timed("pay:card"):
-            pass
-    flush()
-
-    assert CounterReader().histograms(["pay-us:card"], 60)["pay-us:card"].count == 3
 
 
 def test_wrong_values_and_queries_are_refused() -> None:
@@ -154,6 +119,10 @@ def test_wrong_values_and_queries_are_refused() -> None:
             measure("pay-us", value)  # type: ignore[arg-type]
     with pytest.raises(InvalidName):
         measure("", 1)
+    for percent in (-0.1, 100.1):
+        with pytest.raises(ValueError, match="from 0 to 100"):
+            Histogram().percentile(percent)
+    assert (Histogram().count, Histogram().mean, Histogram().percentile(95)) == (0, 0, 0)
 
 
 def test_short_slices_and_old_ones_have_no_histograms(redis: Redis) -> None:
@@ -197,14 +166,3 @@ def test_something_else_at_the_key_is_refused_and_counted_as_dropped(redis: Redi
     flush()
 
     assert CounterReader().read(["counters-us:dropped"], 60)["counters-us:dropped"].total == 5
-
-
-def test_a_histogram_takes_little_memory(redis: Redis) -> None:
-    """As docs/capacity.md says: a busy hour of a task, whose times differ by a factor of twenty."""
-    for value in range(10_000, 200_000, 100):
-        measure("pay-us", value)
-    flush()
-
-    used = sum(redis.memory_usage(key) for key in redis.keys("*:histograms:*"))
-
-    assert used <= 2 * 600

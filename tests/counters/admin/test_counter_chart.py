@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -11,7 +10,6 @@ from django.template import Context, Template
 from django.test import RequestFactory
 from django.utils.html import strip_tags
 
-import components
 from tests.counters.admin.counting import counted
 
 
@@ -63,13 +61,6 @@ def test_the_first_of_a_family_can_be_placed(redis):
     assert columns(html) == ["sales:7", "sales:6", "sales:5"]
 
 
-def test_no_more_lines_are_drawn_than_can_be_told_apart(redis):
-    for number in range(1, 12):
-        counted(redis, f"sales:{number}", number)
-
-    assert len(columns(placed('counter_chart "sales:*" "hits" top=9'))) == 8
-
-
 def test_links_need_permission_to_view_counters_and_charts_do_not(redis, reader, colleague):
     counted(redis, "sales", 7)
 
@@ -78,13 +69,6 @@ def test_links_need_permission_to_view_counters_and_charts_do_not(redis, reader,
         assert ('href="/admin/components/counter/chart/?counter=sales&amp;span=3600"' in html) is link
         assert ("data-zoom" in html) is link
         assert columns(html) == ["sales"]
-
-
-def test_without_the_pages_there_are_no_links(redis, reader, settings):
-    settings.ROOT_URLCONF = "tests.control_room.no_urls"
-    counted(redis, "sales", 7)
-
-    assert "data-zoom" not in placed('counter_chart "sales"', reader)
 
 
 @pytest.mark.parametrize(
@@ -103,10 +87,6 @@ def test_a_sentence_stands_where_a_chart_cannot(redis, tag, said):
 
     assert said in words_of(html)
     assert "<svg" not in html
-
-
-def test_while_redis_is_away_a_sentence_stands_there():
-    assert "No chart of sales: Redis does not answer" in words_of(placed('counter_chart "sales"'))
 
 
 def test_scripts_and_styles_of_charts_carry_the_nonce_of_the_page():
@@ -150,28 +130,3 @@ def test_the_queues_page_has_a_chart_of_what_was_counted_of_tasks(
     assert columns(html) == (
         ["tasks:enqueued", "tasks:successful", "tasks:failed", "tasks:retried"] if is_shown else []
     )
-
-
-def test_on_the_queues_page_failures_are_red_and_successes_green(redis, staff, settings):
-    settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": True}
-    counted(redis, "tasks:successful", 7)
-
-    html = staff("view_queue", "view_counter").get("/admin/components/queue/").text
-
-    legend = dict(re.findall(r'<li data-key="([^"]+)">.*?class="chart-line line-(\d)"', html, re.DOTALL))
-    drawn = re.findall(r'<path class="chart-line line-(\d)" d="M0', html)
-    assert list(legend) == columns(html)
-    assert drawn == list(legend.values())
-    assert len(set(drawn)) == 4
-    for red, green, _blue in colours(legend["tasks:successful"]):
-        assert green > 1.4 * red
-    for red, green, _blue in colours(legend["tasks:failed"]):
-        assert red > 1.4 * green
-
-
-def colours(number):
-    """In each theme the red, green and blue of lines with this number."""
-    css = Path(components.__file__).with_name("static").joinpath("components/charts/charts.css").read_text()
-    assert f".line-{number} {{ color: var(--chart-{number});" in css
-    found = re.search(rf"--chart-{number}: light-dark\(#(\w{{6}}), #(\w{{6}})\);", css)
-    return [bytes.fromhex(each) for each in found.groups()]

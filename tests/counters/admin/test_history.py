@@ -47,17 +47,5 @@ def test_a_semaphore_shows_how_long_permits_were_held(staff, redis, counting):
     assert "measured together" not in html
 
 
-def test_a_lock_with_a_long_name_has_a_history(staff, redis, counting):
-    with lock("b" * 450, timeout=30):
-        pass
-    flush()
-
-    assert "How long it was held" in of_lock(staff("view_lock", "view_counter"), "b" * 450)
-
-
-def test_the_page_says_how_to_switch_measuring_on(staff, redis):
-    assert "COUNT_SERVICES" in of_lock(staff("view_lock", "view_counter"))
-
-
 def test_the_history_needs_the_permission_to_view_counters(staff, redis, counting):
     assert "The last two hours" not in of_lock(staff("view_lock"))

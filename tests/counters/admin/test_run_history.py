@@ -46,14 +46,6 @@ def test_the_page_shows_all_runs_of_the_task_and_this_one_among_them(viewer, red
     assert "p99" not in text
 
 
-def test_a_task_that_runs_is_compared_as_far_as_it_has_come(viewer, redis, counting):
-    ran(0)
-
-    text = of_task(viewer, scene.running())
-
-    assert re.search(r"This run has taken .+ so far, which is longer than 100% of them\.", text)
-
-
 def test_a_task_that_has_not_run_is_not_compared(viewer, redis, counting):
     [waiting] = scene.ready()
 
@@ -61,15 +53,6 @@ def test_a_task_that_has_not_run_is_not_compared(viewer, redis, counting):
     ran(50)
     assert "The only run in the last 10 h took 50 ms." in of_task(viewer, waiting)
     assert "This run" not in of_task(viewer, waiting)
-
-
-def test_a_link_leads_to_all_times_of_the_task(viewer, redis, counting):
-    ran(50)
-
-    html = viewer.get(f"{ROOT}task/", {"alias": "default", "id": scene.successful()}).text
-    [link] = re.findall(r'href="([^"]+)">All times of this task', html)
-
-    assert "market.tasks.send" in viewer.get(link.replace("&amp;", "&")).text
 
 
 def test_the_times_take_one_round_trip_and_none_unless_services_count(viewer, redis, settings):

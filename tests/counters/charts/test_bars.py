@@ -63,12 +63,6 @@ def test_many_days_share_bars_wide_enough_to_see(count, step, bars, last):
     assert chart.layers[0].counts[0] == step
 
 
-def test_the_longest_time_has_bars_that_can_be_seen():
-    chart = Bars(days(40_000), [("US", [1] * 40_000)])
-
-    assert len(list(chart.bars)) <= 93
-
-
 @pytest.mark.parametrize("count", [1, 7, 8, 14, 93, 366])
 def test_there_are_a_few_days_below_from_the_first_on(count):
     ticks = list(Bars(days(count), [("US", [1] * count)]).times)
@@ -76,15 +70,3 @@ def test_there_are_a_few_days_below_from_the_first_on(count):
     assert 1 <= len(ticks) <= 7
     assert ticks[0].text.endswith("10-01")
     assert [tick.is_spare for tick in ticks] == [bool(number % 2) for number in range(len(ticks))]
-
-
-def test_days_of_two_years_have_their_year_below():
-    [first, *_others] = Bars(days(120), [("US", [1] * 120)]).times
-
-    assert (first.text, first.anchor) == ("2011-10-01", "start")
-
-
-def test_nothing_at_all_can_be_drawn():
-    chart = Bars(days(3), [])
-
-    assert (chart.is_empty, chart.layers, list(chart.bars), list(chart.times)) == (True, [], [], [])

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from components.services.counters import RELATIVE_ERROR, Histogram, Measured, Sample, Series
-from components.services.counters.charts import Chart, FamilySeries, charts_of, percentile_chart, sparkline
+from components.services.counters import Histogram, Measured, Sample, Series
+from components.services.counters.charts import Chart, FamilySeries, charts_of, percentile_chart
 
 NOON = datetime(2026, 1, 15, 12, tzinfo=UTC)
 
@@ -52,16 +52,6 @@ def test_the_slice_that_is_not_over_stands_apart():
     assert (one.path, one.open_path) == ("M0.5 0 1.5 500", "M1.5 500 2.5 750")
 
 
-def test_a_single_slice_can_be_drawn():
-    [over] = Chart([series(4)]).lines
-    [is_open] = Chart([series(4, is_over=False)]).lines
-    one, _other = Chart([series(4, is_over=False), series(4, is_over=False)]).lines
-
-    assert (over.path, over.open_path) == ("M0 0H1", "")
-    assert (is_open.path, is_open.open_path) == ("", "M0 0H1")
-    assert (one.path, one.open_path) == ("", "")
-
-
 def test_counts_taken_back_lie_below_zero():
     [line] = Chart([series(2, -2)]).lines
 
@@ -76,12 +66,6 @@ def test_a_chart_of_nothing_is_flat_and_says_so():
     assert chart.lines[0].path == "M0 1000H1V1000H2"
     assert chart.lines[0].peak is None
     assert not Chart([series(None, 0)]).is_empty
-
-
-def test_the_peak_is_the_first_slice_that_counted_most():
-    [line] = Chart([series(1, 5, None, 5)]).lines
-
-    assert line.peak == Sample(NOON + timedelta(minutes=1), 5)
 
 
 def test_numbers_and_times_have_their_places():
@@ -108,11 +92,6 @@ def test_rows_have_the_latest_slice_first_on_the_clock_of_the_reader():
     assert rows[1].key == int(NOON.timestamp())
 
 
-@pytest.mark.parametrize(("counts", "path"), [((0, 4), "M0 1000V1000H1V0H2V1000Z"), ((), "")])
-def test_a_small_drawing_is_one_path(counts, path):
-    assert sparkline(series(*counts)) == path
-
-
 def test_a_family_is_the_sum_of_its_counters():
     one, other = series(1, None, 2), series(4, None, None)
 
@@ -121,13 +100,6 @@ def test_a_family_is_the_sum_of_its_counters():
     assert [each.count for each in family] == [5, None, 2]
     assert (family.name, family.total, family.size, family.is_whole) == ("sales:*", 7, 2, True)
     assert (family.since, family.until, family.precision) == (one.since, one.until, 60)
-
-
-def test_a_family_of_which_nothing_was_counted_has_the_slices_of_the_others():
-    family = FamilySeries.of("sales", [], like=series(1, 2))
-
-    assert [each.count for each in family] == [None, None]
-    assert (family.total, family.size) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -144,13 +116,6 @@ def test_failures_are_red_and_successes_green_wherever_they_stand(names, numbers
     chart = Chart([series(1, name=name) for name in names])
 
     assert [line.number for line in chart.lines] == numbers
-
-
-def test_numbers_beside_a_chart_of_times_have_their_unit():
-    chart = Chart([series(1_500_000, 400_000, name="pay-us:card")])
-
-    assert [tick.text for tick in chart.numbers] == ["0 s", "500 ms", "1 s", "1.5 s"]
-    assert Chart([series(1, name="pay-us"), series(1, name="pay")]).numbers[-1].text == "1"
 
 
 def measured(*values):
@@ -171,12 +136,6 @@ def test_percentiles_are_steps_with_gaps_where_nothing_was_measured():
     assert (path.count("M"), path.count("H")) == (2, 3)
     assert chart.lines[0].area == ""
     assert chart.unit == "us"
-
-
-def test_a_percentile_of_the_whole_time_is_that_of_all_values_together():
-    [median, *_others] = measured(1_000, 1_000, None, 900_000).lines
-
-    assert abs(median.series.total - 1_000) <= 1_000 * RELATIVE_ERROR
 
 
 def test_series_of_different_units_are_different_charts():
