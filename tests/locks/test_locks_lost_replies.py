@@ -1,7 +1,8 @@
 """
-Locks by a client of redis-py's own, which sends again, ten times, what was not answered: each thing happens once.
+Locks whose replies are lost, as a caller sees them: by a client of redis-py's own, which sends again, ten times, what
+was not answered.
 
-tests/kit/test_lost_replies.py holds the scripts to it one by one; here it is what a caller sees.
+tests/kit/test_lost_replies.py holds the scripts to it one by one.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from typing import Any
 import pytest
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
-from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 
 from components.embedded import EmbeddedServer
+from components.exceptions import LockLost
 from components.services.locks import AsyncLock, Lock
 from components.services.locks.keys import LockKeys
 from components.testing import empty
@@ -26,7 +27,7 @@ from tests.support.proxy import LossyProxy
 from tests.support.waiting import eventually
 
 RETRIES = 10
-LOST = 12  # replies, more than are asked for before the script is sent again
+OPTIONS: list[dict[str, Any]] = [{}, {"sleep": 0.01}, {"timeout": 5, "auto_renewal": True}]
 
 
 @pytest.fixture
@@ -44,111 +45,32 @@ def proxy(redis_server: EmbeddedServer, redis: Redis) -> Iterator[LossyProxy]:
         yield proxy
 
 
-@pytest.fixture
-def client(proxy: LossyProxy) -> Iterator[Redis]:
-    with Redis.from_url(proxy.url, retry=Retry(ConstantBackoff(0.001), RETRIES)) as client:
-        yield client
-
-
-def figures(redis: Redis) -> dict[bytes, bytes]:
-    return redis.hgetall(LockKeys.of("a", redis).state)
-
-
-def fence_of(redis: Redis) -> int:
-    """Return that of the holder, who has not released it."""
-    return -int(redis.zscore(LockKeys.of("a", redis).held, b"\xffa") or 0)
-
-
 def was_held(redis: Redis) -> bool:
     """Return whether somebody acquired it once, and released it."""
-    [released] = redis.keys("*:released:*") or redis.keys("*:let-go:*")
-    return bool(released) and not fence_of(redis)
+    return bool(redis.keys("*:let-go:*")) and not redis.zscore(LockKeys.of("a", redis).held, b"\xffa")
 
 
-def test_each_thing_is_done_once(redis: Redis, client: Redis, proxy: LossyProxy) -> None:
-    held = Lock(client, "a", timeout=100)
-
-    proxy.lose_replies(to="EVALSHA", times=LOST)
-    assert held.acquire(blocking=False)
-    assert fence_of(redis) == held.fence
-
-    proxy.lose_replies(to="EVALSHA", times=LOST)
-    assert held.extend(100)
-    assert 150_000 < redis.pttl("a") <= 200_000
-    assert 150 < held.remaining <= 200
-
-    proxy.lose_replies(to="EVALSHA", times=LOST)
-    assert held.reacquire()
-    assert 50_000 < redis.pttl("a") <= 100_000
-
-    proxy.lose_replies(to="EVALSHA", times=LOST)
-    held.release()
-    assert not redis.exists("a")
-    assert proxy.lost == 4 * LOST
-
-
-def test_each_thing_is_done_once_for_coroutines(redis: Redis, proxy: LossyProxy) -> None:
-    async def main() -> None:
-        again = AsyncRetry(ConstantBackoff(0.001), RETRIES)
-        async with AsyncRedis.from_url(proxy.url, retry=again) as client:
-            held = AsyncLock(client, "a", timeout=100)
-            proxy.lose_replies(to="EVALSHA", times=LOST)
-            assert await held.acquire(blocking=False)
-            assert fence_of(redis) == held.fence
-            proxy.lose_replies(to="EVALSHA", times=LOST)
-            assert await held.extend(100)
-            assert 150_000 < redis.pttl("a") <= 200_000
-            proxy.lose_replies(to="EVALSHA", times=LOST)
-            await held.release()
-            assert not redis.exists("a")
-
-    asyncio.run(main())
-    assert proxy.lost == 3 * LOST
-
-
-def test_a_waiting_request_is_granted_once(redis: Redis, client: Redis, proxy: LossyProxy) -> None:
-    """Replies to what makes it wait, to its sleep, and to what grants it, are lost."""
-    holder, waiter = Lock(redis, "a", timeout=100), Lock(client, "a", timeout=100, thread_local=False)
-    holder.acquire()
-    of_a = LockKeys.of("a", redis)
-    proxy.lose_replies(to="wake:", times=4)  # both the script and BLPOP name the waiter's list
-
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(waiter.acquire)
-        assert eventually(lambda: redis.zcard(of_a.queue))
-        holder.release()
-        assert waiting.result(20)
-
-    assert figures(redis)[b"acquired"] == b"2"
-    assert figures(redis)[b"waits"] == b"1"
-    assert not redis.exists(of_a.queue)
-    waiter.release()
-
-
-@pytest.mark.parametrize("options", [{}, {"sleep": 0.01}, {"timeout": 5, "auto_renewal": True}], ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_an_interrupt_before_the_first_answer_leaves_nothing_held(
-    redis: Redis,
-    client: Redis,
-    proxy: LossyProxy,
-    alarm: Callable[[float], object],
-    options: dict[str, Any],
+    redis: Redis, proxy: LossyProxy, alarm: Callable[[float], object], options: dict[str, Any]
 ) -> None:
-    asked = Lock(client, "a", **options)
-    client.ping()
-    proxy.lose_replies(to="EVALSHA", silently=True)
-    alarm(0.1)
+    with Redis.from_url(proxy.url, retry=Retry(ConstantBackoff(0.001), RETRIES)) as client:
+        asked = Lock(client, "a", **options)
+        client.ping()
+        proxy.lose_replies(to="EVALSHA", silently=True)
+        alarm(0.1)
 
-    with pytest.raises(KeyboardInterrupt):
-        asked.acquire()
+        with pytest.raises(KeyboardInterrupt):
+            asked.acquire()
 
-    assert proxy.lost == 1
-    assert was_held(redis)
-    assert not redis.exists("a")
-    assert asked.local.token is None
-    assert asked.acquire(blocking=False)
+        assert proxy.lost == 1
+        assert was_held(redis)
+        assert not redis.exists("a")
+        assert asked.local.token is None
+        assert asked.acquire(blocking=False)
 
 
-@pytest.mark.parametrize("options", [{}, {"sleep": 0.01}, {"timeout": 5, "auto_renewal": True}], ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_cancellation_before_the_first_answer_leaves_nothing_held(
     redis: Redis, proxy: LossyProxy, options: dict[str, Any]
 ) -> None:
@@ -170,65 +92,38 @@ def test_a_cancellation_before_the_first_answer_leaves_nothing_held(
     assert not redis.exists("a")
 
 
-def meanwhile(
-    redis: Redis, proxy: LossyProxy, act: Callable[[Redis], Any], happens: Callable[[], object]
-) -> Any:
-    """What *act* comes to, whose first reply was lost silently; *happens* runs before it is sent again."""
-    with (
-        ThreadPoolExecutor(1) as pool,
-        Redis.from_url(proxy.url, socket_timeout=0.3, retry=Retry(ConstantBackoff(0.001), RETRIES)) as client,
-    ):
-        client.ping()
-        proxy.lose_replies(to="EVALSHA", silently=True)
-        answer = pool.submit(act, client)
-        assert eventually(lambda: proxy.lost)
-        happens()
-        return answer.result(20)
+def acquire(held: Lock) -> bool:
+    return held.acquire(blocking=False)
 
 
-def test_a_lock_acquired_by_another_since_is_not_ours(redis: Redis, proxy: LossyProxy) -> None:
+def extend(held: Lock) -> str:
+    with pytest.raises(LockLost):
+        held.extend(50)
+    return "lost"
+
+
+@pytest.mark.parametrize(
+    ("act", "is_over", "expected"),
+    [(acquire, True, False), (Lock.release, False, None), (extend, True, "lost")],
+)
+def test_a_repeated_call_leaves_the_next_holder_alone(
+    redis: Redis, proxy: LossyProxy, act: Callable[[Lock], object], is_over: bool, expected: object
+) -> None:
+    """The first reply is lost silently, and another has acquired the lock before the call is sent again."""
+    held = Lock(redis, "a", timeout=100, thread_local=False)
     other = Lock(redis, "a", timeout=100)
-
-    def runs_out() -> None:
-        assert redis.delete("a")
-        assert other.acquire(blocking=False)
-
-    answer = meanwhile(
-        redis, proxy, lambda client: Lock(client, "a", timeout=100).acquire(blocking=False), runs_out
-    )
-
-    assert answer is False
-    assert other.owned()
-
-
-def test_a_repeated_release_leaves_the_next_holder_alone(redis: Redis, proxy: LossyProxy) -> None:
-    held, other = Lock(redis, "a", timeout=100, thread_local=False), Lock(redis, "a", timeout=100)
-    held.acquire()
-
-    def release(client: Redis) -> None:
+    if act is not acquire:
+        held.acquire()
+    retry = Retry(ConstantBackoff(0.001), RETRIES)
+    with ThreadPoolExecutor(1) as pool, Redis.from_url(proxy.url, socket_timeout=0.3, retry=retry) as client:
+        client.ping()
         held.redis = client
-        held.release()
-
-    meanwhile(redis, proxy, release, lambda: other.acquire(blocking=False))
+        proxy.lose_replies(to="EVALSHA", silently=True)
+        answer = pool.submit(act, held)
+        assert eventually(lambda: proxy.lost)
+        assert redis.delete("a") == is_over
+        assert other.acquire(blocking=False)
+        assert answer.result(20) == expected
 
     assert other.owned()
-    other.release()
-
-
-def test_a_repeated_extension_adds_nothing_to_the_next_holders_time(redis: Redis, proxy: LossyProxy) -> None:
-    held, other = Lock(redis, "a", timeout=100, thread_local=False), Lock(redis, "a", timeout=100)
-    held.acquire()
-
-    def extend(client: Redis) -> Any:
-        held.redis = client
-        try:
-            return held.extend(50)
-        except Exception as error:  # noqa: BLE001  (returned)
-            return type(error).__name__
-
-    def runs_out() -> None:
-        assert redis.delete("a")
-        assert other.acquire(blocking=False)
-
-    assert meanwhile(redis, proxy, extend, runs_out) == "LockLost"
     assert 50_000 < redis.pttl("a") <= 100_000

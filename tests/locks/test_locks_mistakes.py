@@ -1,4 +1,4 @@
-"""What cannot be asked of a lock: each mistake has an error that says so, and Redis is as it was."""
+"""What cannot be asked of a lock: each mistake has its error, and Redis is as it was."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from redis.exceptions import LockError, LockNotOwnedError
 
 from components.exceptions import InvalidName, InvalidValue, LockLost
 from components.kit.client import get_async_client
-from components.services.locks import AsyncLock, Lock, LockReader, locks
+from components.services.locks import AsyncLock, Lock, LockReader, lock, locks
 from components.services.locks.named import key_of
 from tests.support.snapshots import snapshot
 
@@ -33,64 +33,46 @@ def unchanged(redis: Redis) -> Iterator[None]:
     assert snapshot(redis) == before
 
 
-MISTAKES: list[tuple[str, Callable[[Redis, Lock], Any], type[Exception], str]] = [
-    ("no name", lambda redis, held: Lock(redis, ""), InvalidName, "1 to 500"),
-    ("a long name", lambda redis, held: Lock(redis, "x" * 501), InvalidName, "501 characters"),
-    ("no text", lambda redis, held: Lock(redis, b"\xff"), InvalidName, "UTF-8"),
-    ("a list as name", lambda redis, held: Lock(redis, ["a"]), InvalidName, "must be text"),  # type: ignore[arg-type]
-    ("a truth as name", lambda redis, held: Lock(redis, True), InvalidName, "must be text"),
-    ("no names", lambda redis, held: locks([]), InvalidName, "at least one"),
-    ("a name for names", lambda redis, held: locks("ab"), InvalidName, "give a list"),
-    ("zero time", lambda redis, held: Lock(redis, "b", timeout=0), InvalidValue, "timeout"),
-    ("negative time", lambda redis, held: Lock(redis, "b", timeout=-1), InvalidValue, "timeout"),
-    ("NaN", lambda redis, held: Lock(redis, "b", timeout=math.nan), InvalidValue, "timeout"),
-    ("infinity", lambda redis, held: Lock(redis, "b", timeout=math.inf), InvalidValue, "timeout"),
-    ("text for time", lambda redis, held: Lock(redis, "b", timeout="1"), InvalidValue, "timeout"),  # type: ignore[arg-type]
-    ("negative sleep", lambda redis, held: Lock(redis, "b", sleep=-1), InvalidValue, "sleep"),
-    ("NaN patience", lambda redis, held: held.acquire(blocking_timeout=math.nan), InvalidValue, "blocking"),
-    ("NaN sleep", lambda redis, held: held.acquire(sleep=math.nan), InvalidValue, "sleep"),
-    ("endless extension", lambda redis, held: held.extend(-math.inf), InvalidValue, "additional_time"),
-    ("true extension", lambda redis, held: held.extend(True), InvalidValue, "additional_time"),
-    ("NaN extension", lambda redis, held: held.extend(math.nan), InvalidValue, "additional_time"),
-    ("for ever", lambda redis, held: Lock(redis, "b", auto_renewal=True), ValueError, "needs a timeout"),
-    ("fair sleep", lambda redis, held: Lock(redis, "b", fair=True, sleep=1), ValueError, "give no sleep"),
-    ("another's", lambda redis, held: Lock(redis, "a").release(), LockError, "not owned"),
-    ("another's time", lambda redis, held: Lock(redis, "a", 5).extend(5), LockError, "unlocked"),
-    ("another's time anew", lambda redis, held: Lock(redis, "a", 5).reacquire(), LockError, "unlocked"),
-    ("another's fence", lambda redis, held: Lock(redis, "a").fence, LockError, "not held here"),
-    ("another's end", lambda redis, held: Lock(redis, "a").remaining, LockError, "not held here"),
-    ("another's loss", lambda redis, held: Lock(redis, "a").lost, LockError, "not held here"),
-    ("nothing to hold", lambda redis, held: Lock(redis, "a").ensure_held(), LockError, "not held here"),
-]  # fmt: skip
+OPTIONS = [
+    *(("timeout", wrong) for wrong in (0, 0.0004, -1, math.inf, 10**12, math.nan, "5", True)),
+    *(("sleep", wrong) for wrong in (-1, math.inf, 10**12, math.nan, "5", True)),
+    *(("blocking_timeout", wrong) for wrong in (math.nan, "5", True)),
+]
+MISTAKES: dict[str, tuple[type[Exception], Callable[[Redis, Lock], Any]]] = {
+    **{f"name {name!r:.9}": (InvalidName, lambda redis, held, name=name: Lock(redis, name))
+       for name in ("", "x" * 501, b"\xff", "\ud800", ["a"], True, None)},
+    **{f"named {name!r:.9}": (InvalidName, lambda redis, held, name=name: lock(name))
+       for name in ("", "x" * 501, 7, None, "\ud800")},
+    **{f"{option} {wrong!r}": (InvalidValue, lambda redis, held, given=(option, wrong): lock("b", **dict([given])))
+       for option, wrong in OPTIONS},
+    **{f"extend {wrong!r}": (InvalidValue, lambda redis, held, wrong=wrong: held.extend(wrong))
+       for wrong in (math.nan, math.inf, -math.inf, True, "1", None, 10**12)},
+    "no names": (InvalidName, lambda redis, held: locks([])),
+    "a name for names": (InvalidName, lambda redis, held: locks("ab")),
+    "NaN patience": (InvalidValue, lambda redis, held: held.acquire(blocking_timeout=math.nan)),
+    "NaN sleep": (InvalidValue, lambda redis, held: held.acquire(sleep=math.nan)),
+    "negative sleep": (InvalidValue, lambda redis, held: held.acquire(sleep=-1)),
+    "renewal of what has no end": (ValueError, lambda redis, held: Lock(redis, "b", auto_renewal=True)),
+    "fair polling": (ValueError, lambda redis, held: Lock(redis, "b", fair=True, sleep=1)),
+    "another's": (LockError, lambda redis, held: Lock(redis, "a").release()),
+    "another's time": (LockError, lambda redis, held: Lock(redis, "a", 5).extend(5)),
+    "another's time anew": (LockError, lambda redis, held: Lock(redis, "a", 5).reacquire()),
+    "another's fence": (LockError, lambda redis, held: Lock(redis, "a").fence),
+    "another's end": (LockError, lambda redis, held: Lock(redis, "a").remaining),
+    "another's loss": (LockError, lambda redis, held: Lock(redis, "a").lost),
+    "nothing to hold": (LockError, lambda redis, held: Lock(redis, "a").ensure_held()),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("mistake", "error", "message"),
-    [pytest.param(mistake, error, message, id=name) for name, mistake, error, message in MISTAKES],
-)
+@pytest.mark.parametrize(("error", "mistake"), MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_is_told_and_changes_nothing(
-    redis: Redis,
-    held: Lock,
-    mistake: Callable[[Redis, Lock], Any],
-    error: type[Exception],
-    message: str,
+    redis: Redis, held: Lock, error: type[Exception], mistake: Callable[[Redis, Lock], Any]
 ) -> None:
-    with unchanged(redis), pytest.raises(error, match=message):
+    with unchanged(redis), pytest.raises(error) as caught:
         mistake(redis, held)
 
-    assert held.owned()
-
-
-def test_a_second_release_is_told_and_changes_nothing(redis: Redis, held: Lock) -> None:
-    held.release()
-    other = Lock(redis, "a", timeout=100)
-    other.acquire()
-
-    with unchanged(redis), pytest.raises(LockError, match="already unlocked") as caught:
-        held.release()
-
     assert not isinstance(caught.value, LockNotOwnedError)
-    assert other.owned()
+    assert held.owned()
 
 
 @pytest.mark.parametrize("do", [Lock.release, lambda held: held.extend(5), Lock.reacquire, Lock.ensure_held])
@@ -112,28 +94,14 @@ def test_a_lock_without_a_timeout_cannot_be_extended(redis: Redis) -> None:
     held.acquire()
 
     for extend in (lambda: held.extend(5), held.reacquire):
-        with unchanged(redis), pytest.raises(LockError, match="no timeout"):
+        with unchanged(redis), pytest.raises(LockError):
             extend()
-
-    assert redis.ttl("a") == -1
 
 
 def test_a_holder_that_is_not_there_is_not_forced(redis: Redis, held: Lock) -> None:
     with unchanged(redis):
         assert not LockReader().force_release("a", "nobody", held.fence)
         assert not LockReader().force_release(key_of("never used"), "nobody", 1)
-
-    assert held.owned()
-
-
-def test_a_client_of_the_other_kind_is_refused(redis: Redis) -> None:
-    async def main() -> None:
-        with pytest.raises(TypeError, match="Use AsyncLock for this client"):
-            Lock(get_async_client(), "a")  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="Use Lock for this client"):
-            AsyncLock(redis, "a")
-
-    asyncio.run(main())
 
 
 def test_coroutines_are_told_the_same(redis: Redis) -> None:
@@ -142,19 +110,18 @@ def test_coroutines_are_told_the_same(redis: Redis) -> None:
         for options in ({"timeout": 0}, {"timeout": math.nan}, {"sleep": -1}, {"blocking_timeout": math.nan}):
             with pytest.raises(InvalidValue):
                 AsyncLock(client, "a", **options)  # type: ignore[arg-type]
-        with pytest.raises(InvalidName):
-            AsyncLock(client, "")
+        with pytest.raises(TypeError):
+            Lock(client, "a")  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            AsyncLock(redis, "a")
         unheld = AsyncLock(client, "a", timeout=5)
-        with pytest.raises(LockError, match="not owned"):
-            await unheld.release()
-        with pytest.raises(LockError, match="unlocked"):
-            await unheld.extend(5)
-        with pytest.raises(LockError, match="not held here"):
-            await unheld.ensure_held()
-        with pytest.raises(InvalidValue, match="blocking_timeout"):
+        for act in (unheld.release, lambda: unheld.extend(5), unheld.reacquire, unheld.ensure_held):
+            with pytest.raises(LockError):
+                await act()
+        with pytest.raises(InvalidValue):
             await unheld.acquire(blocking_timeout=math.nan)
         async with unheld as held:
-            with pytest.raises(InvalidValue, match="additional_time"):
+            with pytest.raises(InvalidValue):
                 await held.extend(math.nan)
             assert await held.owned()
 

@@ -1,0 +1,313 @@
+"""
+Lock and AsyncLock in the place of redis-py's: what a caller of theirs may pass, and what comes back.
+
+redis-py's own tests of both are run in tests/redis_suite; what differs on purpose is in the table of docs/locks.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from redis import Redis
+from redis.asyncio import Redis as AsyncRedis
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError, DataError, LockError, LockNotOwnedError, ResponseError
+from redis.retry import Retry
+
+from components.embedded import EmbeddedServer
+from components.exceptions import LockLost, LockNotAcquired
+from components.services.locks import AsyncLock, Lock
+from components.services.locks.keys import LockKeys
+from components.testing import empty
+from tests.support.proxy import LossyProxy
+from tests.support.waiting import eventually
+
+SENT = 3  # times at most that a script is sent before its caller hears of it
+
+
+@pytest.fixture
+def redis(redis_server: EmbeddedServer) -> Iterator[Redis]:
+    """A plain server only: the proxy forwards to its socket."""
+    with empty(redis_server) as client:
+        yield client
+
+
+@pytest.fixture
+def proxy(redis_server: EmbeddedServer, redis: Redis) -> Iterator[LossyProxy]:
+    with Lock(redis, "other", timeout=5) as held:
+        held.extend(1)  # now the server knows the scripts
+    with LossyProxy(redis_server) as proxy:
+        yield proxy
+
+
+def in_a_loop(url: str, main: Any, **options: Any) -> None:
+    async def run() -> None:
+        async with AsyncRedis.from_url(url, **options) as client:
+            await main(client)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+@pytest.mark.parametrize("decodes", [False, True], ids=["bytes", "decoded"])
+@pytest.mark.parametrize("name", ["a", b"a"], ids=["str", "bytes"])
+def test_any_client_and_any_type_of_name_will_do(
+    redis: Redis, redis_server: EmbeddedServer, protocol: int, decodes: bool, name: Any
+) -> None:
+    options: dict[str, Any] = {"protocol": protocol, "decode_responses": decodes}
+
+    async def main(client: AsyncRedis) -> None:
+        async with AsyncLock(client, name, timeout=100) as held:
+            await held.ensure_held()
+            assert await held.extend(100)
+        assert await held.acquire(token="mine")
+        await held.ensure_held()
+        await held.release()
+
+    in_a_loop(redis_server.url, main, **options)
+    with Redis.from_url(redis_server.url, **options) as client, ThreadPoolExecutor(1) as pool:
+        with Lock(client, name, timeout=100) as held:
+            assert redis.get("a") == held.local.token
+            assert held.extend(100)
+            assert held.reacquire()
+            held.ensure_held()
+            waiting = pool.submit(Lock(client, "a", fair=True).acquire)
+            assert eventually(lambda: redis.zcard(LockKeys.of("a", client).queue))
+        assert waiting.result(20)
+
+
+@pytest.mark.parametrize("seconds", [Decimal("1.5"), Fraction(3, 2)], ids=repr)
+def test_seconds_may_be_decimals_and_fractions(redis: Redis, seconds: Any) -> None:
+    held = Lock(redis, "a", timeout=seconds, sleep=seconds, blocking_timeout=seconds)
+    assert held.acquire()
+    assert 500 < redis.pttl("a") <= 1_500
+    assert held.extend(seconds)
+    assert 2_000 < redis.pttl("a") <= 3_000
+
+
+@pytest.mark.parametrize(
+    ("token", "stored"),
+    [("ü", "ü".encode()), (b"\xff\x00", b"\xff\x00"), (memoryview(b"t"), b"t"), (7, b"7"), (1.5, b"1.5")],
+)
+def test_a_token_is_stored_as_redis_py_encodes_it(redis: Redis, token: Any, stored: bytes) -> None:
+    held = Lock(redis, "a", timeout=9)
+
+    assert held.acquire(token=token)
+    assert redis.get("a") == held.local.token == stored
+    held.ensure_held()
+    held.release()
+
+
+def test_what_redis_py_cannot_encode_is_no_token(redis: Redis) -> None:
+    for token in (True, ["t"]):
+        with pytest.raises(DataError):
+            Lock(redis, "a", timeout=9).acquire(token=token)  # type: ignore[arg-type]
+
+
+def test_acquisitions_with_one_token_are_told_apart(redis: Redis) -> None:
+    first, second = Lock(redis, "a", timeout=9), Lock(redis, "a", timeout=9)
+    assert first.acquire(token="mine")
+    assert not second.acquire(blocking=False, token="mine")
+    assert not second.acquire(blocking_timeout=0.01, token="mine")
+    assert first.owned()
+
+    redis.delete("a")
+    assert second.acquire(token="mine")
+    for act in (first.ensure_held, lambda: first.extend(5), first.release):
+        with pytest.raises(LockLost):
+            act()
+    second.ensure_held()
+    second.release()
+
+
+def test_a_lock_is_handed_on_by_its_token(redis: Redis) -> None:
+    """As a task releases what the one that sent it acquired."""
+    first, second = Lock(redis, "a", timeout=9), Lock(redis, "a", timeout=9)
+    first.acquire(token="mine")
+    second.local.token = b"mine"
+
+    assert second.owned()
+    assert second.extend(5)
+    assert 13_000 < redis.pttl("a") <= 14_000
+    assert second.reacquire()
+    second.release()
+    assert not redis.exists("a")
+
+
+def test_a_holder_is_refused_as_any_other(redis: Redis) -> None:
+    held = Lock(redis, "a", timeout=9)
+    held.acquire()
+
+    assert not held.acquire(blocking=False)
+    assert not held.acquire(blocking_timeout=0.01)
+    assert held.owned()
+    with ThreadPoolExecutor(1) as pool:
+        assert not pool.submit(held.owned).result()
+        with pytest.raises(LockError):
+            pool.submit(held.release).result()
+
+
+def test_a_lock_whose_end_was_taken_away_is_extended_anew_only(redis: Redis) -> None:
+    held = Lock(redis, "a", timeout=9)
+    held.acquire()
+    redis.persist("a")
+
+    for replaces in (False, True):
+        with pytest.raises(LockLost):
+            held.extend(5, replace_ttl=replaces)
+    assert redis.pttl("a") == -1
+    assert held.reacquire()
+    assert 8_000 < redis.pttl("a") <= 9_000
+
+
+def test_a_key_of_another_type_is_an_error(redis: Redis) -> None:
+    redis.rpush("a", "b")
+
+    with pytest.raises(ResponseError):
+        Lock(redis, "a", timeout=9).acquire(blocking=False)
+    assert redis.lrange("a", 0, -1) == [b"b"]
+
+
+@pytest.mark.parametrize("raises", [True, False])
+@pytest.mark.parametrize(
+    ("how", "error"), [("held", None), ("lost", LockLost), ("another's", LockLost), ("released", LockError)]
+)
+def test_the_end_of_a_block_tells_of_a_loss_unless_it_shall_not(
+    redis: Redis, how: str, error: type[Exception] | None, raises: bool
+) -> None:
+    def lose() -> None:
+        if how == "lost":
+            redis.delete("a")
+        elif how == "another's":
+            redis.set("a", "another's")
+
+    async def main(client: AsyncRedis) -> None:
+        async with AsyncLock(client, "a", timeout=9, raise_on_release_error=raises) as held:
+            lose()
+            if how == "released":
+                await held.release()
+
+    def block() -> None:
+        with Lock(redis, "a", timeout=9, raise_on_release_error=raises) as held:
+            lose()
+            if how == "released":
+                held.release()
+
+    url = f"unix://{redis.get_connection_kwargs()['path']}"
+    for enter in (block, lambda: in_a_loop(url, main)):
+        redis.delete("a")
+        if error and raises:
+            with pytest.raises(error):
+                enter()
+        else:
+            enter()
+        assert redis.get("a") == (b"another's" if how == "another's" else None)
+
+
+def test_a_lock_that_polls_does_not_queue(redis: Redis) -> None:
+    holder = Lock(redis, "a", timeout=9)
+    holder.acquire()
+    polling = Lock(redis, "a", timeout=9, sleep=0.001)
+
+    assert not polling.acquire(blocking_timeout=0.01)
+    with pytest.raises(LockNotAcquired), Lock(redis, "a", timeout=9, sleep=0.001, blocking_timeout=0.01):
+        pytest.fail("both hold it")
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(polling.acquire)
+        assert not redis.exists(LockKeys.of("a", redis).queue)
+        holder.release()
+        assert waiting.result(20)
+
+
+# What release() leaves in the lock object: its token, while it is unknown whether Redis has released it
+
+
+def test_a_release_without_an_answer_can_be_tried_again(proxy: LossyProxy, redis: Redis) -> None:
+    with Redis.from_url(proxy.url, retry=Retry(NoBackoff(), 0)) as client:
+        held = Lock(client, "a", timeout=10)
+        held.acquire()
+        token = held.local.token
+        proxy.lose_replies(to="EVALSHA", times=SENT)
+
+        with pytest.raises(ConnectionError):
+            held.release()
+
+        proxy.lose_replies(to="", times=0)
+        assert held.local.token == token
+        assert not redis.exists("a")  # the server has heard it
+        held.release()
+        assert held.local.token is None
+
+
+def test_a_coroutines_release_without_an_answer_can_be_tried_again(proxy: LossyProxy, redis: Redis) -> None:
+    async def main(client: AsyncRedis) -> None:
+        held = AsyncLock(client, "a", timeout=10)
+        await held.acquire()
+        token = held.local.token
+        proxy.lose_replies(to="EVALSHA", times=SENT)
+
+        with pytest.raises(ConnectionError):
+            await held.release()
+
+        proxy.lose_replies(to="", times=0)
+        assert held.local.token == token
+        await held.release()
+        assert held.local.token is None
+
+    in_a_loop(proxy.url, main, retry=AsyncRetry(NoBackoff(), 0))
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=["released", "lost"])
+def test_a_release_leaves_the_token_of_the_next_holder(
+    redis: Redis, redis_server: EmbeddedServer, is_lost: bool
+) -> None:
+    """Threads or coroutines that share one token, as thread_local=False has it."""
+
+    class Overtaken(Lock):
+        def do_release(self, expected_token: Any) -> None:
+            if is_lost:
+                redis.delete("a")
+            try:
+                super().do_release(expected_token)
+            finally:
+                self.acquire(token="another's")
+
+    class AsyncOvertaken(AsyncLock):
+        async def do_release(self, expected_token: Any) -> None:
+            if is_lost:
+                redis.delete("a")
+            try:
+                await super().do_release(expected_token)
+            finally:
+                await self.acquire(token="another's")
+
+    async def main(client: AsyncRedis) -> None:
+        held = AsyncOvertaken(client, "a", timeout=10, thread_local=False)
+        await held.acquire()
+        if is_lost:
+            with pytest.raises(LockNotOwnedError):
+                await held.release()
+        else:
+            await held.release()
+        assert held.local.token == b"another's"
+        assert await held.owned()
+
+    in_a_loop(redis_server.url, main)
+    redis.delete("a")
+    held = Overtaken(redis, "a", timeout=10, thread_local=False)
+    held.acquire()
+    if is_lost:
+        with pytest.raises(LockNotOwnedError):
+            held.release()
+    else:
+        held.release()
+    assert held.local.token == b"another's"
+    assert held.owned()
+    assert held.fence
