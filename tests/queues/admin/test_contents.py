@@ -5,10 +5,8 @@ from __future__ import annotations
 from html import unescape
 
 import pytest
-from django.core.mail import EmailMessage
 
 from components.services.queues import NewTask, TaskQueue, keys, task
-from components.services.queues.mail.backend import EmailBackend
 from tests.queues.admin import scene
 from tests.queues.admin.periodic import NIGHTLY, declare_only
 from tests.support.queues import found
@@ -124,18 +122,6 @@ def test_a_search_tells_nothing_of_what_may_not_be_seen(onlooker, viewer, one_of
     assert listed(viewer, state, SECRET) == [ids[state]]
 
 
-def test_an_action_on_what_a_search_finds_tells_nothing_either(staff, one_of_each):
-    operator = staff("view_queue", "change_queue")
-    one_of_each("market.tasks.send")
-    query = {"alias": "default", "queue": "mail", "state": "dead", "scope": "all", "q": SECRET}
-
-    response = operator.get(f"{ROOT}resend/", query)
-    operator.post(f"{ROOT}resend/?{response.request['QUERY_STRING']}")
-
-    assert "There are no dead tasks" in unescape(response.text)
-    assert TaskQueue().stats("mail").dead == 1
-
-
 def test_an_unreadable_record_is_never_quoted(onlooker, viewer, redis):
     task_id = scene.ready()[0]
     redis.hset(keys.BackendKeys("default").tasks, task_id, f"nonsense {SECRET}")
@@ -154,19 +140,6 @@ def test_the_arguments_of_periodic_tasks_need_the_permission_too(onlooker, viewe
 
     assert "month" not in hidden
     assert '["<b>month</b>"]' in shown
-
-
-def test_mail_in_the_queue_is_sensitive(admin_client):
-    link = f"https://example.com/reset/{SECRET}"
-    EmailBackend().send_messages([EmailMessage("Reset", link, "shop@example.com", ["jill@example.com"])])
-    [info] = [info for stats in TaskQueue().all_stats() for info in TaskQueue().tasks(stats.name, "ready")]
-
-    page = text_of(admin_client, "task", id=info.id)
-
-    assert info.sensitive
-    assert "components.services.queues.mail.backend.deliver" in page
-    assert SECRET not in page
-    assert "jill@example.com" not in page
 
 
 def test_a_sensitive_task_is_pushed_with_the_mark():

@@ -120,30 +120,6 @@ def test_a_group_is_sent_again_and_no_other_task(client, die):
     assert LogEntry.objects.get().object_id == "default/mail"
 
 
-def test_a_group_is_deleted_and_done_twice_it_happens_once(client, die):
-    die("KeyError: 9", 3)
-    kept = die("ValueError: no ink")
-    url = address("delete", group=key_of("9"))
-
-    first, second = done(client, url), done(client, url)
-
-    assert first == ["Deleted 3 tasks of the queue mail that died of “KeyError: 9 in market.tasks.send”."]
-    assert second == ["There are no dead tasks of the queue mail in this group."]
-    assert places("mail") == {"dead": kept}
-    assert len(logged()) == 1
-
-
-def test_a_task_that_joins_or_leaves_the_group_meanwhile_is_counted_as_it_is(client, die):
-    first, second = die("KeyError: 9", 2)
-    url = address("resend", group=key_of("9"))
-    text_of(client, "", url)
-    TaskQueue().delete("mail", "dead", [first])
-    [later] = die("KeyError: 9")
-
-    assert done(client, url)[0].startswith("Sent 2 tasks")
-    assert places("mail") == {"ready": [second, later]}
-
-
 def test_one_request_looks_at_so_many_and_the_next_continues(client, die, monkeypatch):
     monkeypatch.setattr(selections, "BOUND", 2)
     monkeypatch.setattr(filters, "WINDOW", 2)
@@ -196,10 +172,6 @@ def test_only_dead_tasks_have_groups(client):
     assert TaskQueue().get(task_id)
 
 
-def test_a_queue_without_dead_tasks_says_so(viewer):
-    assert "No task is dead in this queue." in text_of(viewer, ROOT, "failures/", **MAIL)
-
-
 def test_failures_of_all_queues_are_grouped_with_links_to_them_in_each_queue(viewer):
     for queue in ("mail", "news", "ads", "polls", "mail"):
         scene.dead(queue)
@@ -240,10 +212,6 @@ def test_only_groups_are_of_all_queues(client, page):
     assert client.get(url).status_code == 404
     assert client.post(url).status_code in (404, 405)
     assert places("mail") == {"dead": [task_id]}
-
-
-def test_no_failure_in_any_queue_is_said(viewer):
-    assert "No task is dead." in text_of(viewer, ROOT, "failures/", **ALL)
 
 
 def test_the_page_takes_so_many_round_trips_however_many_queues_there_are(viewer, die):

@@ -70,13 +70,6 @@ def test_before_a_worker_has_seen_it_there_is_no_next_run(viewer):
     assert cells(viewer, HOURLY)[3:5] == ["not known: no worker has started since it was declared", DASH]
 
 
-def test_one_that_has_only_become_known_has_not_run(viewer):
-    Ticks().declare([HOURLY.name])
-
-    assert cells(viewer, HOURLY)[4] == DASH
-    assert "in " in cells(viewer, HOURLY)[3]
-
-
 def test_a_run_that_did_not_come_is_overdue(viewer, redis):
     ticked(redis, HOURLY, datetime(2024, 1, 1, tzinfo=UTC))
 
@@ -141,29 +134,6 @@ def test_one_that_cannot_be_pushed_says_why(operator, settings):
     assert not LogEntry.objects.exists()
 
 
-def test_one_that_is_not_declared_is_a_404_in_words(operator):
-    response = operator.get(f"{ROOT}run/?alias=default&periodic=gone")
-
-    assert response.status_code == 404
-    assert "No periodic task 'gone' is declared." in words(response)
-
-
-def test_the_button_is_there_for_those_who_may_press_it(viewer, operator):
-    assert words(operator.get(f"{ROOT}periodic/")).count("Run now…") == 3
-    assert "Run now…" not in words(viewer.get(f"{ROOT}periodic/"))
-
-
-def test_the_first_page_leads_to_periodic_tasks(viewer):
-    assert f'href="{ROOT}periodic/"' in viewer.get(ROOT).text
-
-
-def test_without_any_the_page_says_how_to_declare_one(viewer):
-    with declare_only():
-        assert "No periodic task is declared. @periodic above @task declares one." in words(
-            viewer.get(f"{ROOT}periodic/")
-        )
-
-
 def change(client, verb, entry):
     address = f"{ROOT}{verb}/?{urlencode({'alias': 'default', 'periodic': entry.name})}"
     return client.post(address, follow=True)
@@ -188,12 +158,6 @@ def test_one_can_be_paused_and_resumed(operator):
         "Paused tests.queues.admin.periodic.sweep.",
         "Resumed tests.queues.admin.periodic.sweep.",
     ]
-
-
-def test_staff_who_may_only_look_cannot_pause(viewer):
-    assert change(viewer, "pause-periodic", HOURLY).status_code == 403
-    assert change(viewer, "resume-periodic", HOURLY).status_code == 403
-    assert Ticks().paused() == frozenset()
 
 
 def test_the_last_runs_are_shown_with_their_ends(viewer):

@@ -77,15 +77,6 @@ def test_queues_are_found_by_a_part_of_their_name(viewer, queues):
     assert "Queues 3 " in text_of(viewer, ROOT, q="none")
 
 
-def test_successful_ones_are_those_that_are_kept(viewer, queues):
-    text = text_of(viewer, ROOT)
-
-    assert (
-        "Successful, kept 1 (only those whose results are still kept: the latest 1,000 of each queue, for 1 d)"
-        in text
-    )
-
-
 def test_each_alias_has_pages_of_its_own(viewer, settings):
     backend = {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}
     settings.TASKS = {"default": backend, "bulk": backend}

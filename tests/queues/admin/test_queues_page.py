@@ -48,13 +48,6 @@ def test_starts_that_were_cut_off_are_counted_where_there_are_any(viewer):
     assert "Cut off: 2" in page(viewer)
 
 
-def test_without_a_task_the_overview_says_so(viewer):
-    text = page(viewer)
-
-    assert "No queue holds a task." in text
-    assert "No worker is running." in text
-
-
 def test_the_overview_counts_each_state_and_links_to_its_tasks(viewer):
     scene.one_of_each("mail")
     scene.ready("mail", count=2)
@@ -82,57 +75,6 @@ def test_the_overview_says_how_long_the_oldest_waits_and_what_is_due_next(viewer
     assert re.search("in (1 h|59 min)", text)
 
 
-def test_the_overview_names_the_server(viewer):
-    assert re.search(r"(Redis|Valkey) \d+\.\d+\.\d+ \((standalone|cluster)\)", page(viewer))
-
-
-def test_big_numbers_are_grouped(viewer, redis):
-    scene.ready("mail")
-    redis.zadd(keys.QueueKeys("default", "mail").dead, {str(number): number for number in range(12_345)})
-
-    assert "12,345" in page(viewer)
-
-
-def test_the_overview_shows_workers_and_marks_in_words_the_one_that_is_silent(viewer, redis):
-    alive = scene.worker("mail", "news", concurrency=8)
-    silent = scene.worker("*", kind="poller")
-    redis.zadd(keys.BackendKeys("default").workers, {silent.id: 1_700_000_000_000})
-
-    first, second = page(viewer).split(alive.id)[1].split(silent.id)
-
-    assert "worker" in first
-    assert "mail, news" in first
-    assert "0 of 8" in first
-    assert "Alive" in first
-    assert "poller" in second
-    assert "Lost" in second
-    assert "2023-11-14" in second
-
-
-def test_the_overview_says_where_tasks_wait_for_a_worker_in_vain(viewer):
-    for queue in ("mail", "news", "rest"):
-        scene.ready(queue)
-    TaskQueue().pause("rest")
-    scene.worker("news")
-    assert "no worker serves them: mail." in page(viewer)
-
-    scene.worker("*")
-
-    assert "no worker serves them" not in page(viewer)
-
-
-def test_each_alias_on_redis_has_its_own_part(viewer, settings):
-    backend = "components.tasks.RedisBackend"
-    settings.TASKS = {
-        "default": {"BACKEND": backend, "QUEUES": []},
-        "bulk": {"BACKEND": backend, "QUEUES": []},
-    }
-    TaskQueue("bulk").push("market.tasks.send", queue="imports")
-
-    assert "<h2>bulk</h2>" in viewer.get(ROOT).text
-    assert "send" in page(viewer, "tasks/", alias="bulk", queue="imports")
-
-
 @override_settings(TASKS={})
 def test_without_an_alias_on_redis_the_overview_says_what_to_set(viewer):
     assert "No TASKS alias uses components.tasks.RedisBackend" in page(viewer)
@@ -148,48 +90,6 @@ def test_the_list_of_a_state_has_its_tasks_and_only_those(viewer, state):
     assert f"1{DASH}1 of 1" in text
 
 
-def test_a_list_without_tasks_says_so(viewer):
-    assert "No task is dead in this queue." in page(
-        viewer, "tasks/", alias="default", queue="mail", state="dead"
-    )
-
-
-def test_a_long_list_comes_in_pages_of_fifty(viewer):
-    ids = scene.ready("mail", count=101)
-    where = {"alias": "default", "queue": "mail", "state": "ready"}
-
-    first, second, third = (page(viewer, "tasks/", **where, offset=offset) for offset in (0, 50, 100))
-
-    assert ids[49] in first
-    assert ids[50] not in first
-    assert f"1{DASH}50 of 101 Next" in first
-    assert "Previous" not in first
-    assert f"Previous 51{DASH}100 of 101 Next" in second
-    assert ids[100] in third
-    assert f"Previous 101{DASH}101 of 101" in third
-    assert "Next" not in third
-
-
-def test_the_links_between_pages_keep_queue_and_state(viewer):
-    scene.ready(AWKWARD, count=101)
-    query = {"alias": "default", "queue": AWKWARD, "state": "ready"}
-
-    html = viewer.get(ROOT + "tasks/", {**query, "offset": 50}).text
-
-    for offset in (0, 100):
-        assert f'href="{escape("?" + urlencode({**query, "offset": offset}))}"' in html
-
-
-@pytest.mark.parametrize(
-    ("offset", "shown"),
-    [("9" * 30, f"1{DASH}"), ("1000", f"101{DASH}101"), ("-1", f"1{DASH}"), ("x", f"1{DASH}")],
-)
-def test_an_offset_that_makes_no_sense_shows_a_page_that_exists(viewer, offset, shown):
-    scene.ready("mail", count=101)
-
-    assert shown in page(viewer, "tasks/", alias="default", queue="mail", offset=offset)
-
-
 def test_a_task_shows_all_that_is_known_of_it(viewer):
     task_id = scene.successful(
         "mail", args=[{"sale": 7}], kwargs={"to": "Jürgen"}, priority=-5, result={"sent": True}
@@ -201,13 +101,6 @@ def test_a_task_shows_all_that_is_known_of_it(viewer):
         assert known in text
     assert '{ "sent": true }' in text
     assert text.index("Enqueued") < text.index("Started") < text.index("Finished")
-
-
-@pytest.mark.parametrize("state", STATES)
-def test_a_task_of_each_state_can_be_opened(viewer, state):
-    task_id = scene.one_of_each("mail")[state]
-
-    assert state.capitalize() in page(viewer, "task/", alias="default", id=task_id)
 
 
 def test_a_dead_task_shows_the_traceback_of_every_attempt(viewer):
@@ -276,14 +169,6 @@ def test_progress_is_shown_with_words_beside_it(viewer):
     assert said in page(viewer, "tasks/", alias="default", queue="mail", state="running")
 
 
-def test_progress_towards_no_known_end_has_no_percentage(viewer):
-    task_id = scene.running("mail", progress=Progress(0.127))
-
-    html = viewer.get(ROOT + "task/", {"alias": "default", "id": task_id}).text
-
-    assert '<progress aria-label="Progress" max="100"></progress> <span>0.13</span>' in html
-
-
 @override_settings(LANGUAGE_CODE="de")
 def test_a_bar_is_as_long_in_a_language_with_commas(viewer):
     task_id = scene.running("mail", progress=Progress(1, 3))
@@ -310,7 +195,7 @@ def test_nothing_that_a_task_brings_is_taken_for_html(viewer):
         assert "<script>alert" not in viewer.get(ROOT + name, query).text
 
 
-@pytest.mark.parametrize("queue", [AWKWARD, "..", ".", "a/../b", "  ", "%2e%2e%2f", "q?x=1&alias=no", "日本"])
+@pytest.mark.parametrize("queue", [AWKWARD, "..", "  ", "%2e%2e%2f"])
 def test_a_queue_of_any_name_can_be_listed_paused_and_looked_up(operator, queue):
     scene.ready(queue)
     query = {"alias": "default", "queue": queue}
@@ -325,34 +210,6 @@ def test_a_queue_of_any_name_can_be_listed_paused_and_looked_up(operator, queue)
     assert "Paused Resume…" in words(posted)
     assert logged.request["PATH_INFO"] == f"{ROOT}tasks/"
     assert "Paused Resume…" in words(logged)
-
-
-def test_half_a_surrogate_pair_is_shown_and_breaks_nothing(viewer):
-    task_id = scene.ready("mail", args=["\ud800"])[0]
-
-    assert r"\ud800" in page(viewer, "task/", alias="default", id=task_id)
-
-
-def test_an_entry_that_this_release_cannot_read_is_listed_with_the_reason(viewer, redis):
-    task_id = scene.ready("mail")[0]
-    redis.hset(keys.BackendKeys("default").tasks, task_id, b"9 from the future")
-
-    response = viewer.get(ROOT + "task/", {"alias": "default", "id": task_id})
-
-    assert "Not readable" in page(viewer, "tasks/", alias="default", queue="mail")
-    assert "a newer release has to run it" in page(viewer, "tasks/", alias="default", queue="mail")
-    assert response.status_code == 404
-    assert "a newer release has to run it" in words(response)
-
-
-def test_pausing_asks_first_and_says_what_will_happen(operator):
-    scene.ready("mail", count=1234)
-
-    text = page(operator, "pause/", alias="default", queue="mail")
-
-    assert "Tasks in it now: 1,234 ready, 0 delayed." in text
-    assert "Workers take no more tasks from it" in text
-    assert not TaskQueue().stats("mail").paused
 
 
 def test_pausing_and_resuming_are_logged_with_who_and_what(operator):
@@ -387,43 +244,6 @@ def test_a_change_that_is_made_already_says_so_and_is_not_logged(operator, verb,
     assert "<form method" not in asked.text.split('id="live"')[1]
     assert f"The queue mail {said}." in words(posted)
     assert not LogEntry.objects.exists()
-
-
-def test_recent_actions_lead_to_the_queue(operator):
-    scene.ready(AWKWARD)
-    operator.post(f"{ROOT}pause/?{urlencode({'alias': 'default', 'queue': AWKWARD})}")
-
-    link = LogEntry.objects.get().get_admin_url()
-
-    assert operator.get(link).url == f"{ROOT}tasks/?{urlencode({'alias': 'default', 'queue': AWKWARD})}"
-
-
-def test_a_refresh_gets_its_part_alone_and_leaves_messages_to_the_page(operator):
-    operator.post(f"{ROOT}pause/?alias=default&queue=mail")
-
-    part = operator.get(ROOT, headers={"X-Live": "1"}).text
-    whole = operator.get(ROOT).text
-
-    assert part.startswith('<div id="live" data-live')
-    assert "<html" not in part
-    assert "Paused the queue mail" not in part
-    assert "Paused the queue mail" in whole
-
-
-def test_the_first_page_asks_no_more_of_redis_with_more_tasks(viewer, redis):
-    def commands():
-        redis.config_resetstat()
-        viewer.get(ROOT)
-        return {
-            name: stats["calls"] for name, stats in redis.info("commandstats").items() if "config" not in name
-        }
-
-    scene.one_of_each("mail")
-    viewer.get(ROOT)  # once for the server to know the scripts
-    few = commands()
-    scene.ready("mail", count=2000)
-
-    assert commands() == few
 
 
 @pytest.mark.parametrize(
@@ -462,10 +282,6 @@ def test_a_nonce_of_the_project_is_on_all_that_the_page_loads(viewer, settings):
     ours = re.findall(r"<(?:link|script)[^>]*/components/[^>]*>", html)
     assert len(ours) == 4
     assert all('nonce="abc"' in tag for tag in ours)
-
-
-def test_pages_are_never_stored_by_a_browser(viewer):
-    assert "no-store" in viewer.get(ROOT)["Cache-Control"]
 
 
 def test_instants_are_in_the_current_time_zone(viewer, settings):

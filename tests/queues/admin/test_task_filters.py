@@ -7,11 +7,10 @@ from html import unescape
 from urllib.parse import urlencode
 
 import pytest
-from django.utils.html import strip_tags
 
 from components.services.queues import TaskQueue, task
 from components.services.queues.admin import filters
-from tests.control_room.pages import round_trips
+from tests.control_room.pages import round_trips, words
 from tests.queues.admin import scene
 
 ROOT = "/admin/components/queue/"
@@ -35,10 +34,6 @@ def page(client, state="ready", **query):
 
 def found(client, state="ready", **query):
     return [info.id for info in page(client, state, **query).context["tasks"]]
-
-
-def words(response):
-    return " ".join(unescape(strip_tags(response.text)).split())
 
 
 def test_a_task_is_found_by_its_path_or_the_end_of_it(viewer):
@@ -96,11 +91,28 @@ def test_the_time_is_that_of_the_state(viewer, state, is_in):
     assert found(viewer, state, since="2222-01-01T00:00") == []
 
 
-def test_delayed_tasks_are_found_by_when_they_are_due(viewer):
-    [task_id] = scene.ready(delay=3_600 * 24 * 366 * 100)
+def test_text_is_searched_in_ids_names_arguments_and_the_latest_error_whatever_its_case(viewer):
+    dead = scene.dead()
+    by_argument, by_name = scene.ready(kwargs={"to": "Jürgen"}) + scene.ready(name="market.tasks.Refund")
 
-    assert found(viewer, "delayed", since="2100-01-01T00:00") == [task_id]
-    assert found(viewer, "delayed", until="2100-01-01T00:00") == []
+    assert found(viewer, q="JÜRGEN") == [by_argument]
+    assert found(viewer, q="refund") == found(viewer, q=by_name.upper()) == [by_name]
+    assert found(viewer, "dead", q="No Route") == [dead]
+    assert found(viewer, q="no route") == []
+    assert found(viewer, q="  ") == [by_argument, by_name]
+
+
+def test_a_search_says_how_much_it_looked_at_and_shows_its_text_as_text(viewer, monkeypatch):
+    monkeypatch.setattr(filters, "WINDOW", 3)
+    evil = "\"><script>alert('a')</script>"
+    ids = scene.ready(count=5)
+
+    response, nothing = page(viewer, q="send"), page(viewer, q=evil)
+
+    assert [info.id for info in response.context["tasks"]] == ids[:3]
+    assert "3 of the next 3 ready tasks hold “send”. The other 2 were not searched." in words(response)
+    assert "<script>alert" not in nothing.text
+    assert evil in unescape(nothing.text)
 
 
 def test_filters_combine_and_are_shown_in_the_form(viewer):
@@ -115,18 +127,6 @@ def test_filters_combine_and_are_shown_in_the_form(viewer):
     assert 'name="argument" value="9"' in response.text
     assert "Of 3 ready tasks that were looked at, 1 matches." in words(response)
     assert "live.js" not in response.text
-
-
-def test_the_fields_suggest_what_there_is(viewer):
-    scene.dead(name="shop.elsewhere.send")
-    scene.ready("news")
-
-    html = page(viewer, "dead").text
-    lists = dict(re.findall(r'<datalist id="(\w+)">(.*?)</datalist>', html))
-
-    assert '<option value="news">' in lists["queues"]
-    assert '<option value="shop.elsewhere.send">' in lists["tasks"]
-    assert '<option value="builtins.OSError">' in lists["errors"]
 
 
 def test_a_filter_that_makes_no_sense_finds_nothing_and_says_why(viewer, staff):

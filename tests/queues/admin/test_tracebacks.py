@@ -63,10 +63,6 @@ def test_the_page_of_a_task_begins_with_the_message_and_folds_libraries(viewer, 
     assert text_of(onlooker, ROOT, "task/", **query).startswith("OSError Task market.tasks.send")
 
 
-def test_a_successful_task_has_no_message(viewer):
-    assert text_of(viewer, ROOT, "task/", alias="default", id=scene.successful()).startswith("Task ")
-
-
 def test_the_durations_of_the_latest_runs_of_a_task_are_told(viewer):
     for _ in range(3):
         scene.successful()

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import re
 from html import unescape
-from urllib.parse import urlencode
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.utils.html import strip_tags
 
-from components.services.queues import Consumer, TaskQueue, keys
+from components.services.queues import TaskQueue, keys
+from tests.control_room.pages import addresses, done, logged, text_of
 from tests.queues.admin import scene
 
 ROOT = "/admin/components/queue/"
+url = addresses(ROOT)
 
 pytestmark = pytest.mark.usefixtures("redis")
 
 
-def url(order, worker: Consumer | None = None):
-    query = {"alias": "default", **({"worker": worker.id} if worker else {})}
-    return f"{ROOT}{order}/?{urlencode(query)}"
-
-
-def words(response):
-    return " ".join(unescape(strip_tags(response.text)).split())
+def ask(client, order, worker=None):
+    return done(client, url(order, alias="default", **({"worker": worker.id} if worker else {})))
 
 
 def row(client, worker):
@@ -42,11 +38,12 @@ def lose(redis, worker):
 
 
 def test_a_worker_is_asked_and_the_page_says_so_until_it_has_heard(operator):
-    worker = scene.worker("mail")
-    assert "Alive" in row(operator, worker)[0]
-    assert row(operator, worker)[1] == {"quiet", "stop"}
+    worker = scene.worker("mail", "news", concurrency=8)
+    said, offered = row(operator, worker)
+    assert "mail, news 0 of 8 Alive" in said
+    assert offered == {"quiet", "stop"}
 
-    operator.post(url("quiet", worker))
+    ask(operator, "quiet", worker)
     assert "Asked to take no more tasks" in row(operator, worker)[0]
     assert worker.renew(["mail"]).order == "quiet"
 
@@ -55,111 +52,64 @@ def test_a_worker_is_asked_and_the_page_says_so_until_it_has_heard(operator):
     assert "Takes no more tasks" in row(operator, worker)[0]
     assert row(operator, worker)[1] == {"stop"}
 
-    operator.post(url("stop", worker))
+    ask(operator, "stop", worker)
     assert "Asked to stop" in row(operator, worker)[0]
     assert row(operator, worker)[1] == set()
     assert worker.renew(["mail"]).order == "stop"
 
 
-@pytest.mark.parametrize(
-    ("order", "title", "effect"),
-    [
-        ("quiet", "Stop giving tasks to the worker %s", "finishes the running ones"),
-        ("stop", "Stop the worker %s", "the same time as after a SIGTERM"),
-    ],
-)
-def test_it_is_asked_first_what_will_happen(operator, order, title, effect):
-    worker = scene.worker("mail")
-
-    response = operator.get(url(order, worker))
-
-    assert title % worker.id in words(response)
-    assert effect in words(response)
-    assert orders() == {worker.id: ""}
-
-
-def test_all_workers_that_live_are_asked_and_pollers_are_not(operator, redis):
+@pytest.mark.parametrize(("order", "is_asked"), [("stop", True), ("quiet", False)])
+def test_all_workers_that_live_are_asked_and_pollers_are_not(operator, redis, order, is_asked):
     first, second, lost = (scene.worker("mail") for _ in range(3))
     poller = scene.worker("*", kind="poller")
     lose(redis, lost)
+    url_of_all = url(order, alias="default")
 
-    response = operator.post(url("stop"), follow=True)
-
-    assert orders() == {first.id: "stop", second.id: "stop", lost.id: "", poller.id: ""}
-    assert "Asked all workers of default (2) to stop." in words(response)
+    assert "2 of 2 will be asked" in text_of(operator, "", url_of_all)
+    assert orders() == dict.fromkeys([first.id, second.id, lost.id, poller.id], "")
+    ask(operator, order)
+    assert orders() == {first.id: order, second.id: order, lost.id: "", poller.id: ""}
+    ask(operator, order, poller)
+    assert (orders()[poller.id] == order) == is_asked
+    assert row(operator, poller)[1] == (set() if is_asked else {"stop"})
 
 
 def test_each_request_is_one_log_entry_and_the_alias_has_a_history(operator):
     worker = scene.worker("mail")
 
-    operator.post(url("quiet", worker))
-    operator.post(url("stop"))
+    said = [*ask(operator, "quiet", worker), *ask(operator, "stop")]
 
-    entries = LogEntry.objects.order_by("pk")
-    assert [(entry.object_id, entry.change_message) for entry in entries] == [
-        ("default", f"Asked the worker {worker.id} to take no more tasks."),
-        ("default", "Asked all workers of default (1) to stop."),
-    ]
-    assert operator.get(entries[0].get_admin_url()).url == ROOT
-    history = operator.get(f"{ROOT}default/history/")
-    assert "to take no more tasks" in words(history)
+    assert logged() == said
+    assert {entry.object_id for entry in LogEntry.objects.all()} == {"default"}
+    assert operator.get(LogEntry.objects.all()[0].get_admin_url()).url == ROOT
+    assert said[0] in text_of(operator, f"{ROOT}default/history/")
     assert f'href="{ROOT}default/history/"' in operator.get(ROOT).text
 
 
-def test_a_worker_asked_to_stop_is_not_asked_to_be_quiet(operator):
-    worker = scene.worker("mail")
-    operator.post(url("stop", worker))
+def test_who_was_asked_to_stop_or_is_lost_is_asked_nothing(operator, redis):
+    stopping, lost = scene.worker("mail"), scene.worker("mail")
+    ask(operator, "stop", stopping)
+    lose(redis, lost)
+    before = orders()
 
+    assert "Lost" in row(operator, lost)[0]
+    assert row(operator, lost)[1] == set()
     for order in ("quiet", "stop"):
-        response = operator.post(url(order, worker), follow=True)
-        assert f"There is no worker to ask: the worker {worker.id} is gone, or was asked already." in words(
-            response
-        )
-
-    assert orders() == {worker.id: "stop"}
-    assert LogEntry.objects.count() == 1
-
-
-def test_a_lost_worker_is_called_so_and_cannot_be_asked(operator, redis):
-    worker = scene.worker("mail")
-    lose(redis, worker)
-
-    said, offered = row(operator, worker)
-    operator.post(url("stop", worker))
-
-    assert "Lost" in said
-    assert offered == set()
-    assert orders() == {worker.id: ""}
-
-
-def test_a_poller_can_be_stopped_and_has_nothing_to_be_quiet_about(operator):
-    poller = scene.worker("*", kind="poller")
-
-    assert row(operator, poller)[1] == {"stop"}
-    operator.post(url("quiet", poller))
-    assert orders() == {poller.id: ""}
-    operator.post(url("stop", poller))
-    assert orders() == {poller.id: "stop"}
-
-
-def test_a_worker_that_is_gone_is_a_404_in_words(operator):
-    response = operator.get(f"{ROOT}stop/?alias=default&worker=gone")
-
-    assert response.status_code == 404
-    assert "There is no worker 'gone'. It may have ended." in words(response)
-
-
-def test_without_workers_there_is_nobody_to_ask(operator):
-    assert "There is no worker to ask" in words(operator.get(url("stop")))
-    assert "Stop all workers" not in words(operator.get(ROOT))
+        for worker in (stopping, lost):
+            assert worker.id in ask(operator, order, worker)[0]
+    assert orders() == before
+    assert len(logged()) == 1
+    assert operator.get(url("stop", alias="default", worker="gone")).status_code == 404
 
 
 def test_a_quiet_worker_serves_no_queue(viewer):
-    scene.ready("mail")
-    worker = scene.worker("mail")
-    assert "no worker serves them" not in words(viewer.get(ROOT))
+    for queue in ("mail", "news", "rest"):
+        scene.ready(queue)
+    TaskQueue().pause("rest")
+    worker, _other = scene.worker("mail"), scene.worker("news")
+    assert "no worker serves them" not in text_of(viewer, ROOT)
 
     worker.is_quiet = True
     worker.renew(["mail"])
 
-    assert "no worker serves them: mail." in words(viewer.get(ROOT))
+    assert "no worker serves them: mail." in text_of(viewer, ROOT)
