@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,21 +10,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.kit.compat import TaskResult, TaskResultStatus, task_finished, task_started
-from components.services.queues import Concurrency, Consumer, TaskQueue, keys
+from components.services.queues import Concurrency, TaskQueue
 from components.services.queues.backend import RedisBackend
 from components.services.queues.worker.tasks import STUCK
 from components.services.queues.worker.worker import Worker
 from components.services.semaphores import Semaphore
 from components.testing import redis_at
 from tests import tasks
-from tests.fixtures.worker import NOTE, WAIT, MakeWorker, counts, push, reaches
+from tests.fixtures.worker import WAIT, MakeWorker, counts, push, reaches
 from tests.queues.worker import jobs
 from tests.queues.worker.test_execution import listening, receiving
-from tests.support.queues import claim_one, end_lease, options
+from tests.support.queues import options
 from tests.support.waiting import eventually
 
 Start = Callable[[Worker], Worker]
@@ -43,18 +41,6 @@ def test_a_task_is_tried_again_until_it_succeeds(backend: RedisBackend, make_wor
     assert (result.status, result.return_value, result.attempts) == (TaskResultStatus.SUCCESSFUL, 3, 3)
     assert [error.exception_class for error in result.errors] == [ValueError, ValueError]
     assert result == jobs.succeed_at_last.get_result(result.id)
-
-
-def test_a_task_that_never_succeeds_is_dead_after_its_last_attempt(
-    backend: RedisBackend, make_worker: MakeWorker
-) -> None:
-    result = jobs.fail_thrice.enqueue()
-
-    make_worker(max_tasks=3).run()
-    result.refresh()
-
-    assert (result.status, result.attempts, len(result.errors)) == (TaskResultStatus.FAILED, 3, 3)
-    assert counts() == {"dead": 1}
 
 
 def test_the_signals_tell_of_each_start_and_of_one_end(
@@ -101,47 +87,16 @@ def test_each_attempt_is_a_line_in_the_log(
 
     make_worker(max_tasks=4, concurrency=1).run()
 
-    (last,) = lines(caplog, logging.ERROR)
-    *again, done = sorted(lines(caplog), key=lambda line: "succeeded" in line)
-    assert [
-        line.startswith(f"tests.queues.worker.jobs.fail_thrice {failed.id} failed in ") for line in again
-    ] == [
-        True,
-        True,
+    lines = [
+        (
+            entry.levelno,
+            *(part in entry.getMessage() for part in (failed.id, successful.id, "ValueError('no')")),
+        )
+        for entry in caplog.records
+        if entry.name == "components.done"
     ]
-    assert "attempt 1; again in 0 s: ValueError('no')" in again[0]
-    assert "attempt 2; again in 0 s: ValueError('no')" in again[1]
-    assert lines(caplog, logging.WARNING) == []
-    assert last.startswith(f"tests.queues.worker.jobs.fail_thrice {failed.id} failed in ")
-    assert "attempt 3, the last: ValueError('no')" in last
-    assert done.startswith(f"tests.tasks.echo {successful.id} succeeded in ")
-
-
-def test_all_lines_but_those_of_final_failures_can_be_off(
-    backend: RedisBackend, make_worker: MakeWorker, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.WARNING, "components.done")
-    jobs.fail_thrice.enqueue()
-    tasks.echo.enqueue()
-
-    make_worker(max_tasks=4).run()
-
-    assert lines(caplog) == []
-    assert lines(caplog, logging.WARNING) == []
-    assert len(lines(caplog, logging.ERROR)) == 1
-
-
-def test_a_task_whose_worker_died_is_started_again_although_it_has_one_attempt(
-    redis: Redis, backend: RedisBackend, make_worker: MakeWorker
-) -> None:
-    result = tasks.echo.enqueue("alive")
-    claim_one(Consumer())
-    end_lease(redis, result.id)
-
-    make_worker(burst=True).run()
-    result.refresh()
-
-    assert (result.return_value, result.attempts) == ("alive", 2)
+    again, done = (logging.INFO, True, False, True), (logging.INFO, False, True, False)
+    assert sorted(lines) == sorted([again, again, done, (logging.ERROR, True, False, True)])
 
 
 # --- Leases of their own ---------------------------------------------------------------------------
@@ -175,41 +130,21 @@ def test_a_coroutine_that_runs_too_long_is_cancelled_fails_and_is_tried_again(
     assert (result.status, result.attempts) == (TaskResultStatus.FAILED, 2)
     for error in result.errors:
         assert error.exception_class_path == "components.exceptions.TaskTimedOut"
-        # What it took to begin is not given it again.
-        assert re.search(
-            r"It ran longer than its timeout of 0\.0[0-5]\d* s, and was cancelled\.", error.traceback
-        )
 
 
-def test_a_timeout_that_the_coroutine_has_set_itself_is_an_error_like_others(
+def test_a_timeout_may_be_that_of_the_options_or_the_coroutines_own(
     backend: RedisBackend, make_worker: MakeWorker
 ) -> None:
-    result = jobs.own_timeout.enqueue()
-
+    own = jobs.own_timeout.enqueue()
     make_worker(burst=True).run()
-    result.refresh()
-
-    assert [error.exception_class for error in result.errors] == [TimeoutError]
-
-
-def test_tasks_that_end_in_time_are_not_disturbed(backend: RedisBackend, make_worker: MakeWorker) -> None:
-    result = jobs.in_time.enqueue()
-
-    assert make_worker(burst=True).run() == 0
-    result.refresh()
-
-    assert result.return_value == "in time"
-
-
-def test_the_options_have_a_timeout_for_tasks_that_say_nothing(
-    backend: RedisBackend, make_worker: MakeWorker
-) -> None:
     with options(timeout=0.05):
         result = jobs.until_cancelled.enqueue()
         make_worker(burst=True).run()
-        result.refresh()
 
-    assert [error.exception_class.__name__ for error in result.errors] == ["TaskTimedOut"]
+    assert [each.exception_class for each in jobs.own_timeout.get_result(own.id).errors] == [TimeoutError]
+    assert [each.exception_class.__name__ for each in jobs.until_cancelled.get_result(result.id).errors] == [
+        "TaskTimedOut"
+    ]
 
 
 def test_a_function_that_runs_too_long_ends_its_worker_when_the_others_have_ended(
@@ -221,9 +156,9 @@ def test_a_function_that_runs_too_long_ends_its_worker_when_the_others_have_ende
     with ThreadPoolExecutor() as pool:
         running = pool.submit(worker.run)
         assert eventually(lambda: worker._stuck)
-        assert not worker.ended.wait(0.5)
         assert counts() == {"ready": 1, "running": 2}  # what has timed out is still this worker's
         assert backend.queue.get(result.id).errors == ()
+        jobs.agate.set()  # it ends after all: too late
         tasks.gate.set()
 
         assert running.result(10) == STUCK
@@ -232,24 +167,6 @@ def test_a_function_that_runs_too_long_ends_its_worker_when_the_others_have_ende
     assert [backend.queue.get(task_id).starts for task_id in (beside, waiting)] == [1, 0]
     result.refresh()
     assert [error.exception_class_path for error in result.errors] == ["components.exceptions.TaskTimedOut"]
-
-
-def test_a_function_that_ends_after_its_timeout_has_failed_all_the_same(
-    backend: RedisBackend, make_worker: MakeWorker, patient: None
-) -> None:
-    result = jobs.stuck.enqueue()
-    push(WAIT)
-    worker = make_worker(concurrency=2)
-    with ThreadPoolExecutor() as pool:
-        running = pool.submit(worker.run)
-        assert eventually(lambda: worker._stuck)
-        jobs.agate.set()
-        tasks.gate.set()
-        assert running.result(10) == STUCK
-
-    result.refresh()
-    assert [error.exception_class_path for error in result.errors] == ["components.exceptions.TaskTimedOut"]
-    assert counts() == {"successful": 1, "dead": 1}
 
 
 def test_a_task_beside_a_stuck_one_is_cut_off_and_counted_after_the_shutdown_timeout(
@@ -265,27 +182,17 @@ def test_a_task_beside_a_stuck_one_is_cut_off_and_counted_after_the_shutdown_tim
     assert (result.status, result.attempts) == (TaskResultStatus.FAILED, 1)
     (error,) = result.errors
     assert error.exception_class_path == "components.exceptions.TaskTimedOut"
-    assert "It ran longer than its timeout of 0.1 s; its process is replaced." in error.traceback
     assert counts() == {"ready": 2, "dead": 1}
     infos = [backend.queue.get(task_id) for task_id in beside]
     assert [(info.starts, info.cut_off, info.worker_ids) for info in infos] == [(0, 1, ()), (0, 0, ())]
     assert infos[0].started_at is not None
     assert backend.queue.stats("default").cut_off == 1
     assert TaskQueue().workers() == []
-
-
-def test_starts_that_are_cut_off_are_no_attempts_and_are_remembered(
-    backend: RedisBackend, make_worker: MakeWorker, patient: None
-) -> None:
-    [task_id] = push(WAIT)
-    for _ in range(2):
-        jobs.stuck.enqueue()
-        assert make_worker(concurrency=2, shutdown_timeout=0.2).run() == STUCK
+    jobs.agate.set()
     tasks.gate.set()
-    make_worker(max_tasks=1).run()
-
-    info = backend.queue.get(task_id)
-    assert (info.state, info.starts, len(info.worker_ids), info.cut_off) == ("successful", 1, 1, 2)
+    make_worker(burst=True).run()
+    info = backend.queue.get(beside[0])
+    assert (info.state, info.starts, len(info.worker_ids), info.cut_off) == ("successful", 1, 1, 1)
 
 
 @pytest.mark.slow
@@ -300,7 +207,7 @@ def test_a_worker_with_a_stuck_function_does_not_end_while_redis_is_away(
         redis_at(server.url),
         ThreadPoolExecutor() as pool,
     ):
-        result = jobs.stuck.enqueue()
+        jobs.stuck.enqueue()
         [beside] = push(WAIT)
         worker = make_worker(concurrency=2, shutdown_timeout=1.0)
         running = pool.submit(worker.run)
@@ -312,8 +219,6 @@ def test_a_worker_with_a_stuck_function_does_not_end_while_redis_is_away(
 
         assert running.result(10) == STUCK
         assert counts() == {"ready": 1, "dead": 1}
-        result.refresh()
-        assert "TaskTimedOut" in result.errors[0].exception_class_path
         assert backend.queue.get(beside).cut_off == 1
         tasks.gate.set()
         jobs.agate.set()
@@ -344,7 +249,7 @@ def test_a_coroutine_that_does_not_end_when_it_is_cancelled_is_stuck(
     assert make_worker(concurrency=1).run() == STUCK
 
     (error,) = jobs.unwilling.get_result(result.id).errors
-    assert "It ran longer than its timeout of 0.05 s; its process is replaced." in error.traceback
+    assert error.exception_class_path == "components.exceptions.TaskTimedOut"
 
 
 def test_a_timeout_that_is_read_late_is_noticed_nevertheless(
@@ -358,20 +263,6 @@ def test_a_timeout_that_is_read_late_is_noticed_nevertheless(
         assert make_worker(concurrency=1).run() == STUCK
 
     assert jobs.stuck.get_result(result.id).status == TaskResultStatus.FAILED
-
-
-def test_a_function_that_ends_after_its_worker_gave_it_up_changes_nothing(
-    backend: RedisBackend, make_worker: MakeWorker, patient: None
-) -> None:
-    result = jobs.stuck.enqueue()
-    make_worker(concurrency=1).run()
-    before = jobs.stuck.get_result(result.id)
-    jobs.agate.set()
-
-    push(NOTE)
-    make_worker(burst=True).run()
-
-    assert jobs.stuck.get_result(result.id) == before
 
 
 def test_a_stuck_function_is_tried_again_by_another_worker(
@@ -463,16 +354,3 @@ def test_its_neighbours_in_the_worker_are_not_cancelled(
     assert reaches(dead=1, successful=1)
     goes_on.refresh()
     assert goes_on.return_value == "in the end"
-
-
-def test_a_task_cancelled_in_the_wait_is_not_run(
-    backend: RedisBackend, redis: Redis, make_worker: MakeWorker
-) -> None:
-    (task_id,) = push(NOTE)
-    TaskQueue().cancel("default", [task_id])
-
-    make_worker(burst=True).run()
-
-    assert tasks.notes == []
-    assert counts() == {"dead": 1}
-    assert redis.hget(keys.BackendKeys("default").runs, task_id).startswith(b"1 cancelled ")
