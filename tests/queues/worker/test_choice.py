@@ -18,27 +18,20 @@ def test_strict_order_asks_each_queue_for_all() -> None:
 
 
 @pytest.mark.parametrize("want", [1, 2, 9])
-def test_round_robin_gives_each_queue_the_same_share(want: int) -> None:
-    choice = QueueChoice(["a", "b", "c"], round_robin=True)
+def test_else_the_queues_share_by_weight(want: int) -> None:
+    in_turn, weighted = (
+        QueueChoice(["a", "b", "c"], round_robin=True),
+        QueueChoice(["a", "b"], {"a": 3, "b": 1}),
+    )
 
-    assert choice.shares(want) == pytest.approx(dict.fromkeys("abc", want / 3))
-
-
-@pytest.mark.parametrize("want", [1, 2, 8])
-def test_weighted_queues_share_the_claimed_tasks(want: int) -> None:
-    choice = QueueChoice(["high", "low"], {"high": 3, "low": 1})
-
-    assert choice.shares(want) == pytest.approx({"high": want * 3 / 4, "low": want / 4})
+    assert in_turn.shares(want) == pytest.approx(dict.fromkeys("abc", want / 3))
+    assert weighted.shares(want) == pytest.approx({"a": want * 3 / 4, "b": want / 4})
 
 
 def test_each_request_begins_where_the_last_one_ended() -> None:
     choice = QueueChoice(["a", "b"], round_robin=True, turn=40)
 
     assert [choice.shares(want).turn for want in (1, 3, 0, 2)] == [40, 41, 44, 44]
-
-
-def test_no_queues_are_no_shares() -> None:
-    assert QueueChoice([], round_robin=True).shares(4) == {}
 
 
 def queues_of(tasks: list[Claimed]) -> str:
@@ -55,11 +48,4 @@ def test_tasks_of_all_queues_are_run_intermingled_and_those_of_each_in_order(red
     assert queues_of(claimed) == "aaaaaabb"
     assert queues_of(arranged) == "aabaaaba"
     assert [task for task in arranged if task.queue == "a"] == claimed[:6]
-
-
-def test_in_strict_order_tasks_are_run_as_they_were_claimed(redis: Redis) -> None:
-    push_many(2, queue="a")
-    push_many(4, queue="b")
-    choice = QueueChoice(["a", "b"])
-
-    assert queues_of(choice.arranged(claim(Consumer(), 6, choice.shares(6)))) == "aabbbb"
+    assert QueueChoice(["a", "b"]).arranged(claimed) == claimed  # in strict order

@@ -11,8 +11,7 @@ from redis import Redis
 
 from components.exceptions import RedisUnavailable
 from components.kit.client import get_client
-from components.kit.compat import InvalidTask
-from components.services.queues import Concurrency, Consumer, NewTask, TaskQueue, keys, task
+from components.services.queues import Concurrency, Consumer, TaskQueue, keys, task
 from components.services.queues.consumer import Parking
 from components.services.queues.worker.concurrency import Limit
 from components.services.queues.worker.worker import Worker
@@ -105,19 +104,6 @@ def test_no_more_run_than_the_limit_in_all_workers_together(
     assert most == 2
 
 
-def test_a_task_that_waits_for_room_keeps_no_other_from_running(
-    redis: Redis, make_worker: MakeWorker, start: Start
-) -> None:
-    start(make_worker(concurrency=3))
-    push(path(limited), 6)
-    assert eventually(lambda: counts().get("delayed") == 4)
-
-    push("tests.tasks.echo", 5)
-
-    assert eventually(lambda: counts().get("successful") == 5)
-    assert eventually(lambda: len(running) == 2)
-
-
 def test_those_that_wait_come_by_priority_and_then_in_order(
     redis: Redis, make_worker: MakeWorker, start: Start
 ) -> None:
@@ -137,37 +123,37 @@ def test_those_that_wait_come_by_priority_and_then_in_order(
     assert order == ["urgent", 0, 1, 2]
 
 
-def test_tasks_can_share_a_limit(redis: Redis, make_worker: MakeWorker, start: Start) -> None:
+@pytest.mark.parametrize(
+    ("calls", "waiting", "begun"),
+    [
+        ([one_of_two] * 3 + [other_of_two] * 3, 4, 2),
+        ([one_each, one_each, one_each], 1, 2),
+    ],
+    ids=["shared by two tasks", "for each argument"],
+)
+def test_a_limit_can_be_shared_or_hold_for_each_of_something(
+    redis: Redis, make_worker: MakeWorker, start: Start, calls: list[Any], waiting: int, begun: int
+) -> None:
     start(make_worker(concurrency=6))
-    push(path(one_of_two), 3)
-    push(path(other_of_two), 3)
+    for number, each in enumerate(calls):
+        TaskQueue().push(path(each), ["ab"[number % 2]])
+    TaskQueue().push("tests.tasks.note", ["meanwhile"])
 
-    assert eventually(lambda: counts().get("delayed") == 4)
-    assert eventually(lambda: len(running) == 2)  # who has a permit may begin after others were parked
-    assert not Semaphore("tests.shared", limit=2).try_acquire()
+    assert eventually(lambda: counts().get("delayed") == waiting)
+    assert eventually(lambda: len(running) == begun)  # who has a permit may begin after others were parked
+    assert eventually(lambda: counts().get("successful") == 1)
     gate.set()
 
-    assert reaches(successful=6)
-    assert most == 2
-
-
-def test_a_limit_can_hold_for_each_of_something(redis: Redis, make_worker: MakeWorker, start: Start) -> None:
-    start(make_worker(concurrency=6))
-    for value in ("a", "b", "a", "b"):
-        TaskQueue().push(path(one_each), [value])
-
-    assert eventually(lambda: counts().get("delayed") == 2)
-    assert eventually(lambda: sorted(order) == ["a", "b"])
-    gate.set()
-
-    assert reaches(successful=4)
+    assert reaches(successful=len(calls) + 1)
+    assert most == begun
 
 
 def test_a_permit_is_given_back_by_what_fails(redis: Redis, make_worker: MakeWorker, start: Start) -> None:
     start(make_worker(concurrency=3))
     push(path(failing), 5)
+    TaskQueue().push(path(one_each), ["x" * 1_000])  # the name of its limit is too long
 
-    assert reaches(dead=5)
+    assert reaches(dead=6)
     assert Semaphore(f"task:{path(failing)}", limit=1).try_acquire()
 
 
@@ -259,18 +245,3 @@ def test_without_redis_nothing_is_run_and_nothing_is_lost(
     monkeypatch.setattr(Semaphore, "release", away)
     with limit.permit(parking, owner="", by="a") as has_room:
         assert has_room
-
-
-@pytest.mark.parametrize("wrong", [0, -1, 1.5, "2", True, Concurrency(0), Concurrency("x")])  # type: ignore[arg-type]
-def test_a_limit_is_a_whole_number(wrong: Any) -> None:
-    with pytest.raises(InvalidTask, match="concurrency"):
-        task(concurrency=wrong)(limited.func)
-
-
-def test_a_limit_whose_name_cannot_be_told_is_a_failure_of_the_task(
-    redis: Redis, make_worker: MakeWorker, start: Start
-) -> None:
-    start(make_worker())
-    TaskQueue().push_many([NewTask(name=path(one_each), args=["x" * 1_000])])
-
-    assert reaches(dead=1)

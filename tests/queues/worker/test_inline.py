@@ -6,20 +6,21 @@ import threading
 
 import pytest
 from django.contrib.auth.models import User
-from django.test.utils import override_settings
 from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
-from components.services.queues import NewTask, TaskQueue, keys
+from components.services.queues import NewTask, keys
 from components.services.queues.backend import RedisBackend
 from components.testing import run_tasks
 from tests import tasks
 from tests.fixtures.worker import NOTE, counts, push
 from tests.queues.worker import jobs
-from tests.support.queues import come_due, options
+from tests.support.queues import come_due
 
 
-def test_the_ready_tasks_run_in_order_and_the_answer_says_how_they_ended(backend: RedisBackend) -> None:
+def test_the_ready_tasks_run_in_order_and_the_answer_says_how_they_ended(
+    backend: RedisBackend, redis: Redis
+) -> None:
     first = tasks.echo.enqueue("first")
     fails = tasks.fail.enqueue("no swords left")
     last = tasks.aecho.enqueue("last")
@@ -30,40 +31,20 @@ def test_the_ready_tasks_run_in_order_and_the_answer_says_how_they_ended(backend
     assert [info.state for info in ended] == ["successful", "dead", "successful"]
     assert [info.return_value for info in ended] == ["first", None, "last"]
     assert "ValueError: no swords left" in ended[1].errors[0].traceback
-
-
-def test_a_task_that_is_to_be_tried_again_is_delayed_and_has_its_errors(
-    backend: RedisBackend, redis: Redis
-) -> None:
-    with options(max_attempts=2):
-        result = tasks.fail.enqueue("no swords left")
-        (first,) = run_tasks()
-        come_due(redis, result.id)
-        (second,) = run_tasks()
-
-    assert [first.state, second.state] == ["delayed", "dead"]
-    assert [len(first.errors), len(second.errors)] == [1, 2]
-
-
-def test_all_attempts_run_where_no_delay_is_between_them(backend: RedisBackend) -> None:
-    jobs.succeed_at_last.enqueue()
-
-    ended = run_tasks()
-
-    assert [len(info.errors) for info in ended] == [1, 2, 2]
-    assert [info.return_value for info in ended] == [None, None, 3]
-
-
-def test_nothing_ready_is_nothing_run(backend: RedisBackend) -> None:
-    tasks.echo.enqueue()
-    run_tasks()
-
     assert run_tasks() == []
+    assert not [key for key in redis.scan_iter() if b"worker" in key]
 
 
-def test_tasks_enqueued_by_tasks_run_too(backend: RedisBackend) -> None:
+def test_attempts_without_a_delay_and_tasks_that_tasks_enqueue_run_too(backend: RedisBackend) -> None:
+    jobs.succeed_at_last.enqueue()
+    ended = run_tasks()
+    assert [(info.state, len(info.errors), info.return_value) for info in ended] == [
+        ("ready", 1, None),
+        ("ready", 2, None),
+        ("successful", 2, 3),
+    ]
+
     jobs.enqueue_another.enqueue(2)
-
     assert [info.return_value for info in run_tasks()] == [2, 1, 0]
 
 
@@ -85,15 +66,6 @@ def test_higher_priorities_run_first_and_queues_by_name(backend: RedisBackend) -
     assert tasks.notes == ["a5", "a0", "b9"]
 
 
-def test_delayed_tasks_run_when_they_are_due(backend: RedisBackend, redis: Redis) -> None:
-    task_id = TaskQueue().push(NOTE, ["later"], delay=3600)
-    assert run_tasks() == []
-
-    come_due(redis, task_id)
-
-    assert [info.id for info in run_tasks()] == [task_id]
-
-
 @pytest.mark.slow
 def test_when_more_are_due_than_one_step_moves_all_of_them_run(backend: RedisBackend, redis: Redis) -> None:
     new = [NewTask(name=NOTE, args=[number], delay=60, priority=number // 2_000) for number in range(2_001)]
@@ -113,13 +85,6 @@ def test_a_paused_queue_stays_as_it_is(backend: RedisBackend) -> None:
     assert run_tasks() == []
 
 
-def test_an_unreadable_task_is_reported_dead(backend: RedisBackend) -> None:
-    push("no.such.task")
-
-    (info,) = run_tasks()
-    assert (info.state, info.errors[0].exception_class_path) == ("dead", "components.exceptions.UnknownTask")
-
-
 def test_a_task_of_a_newer_release_is_left_alone(backend: RedisBackend, redis: Redis) -> None:
     (task_id,) = push(NOTE)
     redis.hset(keys.BackendKeys("default").tasks, task_id, b"2 whatever comes then")
@@ -135,26 +100,6 @@ def test_a_keyboard_interrupt_ends_it_and_the_task_is_given_back(backend: RedisB
         run_tasks()
 
     assert counts() == {"ready": 1}
-
-
-def test_no_worker_stays_behind(backend: RedisBackend, redis: Redis) -> None:
-    push(NOTE)
-    run_tasks()
-
-    assert backend.queue.workers() == []
-    assert not [key for key in redis.scan_iter() if b"worker" in key]
-
-
-def test_other_aliases_have_their_own_tasks(backend: RedisBackend) -> None:
-    both = {
-        alias: {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []} for alias in ("default", "other")
-    }
-    with override_settings(TASKS=both):
-        tasks.echo.enqueue("default")
-        tasks.echo.using(backend="other").enqueue("other")
-
-        assert [info.return_value for info in run_tasks("other")] == ["other"]
-        assert [info.return_value for info in run_tasks()] == ["default"]
 
 
 @pytest.mark.parametrize("task", [jobs.thread_name, jobs.thread_of_the_orm], ids=["sync", "async"])

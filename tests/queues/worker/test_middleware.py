@@ -18,7 +18,6 @@ from redis import Redis
 from components.exceptions import BodyTooLarge, NotEnqueued, NotSerializable
 from components.kit.compat import TaskResult
 from components.services.queues import (
-    Consumer,
     NewTask,
     TaskQueue,
     TaskRun,
@@ -31,7 +30,7 @@ from components.services.queues.formats import read_task, write_errors
 from components.services.queues.worker.inline import run_ready
 from tests import tasks
 from tests.fixtures.worker import MakeWorker, push
-from tests.support.queues import options
+from tests.support.queues import found, options, places
 
 HERE = "tests.queues.worker.test_middleware"
 CallNext = Callable[[Iterable[NewTask]], Any]
@@ -71,17 +70,14 @@ def too_much(tasks: list[NewTask], call_next: CallNext) -> None:
     call_next([replace(task, metadata={"a": "ä" * 1_000}) for task in tasks])
 
 
-def twice(tasks: list[NewTask], call_next: CallNext) -> None:
-    call_next(tasks)
-    call_next(tasks)
+def move_twice(tasks: list[NewTask], call_next: CallNext) -> None:
+    moved = [replace(task, queue="elsewhere", priority=7) for task in tasks]
+    call_next(moved)
+    call_next(moved)
 
 
 def numbers(tasks: list[NewTask], call_next: CallNext) -> None:
     call_next([replace(task, metadata={"a": 1}) for task in tasks])  # type: ignore[dict-item]
-
-
-def move(tasks: list[NewTask], call_next: CallNext) -> None:
-    call_next([replace(task, queue="elsewhere", priority=7) for task in tasks])
 
 
 def watch(run: TaskRun, call_next: Callable[[], Any]) -> None:
@@ -211,14 +207,10 @@ def test_without_a_chain_nothing_is_stored_of_metadata(redis: Redis, backend: Re
     ("function", "error", "said"),
     [
         ("refuse", PermissionError, "not today"),
-        ("forget", NotEnqueued, r"did not call call_next\(tasks\)"),
-        ("halve", NotEnqueued, "passed on other tasks than it was given"),
-        ("too_much", BodyTooLarge, "metadata of tests.tasks.echo are 6,008 bytes as JSON, and may be 4,096"),
-        (
-            "numbers",
-            NotSerializable,
-            "metadata of tests.tasks.echo have 'a': 1; a name and its value must be text",
-        ),
+        ("forget", NotEnqueued, "did not call"),
+        ("halve", NotEnqueued, "other tasks"),
+        ("too_much", BodyTooLarge, "6,008 bytes"),
+        ("numbers", NotSerializable, "'a': 1"),
     ],
 )
 @pytest.mark.parametrize("way", [_amany, _many])
@@ -236,41 +228,28 @@ def test_a_middleware_that_fails_leaves_nothing_stored(
     assert redis.hlen(keys.BackendKeys("default").tasks) == 0
 
 
-def test_a_middleware_can_send_a_task_elsewhere(backend: RedisBackend) -> None:
-    with chain(enqueue=["move"]):
+def test_a_middleware_can_send_a_task_elsewhere_and_stores_it_once(backend: RedisBackend) -> None:
+    with chain(enqueue=["move_twice"]):
         result = tasks.echo.enqueue(5)
 
-    info = backend.queue.get(result.id)
-    assert info
-    assert (info.queue, info.priority) == ("elsewhere", 7)
+    assert places("elsewhere") == {"ready": [result.id]}
+    assert found(result.id).priority == 7
     assert (result.task.queue_name, result.task.priority) == ("elsewhere", 7)
 
 
 def test_a_coroutine_in_a_worker_can_enqueue_through_the_chain(
     backend: RedisBackend, make_worker: MakeWorker
 ) -> None:
-    for value in range(20):
+    for value in range(5):
         apass_on.enqueue(value)
     with chain(enqueue=["outer"]):
         make_worker(burst=True, concurrency=2).run()
 
-    assert sorted(tasks.notes) == [*range(20)]
-    assert seen.count("outer") == 20
-
-
-def test_a_middleware_that_stores_twice_stores_once(redis: Redis, backend: RedisBackend) -> None:
-    with chain(enqueue=["twice"]):
-        result = tasks.echo.enqueue(5)
-
-    assert redis.hkeys(keys.BackendKeys("default").tasks) == [result.id.encode()]
-    assert backend.queue.stats("default").ready == 1
-
-
-def test_nothing_to_enqueue_calls_no_middleware(backend: RedisBackend) -> None:
+    assert sorted(tasks.notes) == [*range(5)]
+    assert seen.count("outer") == 5
     with chain(enqueue=["outer"]):
         assert _many(0) == []
-
-    assert seen == []
+    assert seen.count("outer") == 5  # nothing to enqueue calls nothing
 
 
 def test_a_task_whose_unique_key_is_taken_keeps_the_metadata_of_the_first(backend: RedisBackend) -> None:
@@ -381,16 +360,9 @@ def test_what_a_failed_attempt_leaves_is_there_at_the_next(backend: RedisBackend
         resent = backend.queue.get(result.id)
         assert resent
         assert (resent.state, resent.metadata) == ("ready", dead.metadata)
-
-
-def test_a_successful_task_keeps_its_metadata(backend: RedisBackend) -> None:
-    with chain(enqueue=["outer"], run=["leave"]):
-        result = tasks.echo.enqueue()
+        done = tasks.echo.enqueue()
         run_ready(backend)
-
-    info = backend.queue.get(result.id)
-    assert info
-    assert (info.state, info.metadata) == ("successful", {"by": "outer"})
+        assert found(done.id).metadata == {"by": "outer"}  # a success leaves them as they were
 
 
 def test_metadata_that_are_too_large_are_not_left(
@@ -401,29 +373,16 @@ def test_metadata_that_are_too_large_are_not_left(
         *_, info = run_ready(backend)
 
     assert info.metadata == {"by": "outer"}
-    assert "What a middleware left for the next attempt is not stored: The metadata of" in caplog.text
-
-
-def test_what_a_worker_that_died_leaves_is_what_the_task_had(backend: RedisBackend) -> None:
-    """Metadata are a part of the record as it was pushed, and no step of a worker changes them but a failure."""
-    with chain(enqueue=["outer"]):
-        tasks.echo.enqueue()
-    consumer, other = Consumer(), Consumer()
-    [claimed] = consumer.advance(consumer.request({"default": 1}, 1)).claimed
-    claimed.read().metadata["attempts"] = "1"
-    consumer.release([claimed], begun=[claimed])
-
-    [again] = other.advance(other.request({"default": 1}, 1)).claimed
-    assert again.read().metadata == {"by": "outer"}
+    assert "What a middleware left" in caplog.text
 
 
 def test_a_chain_that_cannot_be_imported_stops_enqueueing_and_workers(
     backend: RedisBackend, make_worker: MakeWorker
 ) -> None:
     with chain(enqueue=["nothing"], run=["nothing"]):
-        with pytest.raises(ImproperlyConfigured, match=r'COMPONENTS\["ENQUEUE_MIDDLEWARE"\]: .*"nothing"'):
+        with pytest.raises(ImproperlyConfigured, match="ENQUEUE_MIDDLEWARE"):
             tasks.echo.enqueue()
-        with pytest.raises(ImproperlyConfigured, match=r'COMPONENTS\["RUN_MIDDLEWARE"\]: .*"nothing"'):
+        with pytest.raises(ImproperlyConfigured, match="RUN_MIDDLEWARE"):
             make_worker()
 
 

@@ -12,9 +12,8 @@ from components.services.queues import Consumer, TaskQueue, keys
 from components.services.queues.backend import RedisBackend
 from components.services.queues.worker.poller import Poller
 from components.services.queues.worker.worker import Worker
-from tests.fixtures.worker import NOTE, WAIT, MakeWorker, counts, is_listening, push, reaches
+from tests.fixtures.worker import NOTE, WAIT, MakeWorker, is_listening, push, reaches
 from tests.support.queues import claim_one, options
-from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("patient")
 
@@ -38,38 +37,16 @@ def test_the_poller_moves_the_due_tasks_of_every_queue_also_of_new_ones(
     backend: RedisBackend, redis: Redis, start: Start
 ) -> None:
     TaskQueue().push(NOTE, ["due"], delay=0.1, queue="old")
+    TaskQueue().push(NOTE, ["tomorrow"], delay=86_400, queue="new")
     start(Poller())
     assert is_listening(redis)
 
     TaskQueue().push(NOTE, ["due"], delay=0.1, queue="new")
 
     assert reaches("old", ready=1)
-    assert reaches("new", ready=1)
-
-
-def test_a_task_that_is_due_earlier_than_all_others_wakes_the_poller(
-    backend: RedisBackend, redis: Redis, start: Start
-) -> None:
-    TaskQueue().push(NOTE, ["tomorrow"], delay=86_400)
-    start(Poller())
-    assert is_listening(redis)
-
-    TaskQueue().push(NOTE, ["soon"], delay=0.05)
-
-    assert reaches(delayed=1, ready=1)
-
-
-def test_a_task_moved_by_the_poller_wakes_an_idle_worker(
-    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Start
-) -> None:
-    start(Poller())
-    assert is_listening(redis)
-    TaskQueue().push(NOTE, ["due"], delay=0.05)
-    assert reaches(ready=1)
-
-    start(make_worker())
-
-    assert reaches(successful=1)
+    assert reaches("new", ready=1, delayed=1)
+    (info,) = backend.queue.workers()
+    assert (info.kind, info.pid, info.queues) == ("poller", os.getpid(), ("*",))
 
 
 def test_the_poller_brings_back_the_tasks_of_dead_workers(
@@ -87,29 +64,11 @@ def test_the_poller_rests_although_tasks_are_waiting_for_workers(
     backend: RedisBackend, redis: Redis, start: Start
 ) -> None:
     push(NOTE)
+    push(NOTE, queue="paused")
+    backend.queue.pause("paused")
     poller = start(Poller())
     TaskQueue().push(NOTE, ["due"], delay=0.2)
     assert reaches(ready=2)
 
     assert poller.consumer.request({}, 0).number < 10  # steps so far
     assert redis.llen(keys.QueueKeys("default", "default").wake) == 1  # for a worker
-
-
-def test_the_poller_lets_a_paused_queue_rest(backend: RedisBackend, redis: Redis, start: Start) -> None:
-    backend.queue.pause("default")
-    poller = start(Poller())
-    TaskQueue().push(NOTE, ["due"], delay=0.1)
-
-    assert reaches(ready=1)
-    assert poller.consumer.request({}, 0).number < 10
-    assert counts() == {"ready": 1}
-
-
-def test_the_poller_is_listed_while_it_runs(backend: RedisBackend, start: Start) -> None:
-    poller = start(Poller())
-    assert eventually(backend.queue.workers)
-
-    (info,) = backend.queue.workers()
-    assert (info.id, info.kind, info.pid, info.queues) == (poller.consumer.id, "poller", os.getpid(), ("*",))
-    poller.stop()
-    assert eventually(lambda: backend.queue.workers() == [])
