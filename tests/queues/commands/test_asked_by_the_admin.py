@@ -22,6 +22,7 @@ def admin(db):
     return client
 
 
+@pytest.mark.slow
 def test_it_becomes_quiet_and_then_stops_when_its_task_has_ended(server, queue: TaskQueue, held: Held, admin):
     with run_worker(server.url, LEASE="1") as worker:
         assert held.has_begun()
@@ -41,19 +42,3 @@ def test_it_becomes_quiet_and_then_stops_when_its_task_has_ended(server, queue: 
     assert done
     assert waiting
     assert (done.state, waiting.state) == ("successful", "ready")
-
-
-def test_a_coroutine_is_cancelled_from_its_page(server, queue: TaskQueue, admin):
-    task_id = queue.push("tests.commands.jobs.ahold")
-    query = urlencode(
-        {"alias": "default", "queue": "default", "state": "running", "scope": "task", "id": task_id}
-    )
-    with run_worker(server.url, "--max-tasks", "1", LEASE="1") as worker:
-        assert eventually(lambda: queue.stats("default").running == 1)
-        admin.post(f"{ROOT}cancel/?{query}", secure=True)
-
-        assert worker.exit_code() == 0
-    info = queue.get(task_id)
-    assert info
-    assert (info.state, info.is_cancelled) == ("dead", True)
-    assert [error.exception_class_path for error in info.errors] == ["components.exceptions.TaskCancelled"]

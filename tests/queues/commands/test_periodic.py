@@ -39,19 +39,3 @@ def test_each_tick_is_run_once_however_many_processes_tick(
         assert eventually(lambda: len(found := ticks()) >= before + 3 and found == each_second(len(found)))
 
     assert len(set(ticks())) == len(ticks())
-
-
-def test_an_app_whose_tasks_cannot_be_imported_is_named_and_the_worker_works(
-    server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
-) -> None:
-    app = tmp_path / "broken_app"
-    app.mkdir()
-    (app / "__init__.py").touch()
-    (app / "tasks.py").write_text("from components.services.queues import cron\n\ncron('61 * * * *')\n")
-    with run_worker(server.url, APPS="broken_app", PYTHONPATH=str(tmp_path)) as worker:
-        task_id = queue.push("tests.tasks.echo")
-
-        assert eventually(lambda: (info := queue.get(task_id)) and info.state == "successful")
-
-    assert "broken_app.tasks cannot be imported" in worker.output
-    assert "its minute is '61'" in worker.output

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 
 from components.embedded import EmbeddedServer
 from components.services.queues import TaskQueue
-from tests.commands.processes import Command, Held, run_worker
+from tests.commands.processes import Held, run_worker
 from tests.support.queues import found
 from tests.support.waiting import eventually
 
@@ -74,32 +73,6 @@ def test_tasks_that_time_out_again_and_again_do_not_starve_their_neighbours(
     assert (info.state, info.starts, info.cut_off) == ("successful", 1, 0)
     # The last two may have run side by side.
     assert worker.output.count("restarting to get rid of it") in (2, 3)
-
-
-def test_cut_off_starts_are_counted_and_shown(
-    server: EmbeddedServer, queue: TaskQueue, held: Held, tmp_path: Path
-) -> None:
-    with run_worker(server.url, "-c", "2", "--shutdown-timeout", "0.2") as worker:
-        assert held.has_begun()
-        queue.push(OVERRUN, [str(tmp_path)])
-        assert eventually(lambda: found(held.id).cut_off == 1)
-        held.end()
-        assert eventually(lambda: found(held.id).state == "successful")
-        worker.signal(signal.SIGTERM)
-        assert worker.exit_code() == 0
-
-    assert (found(held.id).starts, found(held.id).cut_off) == (1, 1)
-    with Command(server.url, "queues", "--json") as command:
-        assert command.exit_code() == 0
-    [shown] = json.loads(command.output)["backends"]["default"]["queues"]
-    assert shown["cut_off"] == 1
-    with Command(server.url, "queues") as command:
-        assert command.exit_code() == 0
-    lines = [line.strip() for line in command.output.splitlines()]
-    [heading] = [line for line in lines if line.startswith("queue ")]
-    [row] = [line for line in lines if line.startswith("default ")]
-    assert "cut off" in heading
-    assert row.split()[-2:] == ["1", "active"]
 
 
 def test_a_worker_that_is_stopped_beside_a_stuck_function_hands_its_failure_in(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import FrozenInstanceError, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -43,7 +43,7 @@ CHANGES = [
     datetime(2018, 2, 18, 1, 30),
     datetime(2018, 11, 4, 2, 30),
 ]
-some = settings(max_examples=150, deadline=None)
+some = settings(max_examples=60, deadline=None)
 few = settings(max_examples=40, deadline=None)
 zones = st.sampled_from(ZONES)
 near_changes = st.builds(
@@ -121,16 +121,6 @@ def test_a_step_does_not_leave_its_range(expression: str, same: str) -> None:
     assert stepped == plain
 
 
-@pytest.mark.parametrize("expression", ["5-5/0 * * * *", "5-4/2 * * * *", "5-5/ * * * *", "5-5/X * * * *"])
-def test_a_step_that_is_none_is_refused_also_where_it_would_change_nothing(expression: str) -> None:
-    with pytest.raises(InvalidValue, match="its minute is"):
-        cron(expression, tz="UTC")
-
-
-def test_the_expression_is_shown_and_remembered_as_it_was_written() -> None:
-    assert str(cron("5-5/2 * * * *", tz="UTC")) == "5-5/2 * * * * (UTC)"
-
-
 @pytest.mark.parametrize(
     ("days", "month", "weekdays", "fits"),
     [
@@ -163,35 +153,22 @@ def test_one_day_field_has_to_fit_unless_one_of_them_begins_with_a_star(
 
 
 @some
-@given(schedules, instants)
-def test_ticks_are_later_and_later(schedule: Schedule, instant: datetime) -> None:
+@given(schedules, instants, st.floats(0, 1, exclude_max=True), st.timedeltas(timedelta(), 3 * DAY))
+def test_ticks_are_the_same_from_wherever_one_looks(
+    schedule: Schedule, instant: datetime, part: float, span: timedelta
+) -> None:
     first = schedule.next_after(instant)
     second = schedule.next_after(first)
-
     assert instant < first < second
     assert first.tzinfo is UTC
 
+    between = min(instant + (first - instant) * part, first - timedelta(microseconds=1))
+    assert schedule.next_after(between) == first
 
-@some
-@given(schedules, instants, st.floats(0, 1, exclude_max=True))
-def test_the_next_tick_is_the_same_from_wherever_one_looks(
-    schedule: Schedule, instant: datetime, part: float
-) -> None:
-    tick = schedule.next_after(instant)
-    between = min(instant + (tick - instant) * part, tick - timedelta(microseconds=1))
-
-    assert schedule.next_after(between) == tick
-
-
-@some
-@given(schedules, instants, st.timedeltas(timedelta(), 3 * DAY), st.integers(1, 20))
-def test_the_latest_ticks_are_the_last_of_all_between(
-    schedule: Schedule, instant: datetime, span: timedelta, count: int
-) -> None:
-    after = max(instant, instant + span - 300 * (schedule.next_after(schedule.next_after(instant)) - instant))
     until = instant + span
-
-    assert schedule.latest(after, until, count) == list(schedule.between(after, until))[-count:]
+    after = max(instant, until - 300 * (second - instant))
+    for count in (1, 7):
+        assert schedule.latest(after, until, count) == list(schedule.between(after, until))[-count:]
 
 
 def test_the_latest_tick_of_a_year_without_workers_is_found_at_once() -> None:
@@ -214,12 +191,6 @@ def test_intervals_are_counted_from_the_epoch(schedule: Any, instant: datetime) 
     assert timedelta() < tick - instant <= schedule.interval
 
 
-def test_an_interval_of_minutes_ticks_on_the_full_ones() -> None:
-    ticks = every(minutes=5).between(utc(2026, 1, 1, 12, 2), utc(2026, 1, 1, 12, 15))
-
-    assert list(ticks) == [utc(2026, 1, 1, 12, minute) for minute in (5, 10, 15)]
-
-
 @pytest.mark.parametrize(
     ("given_", "text"),
     [
@@ -228,25 +199,20 @@ def test_an_interval_of_minutes_ticks_on_the_full_ones() -> None:
         ({"minutes": 90}, "every 1 hour 30 minutes"),
         ({"seconds": 1.5}, "every 1.5 seconds"),
         ({"days": 7, "seconds": 1}, "every 7 days 1 second"),
+        ({"seconds": 1}, "every 1 second"),
+        ({"days": 366}, "every 366 days"),
     ],
 )
 def test_an_interval_says_how_long_it_is(given_: dict[str, float], text: str) -> None:
     assert str(every(**given_)) == text
 
 
-def test_equal_intervals_are_equal_however_they_are_spelled() -> None:
-    assert every(minutes=60) == every(hours=1)
-    assert hash(every(minutes=60)) == hash(every(hours=1))
-    with pytest.raises(FrozenInstanceError):
-        every(minutes=5).interval = MINUTE  # type: ignore[misc]
-
-
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
         ({}, "from one second"),
-        ({"seconds": 0.5}, "from one second"),
-        ({"days": 400}, "366 days"),
+        ({"seconds": 0.999999}, "from one second"),
+        ({"days": 366, "seconds": 1}, "366 days"),
         ({"days": 1e300}, "366 days"),
         ({"minutes": -5, "hours": 1}, "minutes=-5"),
         ({"seconds": float("nan")}, "seconds=nan"),
@@ -302,38 +268,28 @@ def _tried(minute: Field, hour: Field, zone: str, after: datetime, until: dateti
         instant, shown = instant + MINUTE, max(wall, shown or wall)
 
 
-def test_a_daily_job_ticks_once_on_the_day_that_clocks_are_put_forward() -> None:
-    assert walls(cron("30 2 * * *", tz="Europe/Berlin"), utc(2026, 3, 27, 12), 3) == [
-        "28 02:30 +0100",
-        "29 03:00 +0200",
-        "30 02:30 +0200",
-    ]
-
-
-def test_a_daily_job_ticks_once_on_the_day_that_clocks_are_put_back() -> None:
-    schedule = cron("30 2 * * *", tz="Europe/Berlin")
-
-    assert walls(schedule, utc(2026, 10, 24, 12), 2) == ["25 02:30 +0200", "26 02:30 +0100"]
-    assert walls(schedule, utc(2026, 10, 25, 1, 0), 1) == ["26 02:30 +0100"]  # in the second hour of two
-
-
-def test_an_hourly_job_ticks_every_hour_when_clocks_change() -> None:
-    schedule = cron("30 * * * *", tz="Europe/Berlin")
-
-    assert walls(schedule, utc(2026, 3, 29, 0), 2) == ["29 01:30 +0100", "29 03:30 +0200"]
-    assert walls(schedule, utc(2026, 10, 25, 0), 3) == ["25 02:30 +0200", "25 02:30 +0100", "25 03:30 +0100"]
-
-
-def test_several_ticks_that_clocks_leap_over_become_one() -> None:
-    schedule = cron("0,30 2 * * *", tz="Europe/Berlin")
-
-    assert walls(schedule, utc(2026, 3, 29, 0), 2) == ["29 03:00 +0200", "30 02:00 +0200"]
+@pytest.mark.parametrize(
+    ("expression", "after", "expected"),
+    [
+        ("30 2 * * *", utc(2026, 3, 27, 12), ["28 02:30 +0100", "29 03:00 +0200", "30 02:30 +0200"]),
+        ("0,30 2 * * *", utc(2026, 3, 29), ["29 03:00 +0200", "30 02:00 +0200"]),
+        ("30 2 * * *", utc(2026, 10, 24, 12), ["25 02:30 +0200", "26 02:30 +0100"]),
+        ("30 2 * * *", utc(2026, 10, 25, 1), ["26 02:30 +0100"]),  # in the second hour of two
+        ("30 * * * *", utc(2026, 3, 29), ["29 01:30 +0100", "29 03:30 +0200"]),
+        ("30 * * * *", utc(2026, 10, 25), ["25 02:30 +0200", "25 02:30 +0100", "25 03:30 +0100"]),
+    ],
+)
+def test_fixed_times_tick_once_and_others_every_time_when_clocks_change(
+    expression: str, after: datetime, expected: list[str]
+) -> None:
+    assert walls(cron(expression, tz="Europe/Berlin"), after, len(expected)) == expected
 
 
 @pytest.mark.parametrize(
     ("expression", "ticks"),
     [
         ("0 0 29 2 *", [utc(2028, 2, 29), utc(2032, 2, 29)]),
+        ("59 23 31 12 *", [utc(2025, 12, 31, 23, 59), utc(2026, 12, 31, 23, 59)]),
         ("0 0 L * *", [utc(2026, 1, 31), utc(2026, 2, 28), utc(2026, 3, 31)]),
         ("15 10 * * MON-fri", [utc(2026, 1, 1, 10, 15), utc(2026, 1, 2, 10, 15), utc(2026, 1, 5, 10, 15)]),
         ("0 0 13 * 5", [utc(2026, 1, 2), utc(2026, 1, 9), utc(2026, 1, 13)]),
@@ -346,11 +302,10 @@ def test_days_and_names_mean_what_they_mean_to_cron(expression: str, ticks: list
     assert list(islice(found, len(ticks))) == ticks
 
 
-def test_a_century_is_no_leap_year() -> None:
-    assert cron("0 0 29 2 *", tz="UTC").next_after(utc(2096, 3, 1)) == utc(2104, 2, 29)
-
-
 def test_without_a_zone_the_clock_is_that_of_the_settings() -> None:
+    assert cron("0 0 29 2 *", tz="UTC").next_after(utc(2096, 3, 1)) == utc(
+        2104, 2, 29
+    )  # no leap year between
     with override_settings(TIME_ZONE="Asia/Kathmandu"):
         schedule = cron("0 3 * * *")
 
@@ -358,14 +313,17 @@ def test_without_a_zone_the_clock_is_that_of_the_settings() -> None:
     assert schedule.next_after(utc(2026, 1, 1)) == utc(2026, 1, 1, 21, 15)
 
 
-def test_equal_expressions_are_equal_however_they_are_written() -> None:
+def test_equal_schedules_are_equal_however_they_are_written() -> None:
     assert cron(" 0  3 * * mon", tz="UTC") == cron("0 3 * * MON", tz=ZoneInfo("UTC"))
+    assert str(cron("5-5/2 * * * *", tz="UTC")) == "5-5/2 * * * * (UTC)"
+    assert every(minutes=60) == every(hours=1)
+    assert hash(every(minutes=60)) == hash(every(hours=1))
 
 
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("61 * * * *", "its minute is '61'; allowed are 0 to 59"),
+        ("60 * * * *", "its minute is '60'"),
         ("* 24 * * *", "its hour is '24'"),
         ("* * 0 * *", "its day of the month is '0'"),
         ("* * * 13 *", "its month is '13'"),
@@ -374,10 +332,14 @@ def test_equal_expressions_are_equal_however_they_are_written() -> None:
         ("*/0 * * * *", r"its minute is '\*/0'"),
         ("a,b * * * *", "its minute is 'A,B'"),
         ("9" * 5000 + " * * * *", "its minute"),
-        ("* * * *", "has 4 fields; it must have five"),
-        ("", "has 0 fields"),
-        ("@daily", "has 1 field; it must have five"),
-        ("0 * * * * *", r"has 6 fields; .* every\(seconds"),
+        ("5-5/0 * * * *", "its minute is"),  # where a step would change nothing
+        ("5-4/2 * * * *", "its minute is"),
+        ("5-5/ * * * *", "its minute is"),
+        ("5-5/X * * * *", "its minute is"),
+        ("* * * *", "4 fields"),
+        ("", "0 fields"),
+        ("@daily", "1 field"),
+        ("0 * * * * *", r"every\(seconds"),
         ("0 0 31 2 *", "no such day"),
         ("0 0 31 JUN-JUN/3 *", "no such day"),
         ("0 0 30-31/1 2-2/3 *", "no such day"),
