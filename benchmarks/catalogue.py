@@ -155,10 +155,10 @@ BENCHMARKS = {
         crew=2,
     ),
     "kernels": Benchmark(
-        "Lines per second of each kernel that counts logs, against each other, without a server.",
+        "Lines per second of both kernels that count logs, against each other, without a server.",
         {
             "rounds": (5, 1, "turns of each kernel"),
-            "lines": (2_000_000, 50_000, "lines of the fastest kernel; slower ones count fewer"),
+            "lines": (2_000_000, 50_000, "lines of the fast kernel; the other one counts fewer"),
         },
         is_alone=True,
     ),

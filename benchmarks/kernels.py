@@ -19,7 +19,7 @@ from components.services.logs.lines import KERNELS, Counting, Counts, Format, Pl
 from components.services.logs.lines.extras import has_numba
 
 #: Slow kernels count fewer lines.
-SHARES = {"numba": 1, "numpy": 4, "naive": 40}
+SHARES = {"numba": 1, "naive": 20}
 STAGES = ("reading", "places", "counting")
 
 

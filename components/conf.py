@@ -20,8 +20,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
-#: The kernels that count log lines, fastest first. "auto" is the first of the other names whose package is installed.
-LOG_KERNELS = ("auto", "numba", "numpy", "naive")
+#: The kernels that count log lines, fastest first. "auto" is the first of the others that is installed.
+LOG_KERNELS = ("auto", "numba", "naive")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Conf:
     run_middleware: Sequence[str] = ()
     #: The dotted paths of functions that are called after each wait for a lock or a semaphore: see observing.md.
     on_wait: Sequence[str] = ()
-    #: The kernel that counts log lines: "numba", "numpy" or "naive"; "auto" is the fastest that is installed.
+    #: The kernel that counts log lines: "numba", or "naive" in plain Python; "auto" is numba if it is installed.
     log_kernel: str = "auto"
     #: Whether this process runs tests, which may use private servers only. None: if Django's test environment is set
     #: up. False: tests may use the Redis of the settings, since it is theirs.

@@ -393,7 +393,7 @@ class GeoTableDamaged(ComponentsError):
 
 
 class UnknownKernel(ComponentsError, ValueError):
-    """There is no kernel with this name to count logs. Set LOG_KERNEL to auto, numba, numpy or naive."""
+    """There is no kernel with this name to count logs. Set LOG_KERNEL to auto, numba or naive."""
 
 
 class ExtraNotInstalled(ComponentsError, ImportError):

@@ -12,7 +12,7 @@ import os
 os.environ.update(
     DEBUG="1",
     HTTPS="0",
-    LOG_KERNEL="auto",
+    LOG_KERNEL="naive",
     EMAIL_URL="memorymail://",
     COMPONENTS_PREFIX="components",
     REDIS_URL="unix:///nowhere/this-test-does-not-ask-for-the-fixture-redis",

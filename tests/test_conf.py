@@ -94,7 +94,7 @@ def test_a_wrong_setting_is_an_error_in_use() -> None:
         (Conf, {"prefx": "a"}, "'prefx' is not known; did you mean 'prefix'?"),
         (Conf, {"zzz": "a"}, "'zzz' is not known; known are: prefix, cache, embedded, "),
         (Conf, {"prefix": 5}, "'prefix' is 5 (int); it must be str."),
-        (Conf, {"log_kernel": "c"}, "'log_kernel' is 'c'; it must be one of auto, numba, numpy, naive."),
+        (Conf, {"log_kernel": "c"}, "'log_kernel' is 'c'; it must be one of auto, numba, naive."),
         (Conf, {"prefix": None}, "'prefix' is None (NoneType); it must be str."),
         (Conf, {"prefix": ""}, "'prefix' is ''; it must be a word without braces or blanks."),
         (Conf, {"prefix": "a{b"}, "'prefix' is 'a{b'"),

@@ -19,7 +19,7 @@ DJANGO_TASKS = "django.tasks"
 if django.VERSION < (6, 0):
     DJANGO_TASKS = "django_tasks"
     INSTALLED_APPS.append(DJANGO_TASKS)
-COMPONENTS = {"COUNT_SERVICES": "COUNT_SERVICES" in os.environ, "LOG_KERNEL": "numpy"}
+COMPONENTS = {"COUNT_SERVICES": "COUNT_SERVICES" in os.environ, "LOG_KERNEL": "naive"}
 if "EMBEDDED" in os.environ:
     COMPONENTS["EMBEDDED"] = Path(os.environ["EMBEDDED"])
 if "DATABASE" in os.environ:

@@ -112,7 +112,7 @@ LOOKING = {
     "chat": {"changelist", "chat", "messages", "history", "change"},
     "counter": {"changelist", "family", "chart", "csv", "times", "time", "times_csv", "history", "change"},
     "lock": {"changelist", "lock", "history", "change"},
-    "logjob": {"changelist", "job", "dead", "traffic", "csv", "hours", "live", "history", "change"},
+    "logjob": {"changelist", "job", "dead", "traffic", "csv", "hours", "history", "change"},
     "mailbox": {"changelist", "mailbox", "messages", "history", "change"},
     "overview": {"changelist", "find", "history", "change"},
     "semaphore": {"changelist", "semaphore", "history", "change"},

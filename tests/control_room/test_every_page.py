@@ -280,7 +280,7 @@ NOT_THERE = [
     ),
     *(
         (f"logjob {page}", {"job": job}, "")
-        for page in ("job", "dead", "traffic", "csv", "hours", "live", "resend", "leave")
+        for page in ("job", "dead", "traffic", "csv", "hours", "resend", "leave")
         for job in ("", "nowhere", "x" * 501)
     ),
     *(

@@ -261,7 +261,7 @@ def hand_out_logs(redis: Redis, name: str) -> dict[str, str]:
     counted, kept = living.claim(2)
     living.flush([counted], {"country:2011-10-10": {"US": 1}})
     living.sample([Sample("date", "a.log", 3, 80, "1.2.3.4 2011-02-30")])
-    living.tell(WorkerRecord("host", 7, "2026-01-01T00:00:00+00:00", 1, 1, 0.5, "book", "city", "numpy"))
+    living.tell(WorkerRecord("host", 7, "2026-01-01T00:00:00+00:00", 1, 1, 0.5, "book", "city", "naive"))
     redis.delete(*redis.keys(f"*:call:{dying.id}"))
     note_job(name)
     return {

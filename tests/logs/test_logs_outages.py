@@ -169,7 +169,7 @@ def test_workers_make_room_where_memory_is_full(server_with: Start, log: Path) -
     with redis_at(server_with("everysec").url) as client, ThreadPoolExecutor() as pool:
         log.write_bytes(lines(0, LINES) + b"junk\n")
         Copier(LogStream(), size=SIZE).copy(log)
-        reader = LineReader(find_format("book"), kernel="numpy")
+        reader = LineReader(find_format("book"), kernel="naive")
         worker = LogWorker(Aggregation("lines"), reader, [Lines], drains=True)
 
         def make_room() -> bool:

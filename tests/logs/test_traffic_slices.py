@@ -1,9 +1,9 @@
-"""Lines by hour, country and status, in any combination, and those of the last minutes: against plain sums."""
+"""Lines by hour, country and status, in any combination: against plain sums."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from functools import partial
 from http import HTTPStatus
 from itertools import product
@@ -12,13 +12,12 @@ import pytest
 
 from components.exceptions import InvalidValue
 from components.services.logs import PLACES, Aggregation
-from components.services.logs.keys import JobKeys
 from components.services.logs.lines import KERNELS, Combined, LineReader
 from components.services.logs.traffic import HOURS, Traffic
 from components.services.logs.traffic.place_counter import PlaceCounter
 from components.services.logs.traffic.slices import STATUSES
 from components.services.logs.worker.log_worker import LogWorker
-from tests.support.counting_logs import LINES, hand_out, import_places_into, worker
+from tests.support.counting_logs import hand_out, import_places_into, worker
 from tests.support.traffic import add
 
 DAY = date(2011, 10, 10)
@@ -34,7 +33,7 @@ def web(address: str, clock: str, end: str, day: date = DAY) -> str:
     return f'{address} - - [{day:%d/%b/%Y}:{clock}:36 +0200] "GET / HTTP/1.1"{end}\n'
 
 
-def count(text: str, *, kernel: str = "numpy") -> None:
+def count(text: str, *, kernel: str) -> None:
     """Count lines as aggregatelogs does."""
     hand_out(text.encode())
     counter = partial(PlaceCounter, kernel=kernel)
@@ -144,46 +143,6 @@ def test_members_of_another_form_are_left_out():
 def test_an_invalid_question_is_refused(asked, said):
     with pytest.raises(InvalidValue, match=said):
         Traffic().slices(**{"first": DAY, "last": DAY, **asked})
-
-
-def test_lines_of_the_present_are_counted_by_the_minute_of_the_flush_and_expire(redis, tmp_path):
-    import_places_into(tmp_path)
-    Aggregation(PLACES).join()
-    now = datetime.now(UTC).date()
-    here = "".join(web("1.0.0.1", clock, " 404 5", now - timedelta(1)) for clock in CLOCKS)
-
-    count(here + web("3.0.0.1", "00:00", " 200 1", now) + web("1.0.0.1", "12:00", " 200 1", DAY))
-    found = Traffic().live()
-
-    assert len(found.minutes) == len(found.by_minute) == 30
-    assert sum(found.by_minute[-2:]) == found.total == 5
-    assert found.by_country == {"US": 4, "DE": 1}
-    assert found.by_status == {"404": 4, "200": 1}
-    assert Traffic().live(status="4xx", country="US").total == 4
-    assert Traffic().live(country="DE").by_status == {"200": 1}
-    (key,) = redis.keys(JobKeys("default").counts("live:*"))
-    assert 3_500 < redis.ttl(key) <= 3_600
-    assert "live" not in Traffic().totals()
-
-
-def test_a_repeated_flush_counts_the_present_once(tmp_path):
-    import_places_into(tmp_path)
-    aggregation = Aggregation(PLACES)
-    aggregation.join()
-    hand_out(LINES)
-    consumer = aggregation.consumer()
-    chunks = consumer.claim()
-
-    for _ in range(2):
-        consumer.flush(chunks, {"live": {"US/200": 6}})
-
-    assert Traffic().live(60).total == 6
-
-
-@pytest.mark.parametrize("minutes", [0, 61, 1.5])
-def test_the_present_is_at_most_an_hour(minutes):
-    with pytest.raises(InvalidValue, match="number of minutes"):
-        Traffic().live(minutes)
 
 
 def test_forgotten_days_take_their_hours_with_them():

@@ -47,7 +47,7 @@ def web(address, day, clock, path, status, referrer, agent):
     return f'{address} - - {request} "{referrer}" "{agent}"\n'
 
 
-def count(text: str, *, kernel: str = "numpy", blocks: int = 1) -> None:
+def count(text: str, *, kernel: str = "naive", blocks: int = 1) -> None:
     """Count lines in so many chunks, each with a flush of its own."""
     every = text.encode().splitlines(keepends=True)
     hand_out(*(b"".join(every[number::blocks]) or b"\n" for number in range(blocks)))
@@ -64,7 +64,7 @@ def count(text: str, *, kernel: str = "numpy", blocks: int = 1) -> None:
 def stored() -> dict[str, dict[str, int]]:
     """Return all tables of values of days."""
     redis, beginning = operator(), JobKeys("default").counts("values:")
-    keys = [key for key in redis.keys("*") if beginning.encode() in key and b":live:" not in key]
+    keys = [key for key in redis.keys("*") if beginning.encode() in key]
     return {
         key.decode().partition(":table:")[2]: {
             member.decode(): int(lines) for member, lines in redis.hgetall(key).items() if int(lines)
@@ -144,16 +144,13 @@ def test_a_value_that_came_when_there_was_no_room_is_never_kept_later(redis):
     assert [found[str(each)] for each in (0, 990, 999)] == [1, 2, 2]
 
 
-def test_a_flush_that_is_refused_or_repeated_counts_no_value_twice(redis):
+def test_a_repeated_flush_counts_no_value_twice():
     aggregation = Aggregation(PLACES)
     aggregation.join()
     hand_out(b"x\n")
     consumer = aggregation.consumer()
     chunks = consumer.claim()
-    tables = {
-        f"values:path:served:{DAY}": {"*/200//a": 1, "13/200//a": 1},
-        "values:path:served:live": {"*/200//a": 1},
-    }
+    tables = {f"values:path:served:{DAY}": {"*/200//a": 1, "13/200//a": 1}}
 
     for _ in range(2):
         consumer.flush(chunks, tables)
@@ -163,9 +160,6 @@ def test_a_flush_that_is_refused_or_repeated_counts_no_value_twice(redis):
         f"values:path:served:{DAY}:*": {"200//a": 1},
         f"values:path:served:{DAY}:13": {"200//a": 1},
     }
-    live = redis.keys("*:live:*")
-    assert len(live) == 2
-    assert all(0 < redis.ttl(key) <= 3_600 for key in live)
 
 
 def test_forgotten_days_take_their_values_with_them(tmp_path):
@@ -266,19 +260,3 @@ def test_an_hour_and_a_country_are_not_combined():
             ask(DAY, DAY, hour="13", country="US")
     with pytest.raises(InvalidName, match="not counted by 'color'"):
         Traffic().values("color", DAY, DAY)
-
-
-def test_the_last_minutes_have_values(redis):
-    today = redis.time()[0] // 60
-    add({f"values:agent:served:live:{today}": {"curl": 3, "-": 1}})
-    add({f"values:agent:unserved:live:{today - 1}": {"curl": 2, "": 9}})
-    add({f"values:agent:unserved:live:{today - 1}:*": {"404/curl": 2, "404/": 9}})
-
-    found = Traffic().live_values("agent")
-
-    assert [(row.value, row.count, row.is_exact) for row in found.rows] == [
-        ("curl", 5, True),
-        ("-", 1, False),
-    ]
-    assert Traffic().live_values("agent", status="4xx").rows[0].count == 2
-    assert found.others == 9

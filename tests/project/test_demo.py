@@ -88,7 +88,7 @@ def launch(checkout: Path) -> Iterator[StartDemo]:
                 [sys.executable, "manage.py", "demo", "--port", str(port), *options],
                 cwd=checkout,
                 # A newcomer has no numba, which compiles for seconds.
-                env={"PATH": os.environ["PATH"], "LOG_KERNEL": "numpy", **env},
+                env={"PATH": os.environ["PATH"], "LOG_KERNEL": "naive", **env},
                 text=True,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

@@ -59,7 +59,7 @@ def worker(
     **options: Any,
 ) -> LogWorker:
     """Return a worker that ends when everything is counted, by places unless there are callbacks."""
-    made = callbacks or (partial(PlaceCounter, level=level, kernel="numpy"),)
+    made = callbacks or (partial(PlaceCounter, level=level, kernel="naive"),)
     options = {"drains": True, **options}
     aggregation = Aggregation(name, tries=tries)
-    return LogWorker(aggregation, LineReader(Book(), kernel="numpy"), made, **options)
+    return LogWorker(aggregation, LineReader(Book(), kernel="naive"), made, **options)

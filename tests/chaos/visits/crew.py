@@ -30,7 +30,6 @@ _NEEDED = (
     "components.management.commands.aggregatelogs",
     "components.management.commands.copylogs",
     "components.services.logs.lines.kernels.naive",
-    "components.services.logs.lines.kernels.vectors",
     "components.services.logs.traffic.place_counter",
     "components.services.logs.worker.log_worker",
     "django_redis.cache",

@@ -13,7 +13,7 @@ import secrets
 LINES = int(os.environ.get("CHAOS_LOG_LINES", "500000"))
 SEED = int(os.environ.get("CHAOS_SEED") or secrets.randbelow(1_000_000))
 #: The one that is quickly there: each process that is killed has a successor.
-KERNEL = os.environ.get("CHAOS_LOG_KERNEL", "numpy")
+KERNEL = os.environ.get("CHAOS_LOG_KERNEL", "naive")
 
 JOB = "chaos"
 #: The aggregation of a callback of one's own; the other one is that of places.

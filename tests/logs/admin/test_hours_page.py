@@ -1,4 +1,4 @@
-"""What the pages of hours and of the last minutes show, and how their filters are combined."""
+"""What the page of hours shows, and how their filters are combined."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from html import unescape
 import pytest
 
 from components.services.logs import note_job
-from components.services.logs.traffic.tables import live, read_clock
 from tests.control_room.pages import addresses, rows_of, words
 from tests.logs.admin import traffic
 from tests.support import traffic as counted
@@ -83,23 +82,10 @@ def test_countries_and_statuses_filter_by_themselves(viewer, hours):
     assert " style=" not in html
 
 
-def test_lines_of_the_last_minutes_are_shown_by_minute(viewer):
-    note_job("default")
-    now = read_clock() // 60
-    counted.add({live(now - 1): {"US/200": 6, "DE/404": 2}, live(now - 40): {"US/200": 99}})
-
-    assert "Lines 8 " in text(viewer, "live")
-    assert "Lines 2 " in text(viewer, "live", status="404")
-    assert len(tables(viewer, 0, "live")) == 30
-    assert tables(viewer, 2, "live") == ["US 6 75.0 %", "DE 2 25.0 %"]
-    assert "live.js" in viewer.get(url("live", job="default")).text
-
-
-def test_without_lines_the_pages_say_so(viewer):
+def test_without_lines_the_page_says_so(viewer):
     note_job("default")
 
     assert "No line has been counted yet." in text(viewer)
-    assert "No line fits." in text(viewer, "live")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +110,6 @@ def test_a_day_of_the_traffic_leads_to_its_hours(viewer):
     html = unescape(viewer.get(url("traffic", job="default", level="region", within="US", days="3")).text)
 
     assert html.count(f'href="{ROOT}hours/?job=default&from=2011-10-09&to=2011-10-09&country=US"') == 2
-    assert f'href="{ROOT}live/?job=default"' in html
 
 
 def test_weeks_of_a_long_chart_have_no_hours(viewer):
@@ -193,12 +178,3 @@ def test_what_was_not_counted_together_is_not_offered(viewer, requested):
         response = viewer.get(url("hours", job="default", **query))
         assert response.status_code == 400
         assert said in words(response)
-
-
-def test_the_last_minutes_list_what_was_requested(viewer):
-    note_job("default")
-    now = read_clock() // 60
-    counted.add({live(now): {"US/200": 6}, f"values:path:served:live:{now}": {"/": 4, "/a": 2}})
-
-    assert tables(viewer, 3, "live") == ["/ 4 66.7 %", "/a 2 33.3 %"]
-    assert "Remove the country to see them." in text(viewer, "live", country="US")

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from redis import Redis
 
 from components.services.logs import Aggregation, Consumer, Sample, WorkerRecord, note_job
-from components.services.logs.traffic.tables import hourly, live, read_clock
+from components.services.logs.traffic.tables import hourly
 from tests.support import traffic
 from tests.support.logs import append, joined, let_leases_pass, stream
 
@@ -44,12 +44,11 @@ def count(days: int = 30, *, job: str = "default", last: date = LAST) -> None:
 
 
 def count_hours(*, job: str = "default", last: date = LAST) -> None:
-    """Traffic of the last day by hour, country and status, and of this minute."""
+    """Traffic of the last day by hour, country and status."""
     members = {
         f"{hour:02}/{country}/{status}": 10 + hour for hour in range(24) for country, status in ANSWERS
     }
-    now = {f"{country}/{status}": 10 for country, status in ANSWERS}
-    traffic.add({hourly(last): members, live(read_clock() // 60): now}, job=job)
+    traffic.add({hourly(last): members}, job=job)
 
 
 def record(**changed: object) -> WorkerRecord:

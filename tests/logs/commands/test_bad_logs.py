@@ -135,7 +135,7 @@ class Worker:
     def __init__(self) -> None:
         self._consumer = joined("places").consumer()
         network = (array("I", [NETWORK]), array("I", [NETWORK + (1 << 24) - 1]), array("I", [1]))
-        self._counting = Counting(PlaceTable(Ranges(*network), Ranges()), find_format("book"), kernel="numpy")
+        self._counting = Counting(PlaceTable(Ranges(*network), Ranges()), find_format("book"), kernel="naive")
         self.addresses = Counter[int]()
         self.rejected: dict[tuple[str, int], Reason] = {}
         #: How far each file was copied.

@@ -145,7 +145,7 @@ def test_chunks_that_were_lost_while_they_were_counted_count_once(
                 let_leases_pass(redis, ours)
                 other.flush(other.claim(1), {"days": {DAY: 6}, f"daily:city:{DAY}": {"unknown": 6}})
 
-    slow = worker(lambda: Stopping(kernel="numpy"))
+    slow = worker(lambda: Stopping(kernel="naive"))
     slow._limit, slow._renew_at = 2, beat_at
     slow.run()
 
@@ -266,7 +266,7 @@ def test_another_table_of_addresses_is_taken_between_two_blocks(
             self._kept._look_at = 0.0
 
     monkeypatch.setattr("components.services.geo.lookups.INTERVAL", 1_000)
-    counting = worker(lambda: Moving(kernel="numpy"))
+    counting = worker(lambda: Moving(kernel="naive"))
     counting._limit = 2
     counting.run()
 
@@ -293,7 +293,7 @@ def test_it_goes_on_with_the_table_at_hand_if_no_other_can_be_read(
             self._kept._look_at = 0.0
             super().block(columns)
 
-    worker(lambda: Losing(kernel="numpy")).run()
+    worker(lambda: Losing(kernel="naive")).run()
 
     assert Aggregation("places").table("days") == {DAY: 12}
     assert caplog.text.count("Addresses are still located by version") == 1
@@ -319,7 +319,7 @@ def test_it_says_what_it_does_and_nothing_after_its_end(redis: Redis, tmp_path: 
         assert (tmp_path / "pulse").exists()
         assert info.id == counting.consumer.id
         assert isinstance(info.record, WorkerRecord)
-        assert (info.record.format, info.record.level, info.record.kernel) == ("book", "city", "numpy")
+        assert (info.record.format, info.record.level, info.record.kernel) == ("book", "city", "naive")
     assert Aggregation("places").workers() == []
 
 

@@ -1,8 +1,8 @@
 """
-The pages of hours and of the last minutes: lines by time, by country and by status, in any combination of these, and
-by path, referring site or browser.
+The page of hours: lines by hour, by country and by status, in any combination of these, and by path, referring site
+or browser.
 
-The URL holds the whole query. By default, the page of hours asks for the newest day that has lines. What was not
+The URL holds the whole query. By default, the page asks for the newest day that has lines. What was not
 counted together is not offered together: see Traffic.values().
 """
 
@@ -16,7 +16,6 @@ from urllib.parse import quote_plus, urlencode
 
 from django.http import HttpRequest
 from django.utils.formats import number_format
-from django.utils.timezone import localtime
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -25,10 +24,9 @@ from components.services.counters.charts import Bars
 from components.services.geo import Level
 from components.services.logs.admin.traffic import day_of, label
 from components.services.logs.admin.world_map import WorldMap
-from components.services.logs.traffic import DIMENSIONS, HOURS, Live, Slices, Traffic, ValueReport
+from components.services.logs.traffic import DIMENSIONS, HOURS, Slices, Traffic, ValueReport
 from components.templatetags.control_room import legible
 
-MINUTES = 30
 LISTED = 50  # countries, paths, … of a table
 _LEVEL: Level = "country"
 _BY = {"path": _("Paths"), "referrer": _("Referring sites"), "agent": _("Browsers and systems")}
@@ -104,11 +102,6 @@ class Filters:
         asked = {"country": self.country, "hour": self.hour, "status": self.status}
         return Traffic(self.job).values(self.dimension, first, last, top=LISTED, **asked)
 
-    def find_live_values(self) -> ValueReport | None:
-        if self.country:
-            return None
-        return Traffic(self.job).live_values(self.dimension, MINUTES, status=self.status, top=LISTED)
-
     def but(self, **changed: str) -> str:
         """Return the query for another value of some filters."""
         return replace(self, **changed).query
@@ -162,8 +155,8 @@ class Part:
         return f"{100 * self.share:.2f}%"
 
 
-def shown(filters: Filters, found: Slices | Live, listed: ValueReport | None) -> dict[str, Any]:
-    """Return what both pages show: chart, map, and tables of countries, statuses and values."""
+def shown(filters: Filters, found: Slices, listed: ValueReport | None) -> dict[str, Any]:
+    """Return what the page shows: chart, map, and tables of countries, statuses and values."""
     names = {code: label(code, _LEVEL) for code in found.by_country}
     countries = _parts(found.by_country, found.total, names.__getitem__, filters, "country")
     statuses = _parts(found.by_status, found.total, _status, filters, "status")
@@ -179,20 +172,18 @@ def shown(filters: Filters, found: Slices | Live, listed: ValueReport | None) ->
         "statuses": statuses,
         "has_statuses": any(found.by_status),
         "hours": HOURS,
-        "without_time": found.by_hour.get("", 0) if isinstance(found, Slices) else 0,
+        "without_time": found.by_hour.get("", 0),
         "offered": _offered(found.by_status, filters.status),
         "listed": listed,
-        "values": _rows(listed, filters, is_live=isinstance(found, Live)) if listed else (),
+        "values": _rows(listed, filters) if listed else (),
         "caption": gettext("%(what)s, most lines first") % {"what": _BY[filters.dimension]},
         "head": _HEADS[filters.dimension],
-        "is_by_day": isinstance(found, Slices) and not found.by_hour,
+        "is_by_day": not found.by_hour,
     }
 
 
-def _bars(found: Slices | Live) -> Bars:
+def _bars(found: Slices) -> Bars:
     name = gettext("Lines")
-    if isinstance(found, Live):
-        return Bars([f"{localtime(each):%H:%M}" for each in found.minutes], [(name, found.by_minute)])
     if not found.by_hour:  # of a value in a country
         return Bars(found.days, [(name, found.by_day)])
     counts = [found.by_hour.get(hour, 0) for hour in HOURS]
@@ -208,7 +199,7 @@ def _parts(counts: Mapping[str, int], total: int, named: Any, filters: Filters, 
     ]
 
 
-def _rows(listed: ValueReport, filters: Filters, *, is_live: bool) -> Sequence[Part]:
+def _rows(listed: ValueReport, filters: Filters) -> Sequence[Part]:
     dimension = filters.dimension
     query = filters.with_each(dimension)
     return [
@@ -217,7 +208,7 @@ def _rows(listed: ValueReport, filters: Filters, *, is_live: bool) -> Sequence[P
             value_label(dimension, row.value),
             row.count,
             row.count / listed.total,
-            "" if is_live else query(row.value),
+            query(row.value),
             row.is_exact,
         )
         for row in listed.rows

@@ -57,7 +57,6 @@ class LogJobAdmin(ControlRoomAdmin):
             self.page("traffic/", "traffic", self.traffic),
             self.page("csv/", "csv", self.download),
             self.page("hours/", "hours", self.hours),
-            self.page("live/", "live", self.live),
             *super().get_urls(),
         ]
 
@@ -159,26 +158,12 @@ class LogJobAdmin(ControlRoomAdmin):
                 context |= hours.shown(filters, filters.find(first, last), filters.find_values(first, last))
             except WRONG as error:
                 context["problem"] = str(error)
-        return self._sliced(request, context, gettext("Traffic by hour and status"))
-
-    def live(self, request: HttpRequest) -> HttpResponse:
-        job = Job.of(request)
-        filters = hours.Filters.of(request, job.id)
-        context: dict[str, Any] = {"job": job, "filters": filters, "is_live": True}
-        try:
-            found = Traffic(job.id).live(hours.MINUTES, country=filters.country, status=filters.status)
-            context |= hours.shown(filters, found, filters.find_live_values())
-        except WRONG as error:
-            context["problem"] = str(error)
-        return self._sliced(request, context, gettext("Traffic of the last 30 minutes"))
-
-    def _sliced(self, request: HttpRequest, context: dict[str, Any], title: str) -> Page:
-        job, problem = context["job"], context.get("problem")
+        problem = context.get("problem")
         page = f"{self.url('traffic')}?{Asked(job.id).query}"
         return self.render(
             request,
             "admin/components/logs/hours.html",
-            title,
+            gettext("Traffic by hour and status"),
             context,
             trail=[*job.trail(self), (gettext("Traffic"), page)],
             live=not problem,

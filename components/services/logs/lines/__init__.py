@@ -3,7 +3,7 @@
 from components.services.logs.lines import extras  # noqa: F401  (first: it tells what is missing)
 from components.services.logs.lines.addresses import parse_address
 from components.services.logs.lines.cells import Cells
-from components.services.logs.lines.columns import Callback, Columns, Reason
+from components.services.logs.lines.columns import Callback, Columns, Line, Reason
 from components.services.logs.lines.counting import Counting, Counts, LineReader, Rejected, Tally
 from components.services.logs.lines.formats import (
     Book,
@@ -30,6 +30,7 @@ __all__ = [
     "Format",
     "JsonLines",
     "Kernel",
+    "Line",
     "LineReader",
     "Parts",
     "Pattern",

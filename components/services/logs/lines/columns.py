@@ -1,26 +1,29 @@
 """
-A block of lines as columns, which kernels return and callbacks receive.
+A block of lines, which both kernels return alike and callbacks receive.
 
 Each readable line has an entry in each column, in the order of the block. The other lines are stored separately, each
-with its reason. Every line of the block is in one of the two, so none is lost silently.
+with its reason. Every line of the block is in one of the two, so none is lost silently. Who iterates gets each line
+as values of plain Python; who counts millions of lines uses the columns, which are arrays of numpy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from enum import IntEnum
-from typing import Protocol, TypeAlias
+from ipaddress import IPv4Address, IPv6Address
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from components.services.logs.lines.addresses import remembered
+from components.services.logs.lines.addresses import parse_address
 
 Offsets: TypeAlias = NDArray[np.int64]
 
-#: In place of a reason. READ: the line could be read. READ_IPV6: it could, and its address is IPv6. MAYBE_IPV6: a
-#: fast kernel has left its address to Python.
+#: In place of a reason. READ: the line could be read. READ_IPV6: it could, and its address is IPv6. MAYBE_IPV6: the
+#: compiled kernel has left its address to Python.
 READ, READ_IPV6, MAYBE_IPV6 = 0, 254, 255
 
 
@@ -40,9 +43,28 @@ class Reason(IntEnum):
     FUTURE = 6
 
 
+class Line(NamedTuple):
+    """A line that could be read."""
+
+    #: The whole line, without its end.
+    text: bytes
+    #: The part after the time, as the format defines it.
+    rest: bytes
+    address: IPv4Address | IPv6Address
+    day: date
+    #: The minute of the day; -1 if the line does not have it.
+    minute: int
+    #: The status of the answer to a request, 100 to 599; 0 if the line does not have it.
+    status: int
+
+
 @dataclass(frozen=True)
 class Columns:
-    """Lines of a block. Offsets are in bytes of *data*, the block. A line ends before its \\n or \\r\\n."""
+    """
+    Lines of a block: each Line in turn, or columns with an entry for each.
+
+    Offsets are in bytes of *data*, the block. A line ends before its \\n or \\r\\n.
+    """
 
     data: bytes
     starts: Offsets
@@ -72,6 +94,22 @@ class Columns:
     def text(self, line: int) -> bytes:
         """Return a line that could be read, without its end."""
         return self.data[self.starts[line] : self.ends[line]]
+
+    def __iter__(self) -> Iterator[Line]:
+        """Yield the lines that could be read."""
+        of_ipv6 = (IPv6Address(each.tobytes()) for each in self.ipv6)
+        ipv6 = dict(zip(self.ipv6_lines.tolist(), of_ipv6, strict=True))
+        columns = (self.starts, self.rests, self.ends, self.addresses, self.days, self.minutes, self.statuses)
+        rows = zip(*(each.tolist() for each in columns), strict=True)
+        for number, (start, rest, end, address, day, minute, status) in enumerate(rows):
+            yield Line(
+                text=self.data[start:end],
+                rest=self.data[rest:end],
+                address=ipv6.get(number) or IPv4Address(address),
+                day=date.fromordinal(day),
+                minute=minute,
+                status=status,
+            )
 
     def between(self, first: int, last: int) -> Columns:
         """Return the lines of the days from *first* to *last*; the others are rejected."""
@@ -103,7 +141,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Raw:
-    """An entry for each line, filled in by kernels. *reasons* has a Reason, READ, READ_IPV6 or MAYBE_IPV6."""
+    """An entry for each line, from the compiled kernel. *reasons* has a Reason, READ, READ_IPV6 or MAYBE_IPV6."""
 
     starts: Offsets
     ends: Offsets
@@ -153,7 +191,7 @@ class Raw:
 
     def _read(self, block: bytes, line: int) -> None:
         start = int(self.starts[line])
-        found = remembered(block[start : block.index(b" ", start)])
+        found = parse_address(block[start : block.index(b" ", start)])
         if found is None or not self.days[line]:
             self.reasons[line] = Reason.ADDRESS if found is None else Reason.DATE
             return
@@ -173,7 +211,7 @@ class Callback(Protocol):
     """
 
     def block(self, columns: Columns) -> None:
-        """Count these lines."""
+        """Count these lines. Each kernel passes the same."""
 
     def flush(self) -> Mapping[str, Mapping[str, int]]:
         """Return the sums since the last flush, to be added to tables: table -> member -> count. Begin again."""

@@ -1,8 +1,8 @@
 """
 The packages of the extra "logs", and the error if they are missing.
 
-All of this package needs numpy, so the error is raised before anything else is imported. numba compiles the fastest
-kernel; without it, numpy does the work.
+Columns are arrays of numpy, so the error is raised before anything else is imported. numba compiles the fast kernel;
+without it, plain Python does the work.
 """
 
 from importlib.util import find_spec

@@ -1,9 +1,10 @@
 """
-Formats of lines, and how a line is read in plain Python: the rules that every kernel follows.
+Formats of lines, and how a line is read in plain Python: the rules that both kernels follow.
 
-The book's format and the combined format of web servers have fast kernels, which tests compare with read() here. JSON
-and regular expressions are read by read() itself, line by line. Only the address and the day decide whether a line
-counts; the rest of it is ignored. The day is the one that is written in the line: no time zone is converted.
+The compiled kernel has its own code for the book's format and the combined format of web servers, which tests compare
+with read() here. JSON and regular expressions are read by read() itself, line by line. Only the address and the day
+decide whether a line counts; the rest of it is ignored. The day is the one that is written in the line: no time zone
+is converted.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 -- Add the counts of chunks to tables and finish the chunks, all or nothing. A repeated call returns the same.
 -- KEYS    stream chunk counted aggregations state room flushed counts
 -- ARGV    name consumer batch count given...
--- USES    time needed held room
+-- USES    needed held room
 -- RETURNS the chunks that the consumer does not hold; if there are any, nothing was changed
 -- *given* has the ids of *count* chunks; then, for each table, its name and a text of its members and their counts,
--- with a NUL after each member and each count. Counts for the table "live" go to the table of this minute.
+-- with a NUL after each member and each count.
 -- A table "values:…" has members "<slice>/<status>/<value>", and a limit of different values: the first ones are
 -- kept, and all others are added up in the value "". A value that came once when there was no room stays among these,
 -- so the counts of a value that is kept are of all its lines. The table itself has the sums of values, from the slice
 -- "*", and each slice has a key of its own.
-local REMEMBERED, LIVE = 3600, 3600 -- seconds
-local KEPT, KEPT_LIVE = 1000, 100 -- values
+local REMEMBERED = 3600 -- seconds
+local KEPT = 1000 -- values
 local last = flushed .. consumer
 count = tonumber(count)
 
@@ -22,18 +22,11 @@ local function not_held(about)
   return lost
 end
 
-local function is_live(name) return name == "live" or string.find(name, "^values:.*:live$") ~= nil end
-
 local function has_values(name) return string.find(name, "^values:") ~= nil end
-
-local function key_of(name)
-  if not is_live(name) then return counts .. name end
-  return counts .. name .. ":" .. text(math.floor(NOW / 60000))
-end
 
 -- Return all keys of a table, and with *members* those of its slices.
 local function keys_of(name, members)
-  local key = key_of(name)
+  local key = counts .. name
   local keys, seen = { key }, {}
   if not has_values(name) then return keys end
   for slice in string.gmatch(members, "([^/%z]*)/[^%z]*%z[^%z]*%z") do
@@ -43,11 +36,11 @@ local function keys_of(name, members)
   return keys
 end
 
-local function add_values(key, members, most)
+local function add_values(key, members)
   local known = {}
   for slice, status, value, more in string.gmatch(members, "([^/%z]*)/([^/%z]*)/([^%z]*)%z([^%z]*)%z") do
     if not known[value] then
-      local has_room = redis.call("HLEN", key) < most and redis.call("HEXISTS", key, "") == 0
+      local has_room = redis.call("HLEN", key) < KEPT and redis.call("HEXISTS", key, "") == 0
       known[value] = (has_room or redis.call("HEXISTS", key, value) == 1) and value or ""
       redis.call("HINCRBY", key, known[value], 0)
     end
@@ -72,15 +65,11 @@ redis.call("DEL", last)
 for at = count + 1, #given, 2 do
   local name, members = given[at], given[at + 1]
   if has_values(name) then
-    add_values(key_of(name), members, is_live(name) and KEPT_LIVE or KEPT)
+    add_values(counts .. name, members)
   else
-    local key = key_of(name)
     for member, more in string.gmatch(members, "([^%z]*)%z([^%z]*)%z") do
-      redis.call("HINCRBY", key, member, more)
+      redis.call("HINCRBY", counts .. name, member, more)
     end
-  end
-  if is_live(name) then
-    for _, key in ipairs(keys_of(name, members)) do redis.call("EXPIRE", key, LIVE) end
   end
 end
 

@@ -1,7 +1,7 @@
 """Traffic: lines of logs by day and by where their addresses live, and reports of them."""
 
 from components.services.logs.traffic.report import NAMES, DayTotal, Others, Report, Row, sheet
-from components.services.logs.traffic.slices import HOURS, Live, Slices
+from components.services.logs.traffic.slices import HOURS, Slices
 from components.services.logs.traffic.tables import DIMENSIONS
 from components.services.logs.traffic.traffic import MOST_DAYS, MOST_ROWS, Traffic
 from components.services.logs.traffic.values import ValueReport, ValueRow
@@ -13,7 +13,6 @@ __all__ = [
     "MOST_ROWS",
     "NAMES",
     "DayTotal",
-    "Live",
     "Others",
     "Report",
     "Row",

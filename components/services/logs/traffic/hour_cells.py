@@ -34,12 +34,11 @@ def status_numbers(statuses: NDArray[np.int16]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class DayCounts:
-    """What was counted of a day, by members of the tables of hours, of answers and of minutes."""
+    """What was counted of a day, by members of the tables of hours and of answers."""
 
     day: int
     by_hour: dict[str, int]
     answers: dict[str, int]
-    live: dict[str, int]
 
 
 class HourCells:
@@ -63,17 +62,14 @@ class HourCells:
     def take(self) -> Iterator[DayCounts]:
         """Yield what was counted of each day, and begin again."""
         for day, numbers, counts in self._cells.by_day():
-            found = DayCounts(day, {}, {}, {})
+            found = DayCounts(day, {}, {})
             rest, countries = np.divmod(numbers, len(self._countries))
             hours, statuses = np.divmod(rest, len(STATUSES))
             columns = (each.tolist() for each in (hours, statuses, countries, counts))
             for hour, number, place, count in zip(*columns, strict=True):
                 country, status = self._countries[place], STATUSES[number]
                 found.by_hour[member_of(EVERY_HOUR[hour], country, status)] = count
-                for sums, member in (
-                    (found.answers, member_of(EVERY_HOUR[hour], status)),
-                    (found.live, member_of(country, status)),
-                ):
-                    sums[member] = sums.get(member, 0) + count
+                answer = member_of(EVERY_HOUR[hour], status)
+                found.answers[answer] = found.answers.get(answer, 0) + count
             yield found
         self._cells.clear()

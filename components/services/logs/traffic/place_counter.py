@@ -1,6 +1,6 @@
 """
 PlaceCounter: lines by day and by the country, region and city of their address, as a callback of an aggregation; also
-by hour and status, and those of the last minutes.
+by hour and status.
 
 Lines are counted in memory by the finest level that is asked for; the coarser levels are sums of it. Places are
 known by their ids, so counts of two versions of the geo table add up. A new version is taken into use between two
@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any, get_args
 
 import numpy as np
@@ -22,7 +22,7 @@ from components.exceptions import InvalidValue
 from components.services.geo import DEFAULT_TABLE, GeoTable, Kept, Level, Place
 from components.services.logs.lines import Cells, Columns, Format, Kernel, PlaceTable, choose_kernel
 from components.services.logs.traffic.hour_cells import HourCells
-from components.services.logs.traffic.tables import DAYS, LIVE, answers, daily, hourly
+from components.services.logs.traffic.tables import DAYS, answers, daily, hourly
 from components.services.logs.traffic.value_counter import ValueCounter
 
 logger = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ _LEVELS: tuple[Level, ...] = get_args(Level)
 class PlaceCounter:
     """
     It counts into tables "daily:country:2011-10-10", those of region and city down to *level*, and "days"; into
-    "hourly:2011-10-10" by hour, country and status, "answers:2011-10-10" by hour and status, and into "live".
+    "hourly:2011-10-10" by hour, country and status, and "answers:2011-10-10" by hour and status.
 
     If it knows the format *form* of the lines, it counts by path, referrer and agent as well, or only by those that
     *dimensions* names.
@@ -112,14 +112,11 @@ class PlaceCounter:
                 self._add(daily(level, day), *above.sums(places, counts))
             self._tables.setdefault(DAYS, Counter())[day.isoformat()] += int(counts.sum())
         self._cells.clear()
-        yesterday = datetime.now(UTC).toordinal() - 1  # of any zone: an older line is from an archive
         for found in self._hours.take():
             day = date.fromordinal(found.day)
             self._sum(hourly(day), found.by_hour)
             self._sum(answers(day), found.answers)
-            if found.day >= yesterday:
-                self._sum(LIVE, found.live)
-        for table, members in self._values.take(yesterday) if self._values else ():
+        for table, members in self._values.take() if self._values else ():
             self._sum(table, members)
 
     def _add(self, table: str, names: NDArray[Any], counts: NDArray[np.int64]) -> None:

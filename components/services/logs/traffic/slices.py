@@ -1,11 +1,11 @@
-"""Lines by hour, country and status, which are counted together, and those of the last minutes."""
+"""Lines by hour, country and status, which are counted together."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from typing import NamedTuple
 
 from components.exceptions import InvalidValue
@@ -35,18 +35,6 @@ class Slices:
     by_status: Mapping[str, int]
     #: Lines of these days that an earlier release has counted, by day only. They are in none of the sums.
     without_hours: int
-
-
-@dataclass(frozen=True, slots=True)
-class Live:
-    """Lines that were counted in the last minutes. Each breakdown adds up to the total."""
-
-    #: When each minute began; the last one is not over.
-    minutes: tuple[datetime, ...]
-    total: int
-    by_minute: tuple[int, ...]
-    by_country: Mapping[str, int]
-    by_status: Mapping[str, int]
 
 
 class Wanted(NamedTuple):
@@ -79,15 +67,6 @@ def slices_of_sums(
     found, (by_country,) = _Sums(answered, ("", "")), _Sums(places, ("",)).by_part
     by_hour, by_status = found.by_part
     return Slices(tuple(days), found.total, tuple(found.by_table), by_hour, by_country, by_status, 0)
-
-
-def live_of(
-    minutes: Sequence[datetime], tables: Iterable[Mapping[bytes, int]], country: str, status: str
-) -> Live:
-    """Return the sums of tables of minutes."""
-    found = _Sums(tables, (country, status))
-    by_country, by_status = found.by_part
-    return Live(tuple(minutes), found.total, tuple(found.by_table), by_country, by_status)
 
 
 class _Sums:

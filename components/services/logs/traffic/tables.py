@@ -20,8 +20,6 @@ from components.services.logs.keys import JobKeys
 
 #: The table that counts the lines of each day; its members are days.
 DAYS = "days"
-#: The table to which a flush adds lines of the present. The script stores it by the minute, for an hour.
-LIVE = "live"
 #: What lines are counted by besides places, hours and statuses, if their format has it.
 DIMENSIONS = ("path", "referrer", "agent")
 #: The slice of all lines.
@@ -52,14 +50,14 @@ def answers(day: date) -> str:
     return f"answers:{day.isoformat()}"
 
 
-def valued(dimension: str, outcome: str, when: str) -> str:
+def valued(dimension: str, outcome: str, day: str) -> str:
     """
-    Return the table of paths, referrers or agents: of a day, of "live", or of a minute since 1970.
+    Return the table of paths, referrers or agents: of a day.
 
     Its members are "*/404/<value>", "13/404/<value>" and "@US/404/<value>": of all lines, of an hour, of a country.
     The script stores each of these slices apart, and the sum of each value in the table itself: see flush.lua.
     """
-    return f"values:{dimension}:{outcome}:{when}"
+    return f"values:{dimension}:{outcome}:{day}"
 
 
 def slice_of(table: str, slice_: str) -> str:
@@ -70,11 +68,6 @@ def slice_of(table: str, slice_: str) -> str:
 def at_country(country: str) -> str:
     """Return the slice of a country."""
     return f"@{country}"
-
-
-def live(minute: int) -> str:
-    """Return the table of a minute since 1970, by country and status; its members are "US/404"."""
-    return f"{LIVE}:{minute}"
 
 
 def member_of(*parts: str) -> str:
@@ -125,13 +118,6 @@ def read(job: str, tables: Sequence[str]) -> Iterator[dict[bytes, int]]:
     keys = JobKeys(job)
     for some in _parts(tables, _TOGETHER):
         yield from map(_counts, _ask(lambda pipe, key: pipe.hgetall(key), map(keys.counts, some)))
-
-
-def read_clock() -> int:
-    """Return the seconds since 1970, by the clock of Redis."""
-    with redis_errors():
-        seconds, _micros = get_client().time()
-    return int(seconds)
 
 
 def present(job: str, tables: Sequence[str]) -> Iterator[bool]:

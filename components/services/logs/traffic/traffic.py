@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from itertools import product
 from typing import get_args
 
@@ -24,12 +24,10 @@ from components.services.logs import DEFAULT_JOB, totals_of
 from components.services.logs.traffic.report import DayTotal, Others, Report, Row, growth
 from components.services.logs.traffic.slices import (
     HOURS,
-    Live,
     Slices,
     Wanted,
     check_hour,
     check_status,
-    live_of,
     slices_of,
     slices_of_sums,
 )
@@ -43,10 +41,8 @@ from components.services.logs.traffic.tables import (
     daily,
     drop,
     hourly,
-    live,
     present,
     read,
-    read_clock,
     scan,
     scores,
     slice_of,
@@ -56,7 +52,6 @@ from components.services.logs.traffic.values import (
     ValueReport,
     slices_of_value,
     values_of_days,
-    values_of_minutes,
 )
 
 #: The longest period of a report. Ten years of countries are a million members to read; so is a year of 3,000 cities.
@@ -192,33 +187,6 @@ class Traffic:
         days, _ = _check_period("hour", first, last)
         wanted = (check_hour(hour), country, check_status(status))
         return slices_of_value(self.job, dimension, value, days, *wanted)
-
-    def live_values(
-        self, dimension: str, minutes: int = 30, *, status: str = "", top: int = 10
-    ) -> ValueReport:
-        """
-        Return the *top* values of lines that were counted in the last *minutes*. Raises as live() and values() do.
-        """
-        check_int("number of minutes", minutes, 1, 60)
-        check_int("top", top, 1, MOST_ROWS)
-        now = read_clock() // 60
-        return values_of_minutes(
-            self.job, dimension, range(now - minutes + 1, now + 1), check_status(status), top
-        )
-
-    def live(self, minutes: int = 30, *, country: str = "", status: str = "") -> Live:
-        """
-        Return the lines that were counted in the last *minutes*, at most 60, by minute, by country and by status.
-
-        The minute is the one in which a line was counted, by the clock of Redis, so it needs no time zone. Lines of
-        days before yesterday are left out: they come from an archive. Raises InvalidValue.
-        """
-        check_int("number of minutes", minutes, 1, 60)
-        now = read_clock() // 60
-        numbers = range(now - minutes + 1, now + 1)
-        instants = tuple(datetime.fromtimestamp(number * 60, UTC) for number in numbers)
-        found = scan(self.job, [live(number) for number in numbers])
-        return live_of(instants, found, country, check_status(status))
 
     def report(
         self, level: Level = "country", *, first: date, last: date, within: str = "", top: int = 10

@@ -72,8 +72,8 @@ class ValueCounter:
             found = self._values[name].numbers(spans.data, spans.starts[row], spans.ends[row])
             self._cells[name].add(found * self._cells_of_a_value + at)
 
-    def take(self, live_from: int) -> Iterator[tuple[str, dict[str, int]]]:
-        """Yield tables and their counts, those of the present from the day *live_from* on, and begin again."""
+    def take(self) -> Iterator[tuple[str, dict[str, int]]]:
+        """Yield tables and their counts, and begin again."""
         for name, _row in self._dimensions:
             cells, counts = self._cells[name].sums()
             value, rest = np.divmod(cells, self._cells_of_a_value)
@@ -87,12 +87,10 @@ class ValueCounter:
                     if not len(of):
                         continue
                     columns = counts[of], status[of], label[of]
-                    every = dict(_members([ALL], np.zeros(len(of), np.int64), *columns, labels))
-                    found = every | dict(_members(EVERY_HOUR, hour[of], *columns, labels))
+                    found = dict(_members([ALL], np.zeros(len(of), np.int64), *columns, labels))
+                    found |= dict(_members(EVERY_HOUR, hour[of], *columns, labels))
                     found |= dict(_members(self._countries_at, country[of], *columns, labels))
                     yield valued(name, outcome, date.fromordinal(each).isoformat()), found
-                    if each >= live_from:
-                        yield valued(name, outcome, "live"), every
         self._begin()
 
     @property

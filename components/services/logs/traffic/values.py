@@ -79,17 +79,6 @@ def values_of_days(
     return _report([_by_value(members) for members in found], kept, max(0, counted - every), top)
 
 
-def values_of_minutes(job: str, dimension: str, minutes: Sequence[int], status: str, top: int) -> ValueReport:
-    """Return the *top* values of these minutes."""
-    _check(dimension)
-    tables = [valued(dimension, each, f"live:{minute}") for minute in minutes for each in OUTCOMES]
-    kept = list(scan(job, tables))
-    if not status:
-        return _report(kept, kept, 0, top)
-    found = scan(job, [slice_of(table, ALL) for table in tables], status.removesuffix("xx"))
-    return _report([_by_value(members) for members in found], kept, 0, top)
-
-
 def slices_of_value(
     job: str, dimension: str, value: str, days: Sequence[date], hour: str, country: str, status: str
 ) -> Slices:
@@ -156,7 +145,7 @@ def _report(
     return ValueReport(total + others, rows, len(order) - len(rows), rest, others, without)
 
 
-def _check(dimension: str, hour: str = "", country: str = "") -> None:
+def _check(dimension: str, hour: str, country: str) -> None:
     if dimension not in DIMENSIONS:
         raise InvalidName(f"Lines are not counted by {dimension!r}, but by: {', '.join(DIMENSIONS)}.")
     if hour and country:

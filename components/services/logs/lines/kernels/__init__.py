@@ -1,8 +1,8 @@
 """
-Three ways to do the same work, which differ only in their speed; a test compares them.
+Two ways to do the same work, which differ only in their speed; a test compares them.
 
-"numba" is compiled to machine code when it is first used, "numpy" needs no compiler, and "naive" is a plain loop that
-defines what is right. The default is the fastest that is installed.
+"numba" is compiled to machine code when it is first used. "naive" is a loop in plain Python that defines what is
+right. Both return the same Columns. The default is the fastest that is installed.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class Kernel(Protocol):
 
 #: Names for COMPONENTS["LOG_KERNEL"] and for arguments, the fastest kernel first.
 KERNELS = LOG_KERNELS[1:]
-_CLASSES = {"numba": ("compiled", "Compiled"), "numpy": ("vectors", "Vectors"), "naive": ("naive", "Naive")}
+_CLASSES = {"numba": ("compiled", "Compiled"), "naive": ("naive", "Naive")}
 
 
 def choose_kernel(name: str | None = None) -> Kernel:
     """Return the kernel of this name, or that of the settings. Raises UnknownKernel, ExtraNotInstalled."""
     name = name or conf().log_kernel
     if name == "auto":
-        name = "numba" if has_numba() else "numpy"
+        name = "numba" if has_numba() else "naive"
     if name not in KERNELS:
         raise UnknownKernel(f"There is no kernel {name!r}; there are: auto, {', '.join(KERNELS)}.")
     if name == "numba" and not has_numba():

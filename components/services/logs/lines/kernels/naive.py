@@ -1,18 +1,21 @@
 """
 A loop over the lines in plain Python: slow, and right by definition.
 
-It shares nothing with the other kernels but the formats (formats.py), and searches the ranges as they were given. The
-others use it for the formats that they cannot read fast.
+It shares nothing with the compiled kernel but the formats (formats.py), and searches the ranges as they were given.
+The compiled kernel uses it for the formats that it cannot read itself.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from components.services.logs.lines.addresses import REMEMBERED
 from components.services.logs.lines.cells import Cells
 from components.services.logs.lines.columns import Columns, Reason
 from components.services.logs.lines.formats import Fields, Format
@@ -29,7 +32,6 @@ class Naive:
 
     def __init__(self) -> None:
         self._table: PlaceTable | None = None
-        self._ranges: dict[int, _Ranges] = {}
 
     def columns(self, block: bytes, form: Format) -> Columns:
         read: list[tuple[int, int, Fields]] = []
@@ -48,22 +50,24 @@ class Naive:
 
     def places(self, columns: Columns, table: PlaceTable) -> Places:
         if table is not self._table:
-            self._table = table
-            self._ranges = {4: _lists(table.ipv4_starts, table.ipv4_ends, table.ipv4_places)}
-            ipv6 = _lists(table.ipv6_starts, table.ipv6_ends, table.ipv6_places)
-            self._ranges[6] = (
-                [_number(each) for each in ipv6[0]],
-                [_number(each) for each in ipv6[1]],
-                ipv6[2],
-            )
-        places = [_seek(self._ranges[4], address) for address in columns.addresses.tolist()]
+            self._use(table)
+        places = [self._place_of_ipv4(address) for address in columns.addresses.tolist()]
         for line, address in zip(columns.ipv6_lines.tolist(), columns.ipv6, strict=True):
-            places[line] = _seek(self._ranges[6], int.from_bytes(address.tobytes(), "big"))
+            places[line] = self._place_of_ipv6(int.from_bytes(address.tobytes(), "big"))
         return np.array(places, np.uint32)
 
+    def _use(self, table: PlaceTable) -> None:
+        self._table = table
+        ipv4 = _lists(table.ipv4_starts, table.ipv4_ends, table.ipv4_places)
+        starts, ends, places = _lists(table.ipv6_starts, table.ipv6_ends, table.ipv6_places)
+        ipv6 = [_number(each) for each in starts], [_number(each) for each in ends], places
+        # Visitors return: an address is searched once for many lines.
+        self._place_of_ipv4 = lru_cache(REMEMBERED)(partial(_seek, ipv4))
+        self._place_of_ipv6 = lru_cache(REMEMBERED)(partial(_seek, ipv6))
+
     def count(self, cells: Cells, days: NDArray[np.int32], places: Places) -> None:
-        for day, place in zip(days.tolist(), places.tolist(), strict=True):
-            cells.add(day, place)
+        for (day, place), lines in Counter(zip(days.tolist(), places.tolist(), strict=True)).items():
+            cells.add(day, place, lines)
 
     def spans(self, columns: Columns, form: Format) -> Spans:
         return plain_spans(columns, form)
