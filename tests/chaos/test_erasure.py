@@ -13,7 +13,7 @@ from components.kit.client import get_client
 from components.services.chat import Chat, ChatReader, Inbox
 from components.services.chat.chat import ENTER
 from components.testing import empty
-from tests.chaos.chats import adders
+from tests.chaos import adders
 from tests.commands.processes import Command
 from tests.support.waiting import eventually
 
@@ -42,7 +42,7 @@ def words_of(person: str) -> dict[str, int]:
 def test_an_erasure_that_is_repeated_finds_everybody(url: str) -> None:
     with ExitStack() as stack:
         for place in range(PLACES):
-            program = ("-m", "tests.chaos.chats.adders")
+            program = ("-m", "tests.chaos.adders")
             stack.enter_context(
                 Command(
                     url, str(place), "jack", program=program, DJANGO_SETTINGS_MODULE="tests.commands.settings"
