@@ -10,7 +10,7 @@ import pytest
 from redis import Redis
 
 from components.exceptions import InvalidName, InvalidValue
-from components.services.rows import Loader, RowCache, RowReader
+from components.services.rows import Loader, RowCache, RowControls, RowReader
 from tests.support.rows import SHAPE, cache
 from tests.support.snapshots import snapshot
 
@@ -49,6 +49,12 @@ def test_a_delay_is_a_number_of_seconds(redis: Redis, delay: Any) -> None:
         cache().schedule("1", delay)
     with pytest.raises(InvalidValue, match="delay"):
         cache().schedule_many({"1": 5, "2": delay})
+    for act in (
+        RowControls("items").set_delay_of_all,
+        lambda delay: RowControls("items").set_delay(delay, "1"),
+    ):
+        with pytest.raises(InvalidValue):
+            act(delay)
     assert snapshot(redis) == {}
 
 

@@ -10,15 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
 from components.exceptions import RowNotLoaded
 from components.services.rows import LEASE, Claim, Loader, Row
 from tests.support.rows import bodies, cache, let_pass, now
-
-pytestmark = pytest.mark.slow
 
 DELAY = 60.0
 LOADERS = 2
@@ -132,38 +130,27 @@ _OPERATIONS = st.one_of(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.lists(_OPERATIONS, min_size=20, max_size=40))
-def test_a_reader_never_goes_back_and_never_sees_what_is_too_old(
-    redis: Redis, operations: Sequence[tuple[Any, ...]]
-) -> None:
-    redis.flushall()
-    world = World(redis)
-    world.write()
-    cache().schedule("1", DELAY)
-
-    for name, *arguments in operations:
-        getattr(world, name)(*arguments)
-    world.look()
-
-
 _READING = st.one_of(_OPERATIONS, st.tuples(st.just("read_through")))
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.lists(_READING, min_size=15, max_size=40), st.booleans())
-def test_readers_that_load_missing_rows_do_not_either(
-    redis: Redis, operations: Sequence[tuple[Any, ...]], is_scheduled: bool
+@pytest.mark.parametrize("examples", [15, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("operations", [_OPERATIONS, _READING], ids=["by daemons", "by readers, too"])
+def test_a_reader_never_goes_back_and_never_sees_what_is_too_old(
+    redis: Redis, operations: st.SearchStrategy[tuple[Any, ...]], examples: int
 ) -> None:
-    redis.flushall()
-    world = World(redis)
-    world.write()
-    if is_scheduled:
-        cache().schedule("1", DELAY)
+    @settings(max_examples=examples, deadline=None)
+    @given(st.lists(operations, min_size=20, max_size=40), st.booleans())
+    def check(operations: Sequence[tuple[Any, ...]], is_scheduled: bool) -> None:
+        redis.flushall()
+        world = World(redis)
+        world.write()
+        if is_scheduled:
+            cache().schedule("1", DELAY)
+        for name, *arguments in operations:
+            try:
+                getattr(world, name)(*arguments)
+            except RowNotLoaded:  # a loader has the row, and goes on when its turn comes
+                assert world.loads
+        world.look()
 
-    for name, *arguments in operations:
-        try:
-            getattr(world, name)(*arguments)
-        except RowNotLoaded:  # a loader has the row, and goes on when its turn comes
-            assert world.loads
-    world.look()
+    check()

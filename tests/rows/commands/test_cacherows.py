@@ -16,9 +16,8 @@ from tests.db.models import Token, Ware
 SITE = {"APPS": "tests.db", "DATABASE": ":memory:"}
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_lives_on_without_its_tables_until_it_is_told_to_stop(
-    server: EmbeddedServer, number: signal.Signals, tmp_path: Path
+    server: EmbeddedServer, tmp_path: Path
 ) -> None:
     pulse = tmp_path / "pulse"
     with (
@@ -30,7 +29,7 @@ def test_it_lives_on_without_its_tables_until_it_is_told_to_stop(
         assert pulse.exists()
         Token.cached.schedule("a", delay=0.01)
         assert daemon.says("the database does not answer: no such table: db_token")
-        daemon.signal(number)
+        daemon.signal(signal.SIGTERM)
 
         assert daemon.exit_code() == 0
         assert RowReader().failing() == 0
@@ -50,10 +49,3 @@ def test_it_says_so_if_redis_does_not_answer() -> None:
 def test_wrong_options_are_refused(server: EmbeddedServer, option: list[str]) -> None:
     with Command(server.url, "cacherows", *option, **SITE) as daemon:
         assert daemon.exit_code() == 2
-
-
-@pytest.mark.slow
-def test_without_cached_models_it_has_nothing_to_do(server: EmbeddedServer) -> None:
-    with Command(server.url, "cacherows") as daemon:
-        assert daemon.exit_code() == 2
-    assert "No model has cached rows" in daemon.output

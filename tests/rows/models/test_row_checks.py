@@ -54,13 +54,6 @@ def test_an_invalid_declaration_is_an_error_with_a_hint(
     assert hints in str(message.hint)
 
 
-def test_a_key_must_be_unique(declare: Declare) -> None:
-    [message] = declare(Ware, fields=["name"], key="stock")
-
-    assert message.id == "components.E008"
-    assert "db.Ware.stock is not unique" in message.msg
-
-
 def test_all_that_is_wrong_is_told_at_once(declare: Declare) -> None:
     messages = declare(Ware, fields=["none"], key="stock", using="nowhere")
 
@@ -72,10 +65,6 @@ def test_a_field_of_which_nothing_is_known_is_warned_of(declare: Declare) -> Non
 
     assert (message.id, message.is_serious()) == ("components.W005", False)
     assert "field value, a Lossy" in message.msg
-
-
-def test_a_client_that_names_fields_knows_what_they_hold(declare: Declare) -> None:
-    assert declare(Token, fields=["word", "value"]) == []
 
 
 def test_a_valid_declaration_raises_no_complaint(declare: Declare) -> None:

@@ -17,7 +17,7 @@ from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
 from components.exceptions import InvalidName, InvalidValue, RedisUnavailable, RowNotSerializable
-from components.services.rows import LEASE, RowReader
+from components.services.rows import RowReader
 from components.services.rows.models import CachedRows, cached_rows
 from components.services.rows.worker import RowWorker
 from tests.db.models import DearWare, Shelf, Token, Ware
@@ -67,20 +67,9 @@ def test_a_row_is_read_as_the_instance_has_it(
         assert getattr(row, name) == getattr(stored, name), name
         assert type(getattr(row, name)) in (type(getattr(stored, name)), str), name
     assert list(row.cached) == names
-
-
-def test_empty_fields_are_none(redis: Redis) -> None:
-    ware = Ware.objects.create(name="sword")
-
-    row = Ware.cached.get(ware.pk)
-
-    assert row is not None
-    assert {name for name in row.cached if row.cached[name] is None} >= {
-        "weight",
-        "made_at",
-        "facts",
-        "colour",
-    }
+    empty = Ware.cached.get(Ware.objects.create(name="bow").pk)
+    assert empty is not None
+    assert (empty.weight, empty.made_at, empty.facts, empty.colour) == (None, None, None, None)
 
 
 def test_missing_rows_are_loaded_in_one_query(
@@ -117,14 +106,14 @@ def test_a_cached_row_cannot_be_changed_or_saved(redis: Redis) -> None:
     row = Ware.cached.get(Ware.objects.create(name="sword").pk)
     assert row is not None
 
-    with pytest.raises(AttributeError, match="cannot be changed"):
+    with pytest.raises(AttributeError):
         row.stock = 3
-    with pytest.raises(AttributeError, match="cannot be changed"):
+    with pytest.raises(AttributeError):
         del row.stock
     for act in (row.save, row.delete):
-        with pytest.raises(TypeError, match="cannot be saved"):
+        with pytest.raises(TypeError):
             act()
-    with pytest.raises(AttributeError, match=r"'password' is not cached of db\.Ware; cached are: id, name"):
+    with pytest.raises(AttributeError, match="password"):
         _ = row.password
 
 
@@ -150,14 +139,6 @@ def test_a_write_is_read_after_its_commit_and_not_before(redis: Redis, model: ty
     assert Ware.cached.get(ware_id) is None
 
 
-def test_a_row_that_was_not_there_is_read_once_it_is(redis: Redis) -> None:
-    assert Ware.cached.get(77) is None
-
-    Ware.objects.create(pk=77, name="sword")
-
-    assert Ware.cached.get(77) is not None
-
-
 def test_within_a_transaction_nothing_is_stored(redis: Redis) -> None:
     ware = Ware.objects.create(name="sword", stock=1)
 
@@ -170,19 +151,6 @@ def test_within_a_transaction_nothing_is_stored(redis: Redis) -> None:
 
     assert redis.keys("*:row:*") == redis.keys("*:claim:*") == []
     assert Ware.cached.get(ware.pk).stock == 1  # type: ignore[union-attr]
-
-
-def test_a_write_without_signals_is_seen_after_the_delay(redis: Redis) -> None:
-    ware = Ware.objects.create(name="sword", stock=1)
-    Ware.cached.schedule(ware.pk, delay=5)
-    refresh()
-    Ware.objects.filter(pk=ware.pk).update(stock=2)
-    assert Ware.cached.get(ware.pk).stock == 1  # type: ignore[union-attr]
-    let_pass(redis, 5)
-
-    refresh()
-
-    assert Ware.cached.get(ware.pk).stock == 2  # type: ignore[union-attr]
 
 
 def test_a_cache_whose_redis_is_away_is_no_reason_for_a_write_to_fail(
@@ -252,30 +220,6 @@ def test_a_row_that_cannot_be_cached_fails_alone(redis: Redis) -> None:
         Token.cached.get("bad")
 
 
-def test_a_row_that_lets_the_query_fail_is_found_and_fails_alone(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def check(self: object, value: str | None, *args: object) -> str | None:
-        if value == "BAD":
-            raise ValueError("no colour")
-        return value
-
-    wares = [
-        Ware.objects.create(name=str(number), colour="bad" if number == 5 else "red") for number in range(9)
-    ]
-    Ware.cached.schedule_many(ware.pk for ware in wares)
-    monkeypatch.setattr("tests.db.models.Colour.from_db_value", check)
-
-    refresh()
-
-    info = RowReader().find("db.ware", wares[5].pk)
-    assert info is not None
-    assert info.failure is not None
-    assert info.failure.error == "ValueError: no colour"
-    good = [ware.pk for ware in wares if ware is not wares[5]]
-    assert list(Ware.cached.cache.get_many(good)) == [str(pk) for pk in good]
-
-
 def test_a_database_that_does_not_answer_fails_no_row(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -329,40 +273,14 @@ def test_keys_of_another_release_fail(redis: Redis) -> None:
     assert info.failure.error == "'sword' is not a key of db.Ware"
 
 
-def test_a_deleted_row_leaves_the_schedule(redis: Redis) -> None:
-    ware = Ware.objects.create(name="sword")
-    Ware.cached.schedule(ware.pk, delay=5)
-    refresh()
-    Ware.objects.filter(pk=ware.pk)._raw_delete("default")
-    let_pass(redis, 5)
-
-    refresh()
-
-    assert Ware.cached.get(ware.pk) is None
-    assert RowReader().count() == 0
-
-
 def test_keys_are_written_in_one_way(redis: Redis) -> None:
     ware = Ware.objects.create(pk=42, name="sword")
 
     assert Ware.cached.get("042") == Ware.cached.get(42) == Ware.cached.get(ware.pk)
     assert len(redis.keys("*:row:*")) == 1
-    for wrong in ("sword", None, ""):
-        with pytest.raises(InvalidName, match=r"db\.Ware cannot have the key"):
+    for wrong in ("sword", None, "", float("inf"), float("nan"), object(), b"\xff"):
+        with pytest.raises(InvalidName):
             Ware.cached.get(wrong)
-
-
-def test_without_a_daemon_a_reader_loads_a_missed_scheduled_row(redis: Redis) -> None:
-    ware = Ware.objects.create(name="sword", stock=1)
-    Ware.cached.schedule(ware.pk, delay=5)
-    refresh()
-    Ware.objects.filter(pk=ware.pk).update(stock=2)
-    let_pass(redis, 5 + LEASE)
-
-    row = Ware.cached.get(ware.pk)
-
-    assert row is not None
-    assert row.stock == 2
 
 
 @pytest.mark.parametrize(

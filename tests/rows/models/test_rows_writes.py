@@ -11,8 +11,6 @@ from django.apps.registry import Apps
 from django.contrib.sessions.models import Session
 from django.core import serializers
 from django.db import connection, models, transaction
-from django.db.models import F, Value
-from django.db.models.functions import Concat
 from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 from pytest_django import DjangoAssertNumQueries
 from redis import Redis
@@ -149,18 +147,6 @@ def test_a_renamed_row_is_read_under_neither_name_as_it_was(redis: Redis) -> Non
     assert Token.cached.get("b") is not None
 
 
-def test_a_key_that_the_database_computes_is_known(redis: Redis) -> None:
-    token = Token.objects.create(word="a")
-    assert Token.cached.get("a")
-    assert Token.cached.get("ab") is None
-
-    token.word = Concat(F("word"), Value("b"))
-    token.save()
-
-    assert Token.cached.get("a") is None
-    assert Token.cached.get("ab") is not None
-
-
 def test_only_where_the_key_is_not_the_primary_key_the_database_is_asked_for_it(
     redis: Redis, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
@@ -188,20 +174,6 @@ def test_a_row_whose_key_was_changed_in_memory_alone_is_told_by_what_it_is_in_th
     tree.delete()
 
     assert TREES_BY_NAME.get("elm") is None
-
-
-def test_a_deleted_child_or_proxy_whose_key_was_changed_in_memory_is_told_likewise(
-    redis: Redis, garden: None
-) -> None:
-    for pick in (Tree.objects.get, Oak.objects.get):
-        Tree.objects.create(name="elm")
-        assert TREES_BY_NAME.get("elm")
-        plant: Any = pick()
-        plant.name = "oak"
-
-        plant.delete()
-
-        assert TREES_BY_NAME.get("elm") is None
 
 
 @pytest.mark.parametrize("field", ["bed", "plot", "spot", "corner", "vase", "pot", "graft"])
@@ -263,15 +235,6 @@ def test_writes_of_other_models_are_not_listened_to() -> None:
     for signal in (pre_save, pre_delete, post_save, post_delete):
         listeners, _ = signal._live_receivers(Session)
         assert not [each for each in listeners if isinstance(getattr(each, "__self__", None), Writes)]
-
-
-def test_rows_that_are_deleted_together_are_all_told(redis: Redis) -> None:
-    pks = [Ware.objects.create(name=str(number)).pk for number in range(3)]
-    assert len(Ware.cached.get_many(pks)) == 3
-
-    Ware.objects.filter(pk__in=pks).delete()
-
-    assert Ware.cached.get_many(pks) == {}
 
 
 def test_a_rolled_back_savepoint_sends_nothing(redis: Redis) -> None:

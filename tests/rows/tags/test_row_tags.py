@@ -9,7 +9,6 @@ from django.template import Context, Template, TemplateSyntaxError
 from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
-from components.exceptions import InvalidValue
 from tests.db.models import Ware
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -60,8 +59,3 @@ def test_a_name_of_nothing_is_told_with_those_that_there_are(redis: Redis) -> No
         TemplateSyntaxError, match=r"name .db\.wear.; the known names are: db\.flower, db\.ware, "
     ):
         rendered('{% cached_row "db.wear" 1 %}')
-
-
-def test_options_are_those_of_get(redis: Redis) -> None:
-    with pytest.raises(InvalidValue):
-        rendered('{% cached_row "db.ware" 1 max_age=-1 %}')
