@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -53,11 +53,12 @@ from components.services.semaphores import Semaphore, SemaphoreReader
 from components.services.semaphores.finder import find as find_semaphore
 from components.testing import redis_at
 from tests.fixtures.service import one_of_each  # noqa: F401
-from tests.kit.test_lost_replies import CASES
+from tests.kit import test_lost_replies  # noqa: F401  (whose cases are CASES)
 from tests.support.chats import FREE
 from tests.support.geo import city, write_mmdb
 from tests.support.logs import append, stream
 from tests.support.masters import Masters, forget_clients, masters
+from tests.support.repeating import CASES
 from tests.support.rows import bodies, cache, claimed
 from tests.support.traffic import tables
 
@@ -101,12 +102,16 @@ class Tell(Script):
     source = "return {KEYS[1], ARGV[1]}"
 
 
-@pytest.mark.parametrize("script", CASES)
-def test_every_script_that_changes_something_stays_in_one_slot(redis: RedisCluster, script: str) -> None:
-    for case in CASES[script]:
+@pytest.mark.parametrize("service", CASES)
+def test_scripts_that_change_something_stay_in_one_slot(redis: RedisCluster, service: str) -> None:
+    for case in CASES[service]:
         redis.flushall()
-        act: Callable[[], Any] = case(redis)
-        act()
+        act = case(redis)
+        try:
+            act()
+        except BaseException as error:
+            error.add_note(f"This is the case {case.__name__}.")
+            raise
 
 
 def test_calls_that_travel_together_are_answered_each_by_its_own_key(redis: RedisCluster) -> None:

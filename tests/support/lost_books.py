@@ -1,4 +1,4 @@
-"""The scripts of autocomplete, each with what is done while its reply gets lost. (tests/kit/test_lost_replies.py)"""
+"""The scripts of autocomplete, each with what is done when its calls are repeated."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ from components.services.autocomplete import (
 )
 from components.services.autocomplete.address_book import PRUNE
 from components.services.autocomplete.loading import Load, row
+from tests.support.repeating import Act, cases
+
+case = cases("autocomplete")
 
 _NAME = "guild:7"
 
@@ -30,7 +33,7 @@ def _book() -> AddressBook:
     return book
 
 
-def _loading(act: Callable[[AddressBook], Any]) -> Callable[[], Any]:
+def _loading(act: Callable[[AddressBook], Any]) -> Act:
     """Return calls that are made while a load runs, and their results."""
     book = _book()
 
@@ -38,7 +41,7 @@ def _loading(act: Callable[[AddressBook], Any]) -> Callable[[], Any]:
         said: list[Any] = []
 
         def entries() -> Any:
-            yield from ((number, f"name {number}") for number in range(1_000))
+            yield from ((number, f"name {number}") for number in range(9))
             said.append(act(book))
             yield "x", "last"
 
@@ -47,31 +50,37 @@ def _loading(act: Callable[[AddressBook], Any]) -> Callable[[], Any]:
     return run
 
 
-def add(redis: Redis) -> Callable[[], Any]:
+@case
+def add(redis: Redis) -> Act:
     return lambda: AddressBook(_NAME).add("ann smith", id=1)
 
 
-def add_again(redis: Redis) -> Callable[[], Any]:
+@case
+def add_again(redis: Redis) -> Act:
     book = _book()
     return lambda: [book.add("Bea", id=1), book.complete("b")]
 
 
-def rename(redis: Redis) -> Callable[[], Any]:
+@case
+def rename(redis: Redis) -> Act:
     book = _book()
     return lambda: [book.rename(1, "Bea"), book.rename(9, "Joe"), book.count()]
 
 
-def remove(redis: Redis) -> Callable[[], Any]:
+@case
+def remove(redis: Redis) -> Act:
     book = _book()
     return lambda: [book.remove(1), book.remove(9), book.count()]
 
 
-def load(redis: Redis) -> Callable[[], Any]:
+@case
+def load(redis: Redis) -> Act:
     book = _book()
-    return lambda: [book.load((number, f"name {number}") for number in range(600)), book.count()]
+    return lambda: [book.load((number, f"name {number}") for number in range(9)), book.count()]
 
 
-def change_meanwhile(redis: Redis) -> Callable[[], Any]:
+@case
+def change_meanwhile(redis: Redis) -> Act:
     """Change an entry while a load runs, which has to take the change over."""
     book = _book()
     load = Load(_NAME, replaces=True)
@@ -80,11 +89,13 @@ def change_meanwhile(redis: Redis) -> Callable[[], Any]:
     return lambda: [book.rename(2, "bea"), book.remove(1), book.add("joe", id="y"), book.info().loading]
 
 
-def begin(redis: Redis) -> Callable[[], Any]:
+@case
+def begin(redis: Redis) -> Act:
     return _loading(lambda book: None)
 
 
-def finish(redis: Redis) -> Callable[[], Any]:
+@case
+def finish(redis: Redis) -> Act:
     book = _book()
     load = Load(_NAME, replaces=True)
     at_once(load.begin(redis))
@@ -93,7 +104,8 @@ def finish(redis: Redis) -> Callable[[], Any]:
     return lambda: [at_once(load.finish(get_client())), book.complete("b"), book.count()]
 
 
-def vacate(redis: Redis) -> Callable[[], Any]:
+@case
+def vacate(redis: Redis) -> Act:
     book = _book()
     for entry in (1, 2, 3):
         book.remove(entry)
@@ -105,32 +117,33 @@ def vacate(redis: Redis) -> Callable[[], Any]:
     ]
 
 
-def erase_book(redis: Redis) -> Callable[[], Any]:
+@case
+def erase_book(redis: Redis) -> Act:
     book = _book()
     return lambda: [book.erase(), redis.exists(keys.BookKeys(book.name).book), book.vacate()]
 
 
-def list_(redis: Redis) -> Callable[[], Any]:
+@case
+def list_(redis: Redis) -> Act:
     book = _book()
     return lambda: at_once(book._list(get_client()))
 
 
-def prune(redis: Redis) -> Callable[[], Any]:
+@case
+def prune(redis: Redis) -> Act:
     its = keys.BookKeys(_book().name)
     redis.zadd(its.ranks, {"9": 700})
-
-    def act() -> None:
-        at_once(PRUNE.run(get_client(), its, ids=[1, 9]))  # its count is that of the last sending
-
-    return act
+    return lambda: at_once(PRUNE.run(get_client(), its, ids=[1, 9]))
 
 
-def select(redis: Redis) -> Callable[[], Any]:
+@case
+def select(redis: Redis) -> Act:
     book = _book()
     return lambda: [book.select(2), book.select(9), [round(each.weight, 3) for each in book.top()]]
 
 
-def select_of_no_book(redis: Redis) -> Callable[[], Any]:
+@case
+def select_of_no_book(redis: Redis) -> Act:
     def act() -> str:
         with pytest.raises(BookNotFound) as refused:
             AddressBook("none").select(1)
@@ -150,28 +163,18 @@ def _shown(found: list[Contact]) -> list[str]:
     return [f"{contact.id} {contact.label}" for contact in found]
 
 
-def touch(redis: Redis) -> Callable[[], Any]:
+@case
+def touch(redis: Redis) -> Act:
     recent = _recent()
     return lambda: [recent.touch("a"), recent.touch("d"), _shown(recent.list())]
 
 
-def drop(redis: Redis) -> Callable[[], Any]:
+@case
+def drop(redis: Redis) -> Act:
     recent = _recent()
     return lambda: [recent.remove("b"), recent.remove("z"), _shown(recent.list())]
 
 
-def drop_all(redis: Redis) -> Callable[[], Any]:
+@case
+def drop_all(redis: Redis) -> Act:
     return _recent().clear
-
-
-CASES = {
-    "autocomplete/begin": [begin],
-    "autocomplete/drop": [drop, drop_all],
-    "autocomplete/erase": [erase_book, vacate],
-    "autocomplete/finish": [finish],
-    "autocomplete/list": [list_],
-    "autocomplete/prune": [prune],
-    "autocomplete/select": [select, select_of_no_book],
-    "autocomplete/touch": [touch],
-    "autocomplete/write": [add, add_again, rename, remove, load, change_meanwhile],
-}

@@ -1,10 +1,8 @@
-"""The scripts of chats, each with what is done while its reply gets lost. (tests/kit/test_lost_replies.py)"""
+"""The scripts of chats, each with what is done when its calls are repeated."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from redis import Redis
@@ -21,6 +19,9 @@ from components.services.chat.keys import ChatKeys, InboxKeys
 from components.services.chat.limits import CHARGE
 from components.services.chat.settings import write_settings
 from tests.support.chats import FREE, let_pass
+from tests.support.repeating import Act, cases
+
+case = cases("chat")
 
 _ID = "guild:7"
 
@@ -33,13 +34,8 @@ def _chat(settings: ChatSettings = FREE) -> Chat:
     return chat
 
 
-def _as_told(chat: Chat) -> list[Any]:
-    """Return what a member sees, without instants and random parts."""
-    page = chat.history("joe", limit=200)
-    return [(each.seq, each.sender, each.text, each.event) for each in page.messages]
-
-
-def create(redis: Redis) -> Callable[[], Any]:
+@case
+def create(redis: Redis) -> Act:
     settings = write_settings(ChatSettings(max_messages=9, max_age=60, is_open=True))
     args = {
         "id": _ID,
@@ -54,108 +50,126 @@ def create(redis: Redis) -> Callable[[], Any]:
     return lambda: at_once(CREATE.run(get_client(), ChatKeys(_ID), **args))
 
 
-def send(redis: Redis) -> Callable[[], Any]:
+@case
+def send(redis: Redis) -> Act:
     chat = _chat(replace(FREE, rate_limit=100, rate_period=36_000.0))
     return lambda: chat.send("jack", "hello", mentions=["jill", "joe"], client_id="a").seq
 
 
-def reply(redis: Redis) -> Callable[[], Any]:
+@case
+def reply(redis: Redis) -> Act:
     chat = _chat()
     return lambda: chat.send("jack", "hello", reply_to=2, client_id="a").seq
 
 
-def read(redis: Redis) -> Callable[[], Any]:
+@case
+def read(redis: Redis) -> Act:
     chat = _chat(replace(FREE, drop_read_after=60))
     let_pass(redis, _ID, 3600)
     return lambda: chat.acknowledge("jill", 5)
 
 
-def enter(redis: Redis) -> Callable[[], Any]:
+@case
+def enter(redis: Redis) -> Act:
     return _entering(_chat(), ["mary", "jack", "joan"])
 
 
-def _entering(chat: Chat, persons: list[str]) -> Callable[[], Any]:
+def _entering(chat: Chat, persons: list[str]) -> Act:
     _new, out = at_once(chat._enter(get_client(), "joe", persons))
     return lambda: at_once(chat._enter(get_client(), "joe", persons, after=out))
 
 
-def leave(redis: Redis) -> Callable[[], Any]:
+@case
+def leave(redis: Redis) -> Act:
     chat = _chat()
     return lambda: chat.leave("joe")
 
 
-def leave_as_the_last(redis: Redis) -> Callable[[], Any]:
+@case
+def leave_as_the_last(redis: Redis) -> Act:
     chat = _chat()
     for person in ("joe", "jack"):
         chat.leave(person)
     return lambda: chat.leave("jill")
 
 
-def kick(redis: Redis) -> Callable[[], Any]:
+@case
+def kick(redis: Redis) -> Act:
     chat = _chat()
-    return lambda: [chat.kick("jack", by="joe"), _as_told(chat)]
+    return lambda: chat.kick("jack", by="joe")
 
 
-def block(redis: Redis) -> Callable[[], Any]:
+@case
+def block(redis: Redis) -> Act:
     chat = _chat()
-    return lambda: [chat.block("jack", by="joe"), _as_told(chat)]
+    return lambda: chat.block("jack", by="joe")
 
 
-def unblock(redis: Redis) -> Callable[[], Any]:
+@case
+def unblock(redis: Redis) -> Act:
     chat = _chat()
     chat.block("jack")
-    return lambda: [chat.unblock("jack", by="joe"), _as_told(chat)]
+    return lambda: chat.unblock("jack", by="joe")
 
 
-def role(redis: Redis) -> Callable[[], Any]:
+@case
+def role(redis: Redis) -> Act:
     chat = _chat()
-    return lambda: [chat.set_role("jack", "owner", by="joe"), _as_told(chat)]
+    return lambda: chat.set_role("jack", "owner", by="joe")
 
 
-def give_up_being_owner(redis: Redis) -> Callable[[], Any]:
+@case
+def give_up_being_owner(redis: Redis) -> Act:
     """Give up being owner: a second such call would not be allowed."""
     chat = _chat()
     chat.set_role("jack", "owner")
-    return lambda: [chat.set_role("joe", "member", by="joe"), _as_told(chat)]
+    return lambda: chat.set_role("joe", "member", by="joe")
 
 
-def mute(redis: Redis) -> Callable[[], Any]:
+@case
+def mute(redis: Redis) -> Act:
     chat = _chat()
     return lambda: chat.mute("jack", seconds=60, by="joe")
 
 
-def unmute(redis: Redis) -> Callable[[], Any]:
+@case
+def unmute(redis: Redis) -> Act:
     chat = _chat()
     chat.mute("jack")
-    return lambda: [chat.unmute("jack", by="joe"), _as_told(chat)]
+    return lambda: chat.unmute("jack", by="joe")
 
 
-def unmute_who_has_left(redis: Redis) -> Callable[[], Any]:
+@case
+def unmute_who_has_left(redis: Redis) -> Act:
     chat = _chat()
     chat.mute("jack")
     chat.leave("jack")
-    return lambda: [chat.unmute("jack", by="joe"), _as_told(chat)]
+    return lambda: chat.unmute("jack", by="joe")
 
 
-def leave_muted(redis: Redis) -> Callable[[], Any]:
+@case
+def leave_muted(redis: Redis) -> Act:
     chat = _chat()
     chat.mute("jack", seconds=60)
     return lambda: [chat.leave("jack"), chat.muted().keys()]
 
 
-def come_back_muted(redis: Redis) -> Callable[[], Any]:
+@case
+def come_back_muted(redis: Redis) -> Act:
     chat = _chat()
     chat.mute("jack")
     chat.leave("jack")
     return _entering(chat, ["jack"])
 
 
-def rename(redis: Redis) -> Callable[[], Any]:
+@case
+def rename(redis: Redis) -> Act:
     chat = _chat()
-    return lambda: [chat.rename("Party", by="joe"), _as_told(chat)]
+    return lambda: chat.rename("Party", by="joe")
 
 
-def configure(redis: Redis) -> Callable[[], Any]:
+@case
+def configure(redis: Redis) -> Act:
     chat = _chat()
     at_once(chat._trim_all(get_client()))
     args = {
@@ -169,7 +183,8 @@ def configure(redis: Redis) -> Callable[[], Any]:
     return lambda: at_once(CHANGE.run(get_client(), ChatKeys(_ID), **args))
 
 
-def refused(redis: Redis) -> Callable[[], Any]:
+@case
+def refused(redis: Redis) -> Act:
     chat = _chat()
 
     def act() -> str:
@@ -180,78 +195,91 @@ def refused(redis: Redis) -> Callable[[], Any]:
     return act
 
 
-def delete_message(redis: Redis) -> Callable[[], Any]:
+@case
+def delete_message(redis: Redis) -> Act:
     chat = _chat()
     chat.edit("jack", 3, "changed", mentions=["jill"])
-    return lambda: [chat.delete_message(3, by="jack"), _as_told(chat)]
+    return lambda: chat.delete_message(3, by="jack")
 
 
-def edit(redis: Redis) -> Callable[[], Any]:
+@case
+def edit(redis: Redis) -> Act:
     chat = _chat(replace(FREE, rate_limit=100, rate_period=36_000.0))
-    return lambda: [chat.edit("jack", 3, "changed", mentions=["jill"]) and None, _as_told(chat)]
+    return lambda: chat.edit("jack", 3, "changed", mentions=["jill"])
 
 
-def edit_of_an_edit(redis: Redis) -> Callable[[], Any]:
+@case
+def edit_of_an_edit(redis: Redis) -> Act:
     """Change a text back: whoever does that again would change nothing."""
     chat = _chat()
     chat.edit("jack", 3, "changed")
-    return lambda: [chat.edit("jack", 3, "text 0") and None, _as_told(chat)]
+    return lambda: chat.edit("jack", 3, "text 0")
 
 
-def react(redis: Redis) -> Callable[[], Any]:
+@case
+def react(redis: Redis) -> Act:
     chat = _chat(replace(FREE, rate_limit=100, rate_period=36_000.0))
     chat.react("jill", 3, "👍")
     return lambda: [chat.react("jack", 3, "👍"), chat.message("joe", 3).reactions]
 
 
-def take_a_reaction_back(redis: Redis) -> Callable[[], Any]:
+@case
+def take_a_reaction_back(redis: Redis) -> Act:
     chat = _chat()
     chat.react("jack", 3, "👍")
     return lambda: [chat.react("jack", 3, "👍", is_on=False), chat.message("joe", 3).reactions]
 
 
-def trim(redis: Redis) -> Callable[[], Any]:
+@case
+def trim(redis: Redis) -> Act:
     chat = _chat()
     chat.delete_message(2)
     chat.edit("jack", 3, "changed")
-    return lambda: [chat.trim(before=5), _as_told(chat)]
+    return lambda: chat.trim(before=5)
 
 
-def delete(redis: Redis) -> Callable[[], Any]:
+@case
+def delete(redis: Redis) -> Act:
     chat = _chat()
     return chat.delete
 
 
-def erase(redis: Redis) -> Callable[[], Any]:
+@case
+def erase(redis: Redis) -> Act:
     chat = _chat()
     chat.react("jack", 2, "👍")
     chat.react("jill", 2, "👍")
     chat.kick("jack")
-    return lambda: [at_once(_erase(get_client(), chat, "jack")), _as_told(chat)]
+    return lambda: at_once(_erase(get_client(), chat, "jack"))
 
 
-def attend(redis: Redis) -> Callable[[], Any]:
+@case
+def attend(redis: Redis) -> Act:
     chat = _chat()
     Presence(chat.id).attend("jack")
     return lambda: Presence(chat.id).attend("joe")
 
 
-def attend_hidden(redis: Redis) -> Callable[[], Any]:
+@case
+def attend_hidden(redis: Redis) -> Act:
     chat = _chat()
     Presence(chat.id).attend("joe")
     return lambda: [Presence(chat.id).attend("joe", is_shown=False), Presence(chat.id).look("jack")]
 
 
-def type_something(redis: Redis) -> Callable[[], Any]:
+@case
+def type_something(redis: Redis) -> Act:
     chat = _chat()
     return lambda: [Presence(chat.id).type("joe"), Presence(chat.id).look("jack")]
 
 
-def hint(redis: Redis) -> Callable[[], Any]:
+@case
+def hint(redis: Redis) -> Act:
     return lambda: at_once(HINT.run(get_client(), InboxKeys("joe"), id=_ID, most=9, is_done=1))
 
 
-def charge(redis: Redis) -> Callable[[], Any]:
+@case
+def charge(redis: Redis) -> Act:
     """Create a chat, and add people to another; both count once towards the limits."""
     args = {"people": 5, "create_limit": 2, "create_period": 60_000, "add_limit": 9, "add_period": 60_000}
     keys, args["most_created"] = InboxKeys("joe"), 3
@@ -261,40 +289,17 @@ def charge(redis: Redis) -> Callable[[], Any]:
     ]
 
 
-def forget(redis: Redis) -> Callable[[], Any]:
+@case
+def forget(redis: Redis) -> Act:
     """Remove the hint of a chat that denies it."""
     redis.zadd(InboxKeys("jack").hints, {_ID: 1, "other": 2})
     return lambda: at_once(FORGET.run(get_client(), InboxKeys("jack"), young=YOUNG, ids=[_ID, "other"]))
 
 
-def drop(redis: Redis) -> Callable[[], Any]:
+@case
+def drop(redis: Redis) -> Act:
     """Drop hints; one that was renewed since it was read stays."""
     keys = InboxKeys("jack")
     for key in (keys.hints, keys.past):
         redis.zadd(key, {_ID: 1, "other": 2})
     return lambda: at_once(DROP.run(get_client(), keys, chats=[_ID, 1, 1, 0, "other", 1, 2, 0]))
-
-
-CASES = {
-    "chat/attend": [attend, attend_hidden],
-    "chat/change": [rename, configure, refused],
-    "chat/charge": [charge],
-    "chat/create": [create],
-    "chat/delete": [delete],
-    "chat/delete_message": [delete_message],
-    "chat/drop": [drop],
-    "chat/edit": [edit, edit_of_an_edit],
-    "chat/enter": [enter, come_back_muted],
-    "chat/erase": [erase],
-    "chat/forget": [forget],
-    "chat/hint": [hint],
-    "chat/mute": [mute, unmute, unmute_who_has_left],
-    "chat/react": [react, take_a_reaction_back],
-    "chat/read": [read],
-    "chat/remove": [leave, leave_muted, leave_as_the_last, kick, block],
-    "chat/role": [role, give_up_being_owner],
-    "chat/send": [send, reply],
-    "chat/trim": [trim],
-    "chat/type": [type_something],
-    "chat/unblock": [unblock],
-}

@@ -1,8 +1,7 @@
-"""The scripts of logs, each with what is done while its reply gets lost. (tests/kit/test_lost_replies.py)"""
+"""The scripts of logs, each with what is done when its calls are repeated."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,29 +10,25 @@ from redis import Redis
 from components.exceptions import ChunksLost, CopiedElsewhere, LogsFull
 from components.services.logs import Aggregation, Block, Place, Sample
 from components.services.logs.keys import JobKeys
-from tests.support.logs import FILE, append, blocks, bytes_in_flight, fill, joined, let_leases_pass, stream
+from tests.support.logs import FILE, append, blocks, fill, joined, let_leases_pass, stream
+from tests.support.repeating import Act, cases
+
+case = cases("logs")
 
 
-def _stream_is(redis: Redis) -> Any:
-    """Return what is in flight, without ids, which are instants."""
-    return stream().status(), bytes_in_flight(redis)
-
-
-def recognise(redis: Redis) -> Callable[[], Any]:
+@case
+def recognise(redis: Redis) -> Act:
     return lambda: stream().recognise(b"a line\n", "access.log")
 
 
-def append_chunk(redis: Redis) -> Callable[[], Any]:
+@case
+def append_chunk(redis: Redis) -> Act:
     append(stream(), 0)
-
-    def act() -> Any:
-        append(stream(), 1)
-        return _stream_is(redis)
-
-    return act
+    return lambda: append(stream(), 1)
 
 
-def append_after_a_line_that_was_left_out(redis: Redis) -> Callable[[], Any]:
+@case
+def append_after_a_line_that_was_left_out(redis: Redis) -> Act:
     append(stream(), 0)
     block = blocks(2)[1]
     later = Block(block.data, block.after, block.start + 5_000, block.line + 2, block.lines, block.mark)
@@ -41,12 +36,12 @@ def append_after_a_line_that_was_left_out(redis: Redis) -> Callable[[], Any]:
     def act() -> Any:
         stream().append(FILE, later, name="access.log")
         assert stream().status().skipped == 2
-        return _stream_is(redis)
 
     return act
 
 
-def append_without_room(redis: Redis) -> Callable[[], Any]:
+@case
+def append_without_room(redis: Redis) -> Act:
     append(stream(), 0)
 
     def act() -> Any:
@@ -56,7 +51,8 @@ def append_without_room(redis: Redis) -> Callable[[], Any]:
     return act
 
 
-def append_elsewhere(redis: Redis) -> Callable[[], Any]:
+@case
+def append_elsewhere(redis: Redis) -> Act:
     def act() -> Any:
         with pytest.raises(CopiedElsewhere):
             append(stream(), 1)
@@ -64,24 +60,26 @@ def append_elsewhere(redis: Redis) -> Callable[[], Any]:
     return act
 
 
-def finish(redis: Redis) -> Callable[[], Any]:
+@case
+def finish(redis: Redis) -> Act:
     """Finish a file from which lines were left out."""
     place = Place(500, 11, "-")
 
     def act() -> Any:
         stream().finish(FILE, place, after=0, name="access.log", size=500, state="damaged")
         assert stream().status().skipped == 11
-        return _stream_is(redis)
 
     return act
 
 
-def join(redis: Redis) -> Callable[[], Any]:
+@case
+def join(redis: Redis) -> Act:
     fill(stream(), 2)
     return Aggregation("geo").join
 
 
-def claim(redis: Redis) -> Callable[[], Any]:
+@case
+def claim(redis: Redis) -> Act:
     """Claim new chunks, one whose lease is over, and one that is given up."""
     fill(stream(), 4)
     aggregation = joined(tries=2)
@@ -99,7 +97,8 @@ def claim(redis: Redis) -> Callable[[], Any]:
     return act
 
 
-def beat(redis: Redis) -> Callable[[], Any]:
+@case
+def beat(redis: Redis) -> Act:
     fill(stream(), 2)
     aggregation = joined()
     consumer = aggregation.consumer()
@@ -109,14 +108,16 @@ def beat(redis: Redis) -> Callable[[], Any]:
     return lambda: len(consumer.beat())
 
 
-def release(redis: Redis) -> Callable[[], Any]:
+@case
+def release(redis: Redis) -> Act:
     fill(stream(), 2)
     consumer = joined().consumer()
     consumer.claim(2)
     return consumer.release
 
 
-def flush(redis: Redis) -> Callable[[], Any]:
+@case
+def flush(redis: Redis) -> Act:
     """One chunk that another aggregation needs as well, and one that goes."""
     fill(stream(), 2)
     aggregation, other = joined(), joined("other")
@@ -126,7 +127,8 @@ def flush(redis: Redis) -> Callable[[], Any]:
     return lambda: consumer.flush(chunks, {"country:2011-10-10": {"US": 3, "DE": 1}})
 
 
-def flush_values(redis: Redis) -> Callable[[], Any]:
+@case
+def flush_values(redis: Redis) -> Act:
     fill(stream(), 1)
     aggregation = joined()
     consumer = aggregation.consumer()
@@ -140,7 +142,8 @@ def flush_values(redis: Redis) -> Callable[[], Any]:
     return act
 
 
-def flush_too_late(redis: Redis) -> Callable[[], Any]:
+@case
+def flush_too_late(redis: Redis) -> Act:
     fill(stream(), 2)
     aggregation = joined()
     consumer = aggregation.consumer()
@@ -155,7 +158,8 @@ def flush_too_late(redis: Redis) -> Callable[[], Any]:
     return act
 
 
-def leave(redis: Redis) -> Callable[[], Any]:
+@case
+def leave(redis: Redis) -> Act:
     fill(stream(), 2)
     aggregation, other = joined(), joined("other")
     consumer = other.consumer()
@@ -163,7 +167,8 @@ def leave(redis: Redis) -> Callable[[], Any]:
     return aggregation.leave
 
 
-def resend(redis: Redis) -> Callable[[], Any]:
+@case
+def resend(redis: Redis) -> Act:
     fill(stream(), 1)
     aggregation = joined(tries=1)
     aggregation.consumer().claim()
@@ -173,7 +178,8 @@ def resend(redis: Redis) -> Callable[[], Any]:
     return lambda: aggregation.resend([chunk])
 
 
-def discard(redis: Redis) -> Callable[[], Any]:
+@case
+def discard(redis: Redis) -> Act:
     """One chunk that another aggregation needs as well, and one that goes."""
     fill(stream(), 2)
     aggregation, other = joined(tries=1), joined("other")
@@ -183,14 +189,11 @@ def discard(redis: Redis) -> Callable[[], Any]:
     let_leases_pass(redis, aggregation)
     aggregation.consumer().claim()
     chunks = [chunk for chunk, _at in aggregation.dead()]
-
-    def act() -> None:
-        aggregation.discard(chunks)  # its count is that of the last sending
-
-    return act
+    return lambda: aggregation.discard(chunks)
 
 
-def forget(redis: Redis) -> Callable[[], Any]:
+@case
+def forget(redis: Redis) -> Act:
     append(stream(), 0)
     stream().recognise(b"a line\n", "other.log")
     redis.zadd(JobKeys("default").seen, {FILE: 1})
@@ -202,28 +205,7 @@ def forget(redis: Redis) -> Callable[[], Any]:
     return act
 
 
-def sample(redis: Redis) -> Callable[[], Any]:
+@case
+def sample(redis: Redis) -> Act:
     consumer = joined().consumer()
     return lambda: consumer.sample([Sample("date", "a.log", 3, 80, "1.2.3.4 2011-02-30")])
-
-
-CASES = {
-    "logs/forget": [forget],
-    "logs/discard": [discard],
-    "logs/append": [
-        append_chunk,
-        append_after_a_line_that_was_left_out,
-        append_without_room,
-        append_elsewhere,
-    ],
-    "logs/beat": [beat],
-    "logs/claim": [claim],
-    "logs/finish": [finish],
-    "logs/flush": [flush, flush_values, flush_too_late],
-    "logs/join": [join],
-    "logs/leave": [leave],
-    "logs/recognise": [recognise],
-    "logs/release": [release],
-    "logs/resend": [resend],
-    "logs/sample": [sample],
-}

@@ -1,4 +1,4 @@
-"""The scripts of mailboxes, each with what is done while its reply gets lost. (tests/kit/test_lost_replies.py)"""
+"""The scripts of mailboxes, each with what is done when its calls are repeated."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from redis import Redis
 
 from components.exceptions import Blocked, MailboxFull
 from components.services.mailboxes import Mailbox, WhenFull
+from tests.support.repeating import Act, cases
+
+case = cases("mailboxes")
 
 _WHO = "jack"
 
@@ -27,20 +30,24 @@ def _refused(error: type[Exception], act: Callable[[], object]) -> str:
     return str(refused.value)
 
 
-def push(redis: Redis) -> Callable[[], Any]:
+@case
+def push(redis: Redis) -> Act:
     return lambda: Mailbox(_WHO).push("jill", "one", data={"a": []}, client_id="a")
 
 
-def push_again(redis: Redis) -> Callable[[], Any]:
+@case
+def push_again(redis: Redis) -> Act:
     return lambda: _full().push("jill", "other", client_id="b")
 
 
-def push_into_a_full_one(redis: Redis) -> Callable[[], Any]:
+@case
+def push_into_a_full_one(redis: Redis) -> Act:
     mailbox = _full()
     return lambda: _refused(MailboxFull, lambda: mailbox.push("jill", "d", client_id="d"))
 
 
-def push_and_drop(redis: Redis) -> Callable[[], Any]:
+@case
+def push_and_drop(redis: Redis) -> Act:
     """
     Push into a mailbox whose limit was larger before: several messages are dropped, some of which were handed out.
     """
@@ -49,18 +56,21 @@ def push_and_drop(redis: Redis) -> Callable[[], Any]:
     return lambda: [mailbox.push("jill", "d", client_id="d"), mailbox.missed()]
 
 
-def push_by_a_blocked_sender(redis: Redis) -> Callable[[], Any]:
+@case
+def push_by_a_blocked_sender(redis: Redis) -> Act:
     Mailbox(_WHO).block("jill")
     return lambda: _refused(Blocked, lambda: Mailbox(_WHO).push("jill", "a", client_id="a"))
 
 
-def pull(redis: Redis) -> Callable[[], Any]:
+@case
+def pull(redis: Redis) -> Act:
     mailbox = _full()
     mailbox.pull(1)
     return lambda: mailbox.pull(2)
 
 
-def pull_newest(redis: Redis) -> Callable[[], Any]:
+@case
+def pull_newest(redis: Redis) -> Act:
     mailbox = _full("drop_oldest")
     mailbox.push("jill", "d", client_id="d")
     mailbox.pull(2)
@@ -72,41 +82,37 @@ def pull_newest(redis: Redis) -> Callable[[], Any]:
     return act
 
 
-def pull_on(redis: Redis) -> Callable[[], Any]:
+@case
+def pull_on(redis: Redis) -> Act:
     mailbox = _full("drop_oldest")
     mailbox.push("jill", "d", client_id="d")
     after = mailbox.pull(2)[-1].id
     return lambda: [mailbox.pull(2, after=after), mailbox.missed()]
 
 
-def acknowledge(redis: Redis) -> Callable[[], Any]:
+@case
+def acknowledge(redis: Redis) -> Act:
     mailbox = _full()
     upto = mailbox.pull(2)[-1].id
     return lambda: mailbox.acknowledge(upto)
 
 
-def block(redis: Redis) -> Callable[[], Any]:
+@case
+def block(redis: Redis) -> Act:
     return lambda: Mailbox(_WHO).block("jill")
 
 
-def clear(redis: Redis) -> Callable[[], Any]:
+@case
+def clear(redis: Redis) -> Act:
     mailbox = _full()
     mailbox.pull(1)
     return mailbox.clear
 
 
-def erase(redis: Redis) -> Callable[[], Any]:
+@case
+def erase(redis: Redis) -> Act:
     mailbox = _full("drop_oldest")
     mailbox.push("jill", "d", client_id="d")
     mailbox.pull(1)
     mailbox.block("joe")
     return mailbox.erase
-
-
-CASES = {
-    "mailboxes/block": [block],
-    "mailboxes/clear": [clear],
-    "mailboxes/erase": [erase],
-    "mailboxes/pull": [pull, pull_newest, pull_on, acknowledge],
-    "mailboxes/push": [push, push_again, push_into_a_full_one, push_and_drop, push_by_a_blocked_sender],
-}

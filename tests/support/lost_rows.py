@@ -1,8 +1,7 @@
-"""The scripts of cached rows, each with what is done while its reply gets lost. (tests/kit/test_lost_replies.py)"""
+"""The scripts of cached rows, each with what is done when its calls are repeated."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from redis import Redis
@@ -13,38 +12,47 @@ from components.kit.keyspace import bucket
 from components.services.rows import Loader, RowControls, member
 from components.services.rows.keys import DaemonKeys
 from components.services.rows.loader import CLAIM, begin
+from tests.support.repeating import Act, cases
 from tests.support.rows import SHAPE, bodies, cache, let_pass, refresh
 
+case = cases("rows")
 
-def schedule(redis: Redis) -> Callable[[], Any]:
+
+@case
+def schedule(redis: Redis) -> Act:
     cache().schedule("1", 60)
     refresh({"1": ["sword", 3]})
     return lambda: cache().schedule("1", 5)
 
 
-def schedule_anew(redis: Redis) -> Callable[[], Any]:
+@case
+def schedule_anew(redis: Redis) -> Act:
     return lambda: cache().schedule("1", 5)
 
 
-def unschedule(redis: Redis) -> Callable[[], Any]:
+@case
+def unschedule(redis: Redis) -> Act:
     cache().schedule("1", 60)
     refresh({"1": ["sword", 3]})
     return lambda: cache().unschedule("1")
 
 
-def refresh_under_way(redis: Redis) -> Callable[[], Any]:
+@case
+def refresh_under_way(redis: Redis) -> Act:
     cache().schedule("1", 60)
     Loader().claim()
     return lambda: cache().refresh("1")
 
 
-def refresh_stored(redis: Redis) -> Callable[[], Any]:
+@case
+def refresh_stored(redis: Redis) -> Act:
     cache().schedule("1", 60)
     refresh({"1": ["sword", 3]})
     return lambda: cache().refresh("1")
 
 
-def store_what_is_to_be_refreshed(redis: Redis) -> Callable[[], Any]:
+@case
+def store_what_is_to_be_refreshed(redis: Redis) -> Act:
     cache().schedule("1", 60)
     loader = Loader()
     claims = loader.claim().claims
@@ -52,13 +60,15 @@ def store_what_is_to_be_refreshed(redis: Redis) -> Callable[[], Any]:
     return lambda: loader.store(claims, bodies({"1": None}))
 
 
-def delay(redis: Redis) -> Callable[[], Any]:
+@case
+def delay(redis: Redis) -> Act:
     cache().schedule("1", 60)
     refresh({"1": ["sword", 3]})
     return lambda: RowControls("items").set_delay(5, "1")
 
 
-def invalidate(redis: Redis) -> Callable[[], Any]:
+@case
+def invalidate(redis: Redis) -> Act:
     cache().schedule("1", 60)
     refresh({"1": ["sword", 3]})
     return lambda: cache().invalidate("1")
@@ -72,19 +82,22 @@ def _claim() -> Any:
     return members
 
 
-def claim(redis: Redis) -> Callable[[], Any]:
+@case
+def claim(redis: Redis) -> Act:
     cache().schedule("1", 60)
     return _claim
 
 
-def claim_after_a_lost_lease(redis: Redis) -> Callable[[], Any]:
+@case
+def claim_after_a_lost_lease(redis: Redis) -> Act:
     cache().schedule("1", 60)
     Loader().claim()
     let_pass(redis, 6)
     return _claim
 
 
-def claim_by_readers(redis: Redis) -> Callable[[], Any]:
+@case
+def claim_by_readers(redis: Redis) -> Act:
     def act() -> Any:
         _claims, waiting = at_once(begin(get_client(), [member("items", "1")], "f" * 16, SHAPE, None, 5))
         return waiting
@@ -92,21 +105,24 @@ def claim_by_readers(redis: Redis) -> Callable[[], Any]:
     return act
 
 
-def store(redis: Redis) -> Callable[[], Any]:
+@case
+def store(redis: Redis) -> Act:
     cache().schedule("1", 60)
     loader = Loader()
     claims = loader.claim().claims
     return lambda: loader.store(claims, bodies({"1": ["sword", 3]}))
 
 
-def store_deleted(redis: Redis) -> Callable[[], Any]:
+@case
+def store_deleted(redis: Redis) -> Act:
     cache().schedule("1", 60)
     loader = Loader()
     claims = loader.claim().claims
     return lambda: loader.store(claims, bodies({"1": None}))
 
 
-def store_too_late(redis: Redis) -> Callable[[], Any]:
+@case
+def store_too_late(redis: Redis) -> Act:
     cache().schedule("1", 60)
     loader = Loader()
     claims = loader.claim().claims
@@ -114,28 +130,17 @@ def store_too_late(redis: Redis) -> Callable[[], Any]:
     return lambda: loader.store(claims, bodies({"1": ["sword", 3]}))
 
 
-def fail(redis: Redis) -> Callable[[], Any]:
+@case
+def fail(redis: Redis) -> Act:
     cache().schedule("1", 60)
     loader = Loader()
     claims = loader.claim().claims
     return lambda: loader.fail(claims, {member("items", "1"): "ValueError: no"})
 
 
-def release(redis: Redis) -> Callable[[], Any]:
+@case
+def release(redis: Redis) -> Act:
     cache().schedule("1", 60)
     loader = Loader()
     claims = loader.claim().claims
     return lambda: loader.release(claims, [member("items", "1")], pause=3)
-
-
-CASES = {
-    "rows/begin": [claim_by_readers],
-    "rows/claim": [claim, claim_after_a_lost_lease],
-    "rows/fail": [fail],
-    "rows/invalidate": [invalidate],
-    "rows/refresh": [refresh_under_way, refresh_stored],
-    "rows/release": [release],
-    "rows/schedule": [schedule, schedule_anew, delay],
-    "rows/store": [store, store_deleted, store_too_late, store_what_is_to_be_refreshed],
-    "rows/unschedule": [unschedule],
-}

@@ -1,0 +1,101 @@
+"""Scripts that are sent twice, as if the reply to the first call had been lost."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import pytest
+from redis import Redis
+
+from components.kit.scripts import Call, Script
+from tests.support.snapshots import alike, snapshot
+
+Act: TypeAlias = Callable[[], Any]
+#: Prepares something, and returns what is then done, each of whose calls is repeated.
+Case: TypeAlias = Callable[[Redis], Act]
+#: The cases by service; the modules lost_*.py add theirs.
+CASES: dict[str, list[Case]] = defaultdict(list)
+#: What does not change of an answer if a call is repeated, of scripts that also tell a time left or, as nobody relies
+#: on it, what this call did.
+LASTING: dict[str, Callable[[Any], Any]] = {
+    "autocomplete/prune": type,
+    "chat/attend": lambda said: said[:-1],
+    "chat/charge": lambda said: said[0],
+    "chat/delete": type,
+    "chat/send": lambda said: said[1:4],
+    "counters/mend": type,
+    "locks/acquire": lambda said: said[:-1],
+    "locks/extend": lambda said: said > 0,
+    "logs/discard": type,
+    "logs/forget": type,
+    "queues/release": type,
+    "queues/trim": type,
+    "rows/schedule": len,
+    "semaphores/acquire": lambda said: said[:-1],
+}
+
+
+def cases(service: str) -> Callable[[Case], Case]:
+    """Return a decorator for the cases of a service."""
+
+    def add(case: Case) -> Case:
+        CASES[service].append(case)
+        return case
+
+    return add
+
+
+@contextmanager
+def each_script_twice(redis: Redis, *, between: Callable[[], object] | None = None) -> Iterator[set[str]]:
+    """
+    Send every call of a script once more, and assert that it gives the same answer and changes nothing; yield the
+    names of the scripts.
+
+    If something happens *between* the first call and its repetition, then nothing is asserted.
+    """
+    called: set[str] = set()
+    send, pipelined, is_busy = Script._send, Script._pipelined, False
+
+    async def twice(script: Script, ask: Callable[[], Any], *, many: bool = False) -> Any:
+        nonlocal is_busy
+        first = await ask()
+        if is_busy:
+            return first
+        called.add(script.name)
+        is_busy = True
+        try:
+            if between:
+                between()
+                return await ask()
+            before = alike(snapshot(redis))
+            second = await ask()
+            assert alike(snapshot(redis)) == before, f"{script.name} changes something when it is repeated"
+            for one, other in zip(first, second, strict=True) if many else [(first, second)]:
+                assert lasting(script.name, one) == lasting(script.name, other), script.name
+            return second
+        finally:
+            is_busy = between is not None  # only the first call is repeated then
+
+    async def _send(self: Script, client: Any, keys: Sequence[str], args: Sequence[Any]) -> Any:
+        return await twice(self, lambda: send(self, client, keys, args))
+
+    async def _pipelined(self: Script, node: Any, calls: Sequence[Call]) -> Any:
+        return await twice(self, lambda: pipelined(self, node, calls), many=True)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Script, "_send", _send)
+        patch.setattr(Script, "_pipelined", _pipelined)
+        patch.setattr(Script, "quick", lambda *_args: None)
+        yield called
+
+
+def lasting(script: str, answer: Any) -> Any:
+    """Return what does not change of an answer."""
+    if script not in LASTING:
+        return [re.sub(r"\bb'(\d+)'", r"\1", line) for line in alike(answer)]
+    ask = LASTING[script]
+    return alike(ask(answer))
