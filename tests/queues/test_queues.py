@@ -15,6 +15,7 @@ from tests.support.queues import (
     claim,
     claim_one,
     failed,
+    found,
     hand_in,
     ids,
     places,
@@ -38,8 +39,7 @@ def test_the_books_call_pushes_into_the_same_queues(queue: TaskQueue) -> None:
     now, later = execute_later("mail", ECHO, ["a"]), execute_later("mail", ECHO, ["b"], delay=60)
 
     assert places("mail") == {"ready": [now], "delayed": [later]}
-    info = queue.get(later)
-    assert info is not None
+    info = found(later)
     assert info.args == ["b"]
     assert info.run_after == info.enqueued_at + timedelta(seconds=60)
 
@@ -53,7 +53,7 @@ def test_the_books_call_runs_at_once_what_was_due_before(queue: TaskQueue, delay
 
 @pytest.mark.parametrize("delay", [float("nan"), float("inf"), "5"])
 def test_the_books_call_refuses_what_is_no_number_of_seconds(queue: TaskQueue, delay: float) -> None:
-    with pytest.raises(ValueError, match="it must be a number of seconds"):
+    with pytest.raises(ValueError, match=ECHO):
         execute_later("mail", ECHO, ["a"], delay=delay)
 
 
@@ -65,11 +65,10 @@ def test_a_successful_task_is_a_result_and_nothing_else(queue: TaskQueue, redis:
     hand_in(consumer, succeeded(claimed, {"answer": [42]}))
 
     assert places() == {"successful": [task_id]}
-    info = queue.get(task_id)
-    assert info is not None
+    info = found(task_id)
     assert (info.state, info.return_value, info.args) == ("successful", {"answer": [42]}, [4])
-    found = keys.BackendKeys("default")
-    assert not redis.exists(found.tasks, found.runs, found.errors)
+    of = keys.BackendKeys("default")
+    assert not redis.exists(of.tasks, of.runs, of.errors)
     assert 0 < redis.pttl(keys.BackendKeys("default").result(task_id)) <= 86_400_000
 
 
@@ -80,8 +79,7 @@ def test_a_failed_task_rests_among_the_dead_with_its_error(queue: TaskQueue) -> 
     hand_in(consumer, failed(claim_one(consumer), "out of stamps"))
 
     assert places() == {"dead": [task_id]}
-    info = queue.get(task_id)
-    assert info is not None
+    info = found(task_id)
     assert [(error.exception_class_path, error.traceback) for error in info.errors] == [
         ("builtins.ValueError", "out of stamps")
     ]
@@ -97,8 +95,7 @@ def test_a_task_ended_when_its_worker_says(queue: TaskQueue) -> None:
 
     hand_in(consumer, failed(claimed)._replace(number=ended_at))
 
-    info = queue.get(task_id)
-    assert info is not None
+    info = found(task_id)
     assert info.finished_at == ended_at
 
 
@@ -151,5 +148,5 @@ def test_the_queues_of_another_alias_are_others(queue: TaskQueue) -> None:
 
 
 def test_an_alias_that_is_not_in_the_settings_is_an_error(queue: TaskQueue) -> None:
-    with pytest.raises(ImproperlyConfigured, match="no alias 'mail'; it has: 'default'"):
+    with pytest.raises(ImproperlyConfigured, match="'mail'"):
         TaskQueue("mail").push(ECHO)

@@ -17,7 +17,6 @@ from tests.support.queues import (
     failed,
     found,
     hand_in,
-    ids,
     places,
     push_many,
     push_new,
@@ -135,13 +134,6 @@ def test_many_are_dealt_with_in_a_few_round_trips(queue: TaskQueue, server: Embe
     assert commands.count("EVALSHA") == 6
     assert set(commands) <= {"EVALSHA", "EVAL"}
     assert places() == {}
-
-
-def test_ids_are_no_more_than_asked_for_in_the_order_of_the_listing(queue: TaskQueue) -> None:
-    tasks = push_many(5)
-
-    assert queue.ids("default", "ready", limit=3) == tasks[:3]
-    assert queue.ids("default", "ready", limit=9) == ids(queue.tasks("default", "ready"))
 
 
 @pytest.mark.parametrize("order", ["quiet", "stop"])

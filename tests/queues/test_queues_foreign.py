@@ -9,7 +9,7 @@ from redis import Redis
 
 from components.exceptions import UnknownFormat
 from components.kit.compat import task_backends
-from components.services.queues import Consumer, Finished, NewTask, TaskInfo, TaskQueue, keys
+from components.services.queues import Consumer, Finished, TaskInfo, TaskQueue, keys
 from components.services.queues.backend import RedisBackend
 from components.services.queues.consumer import Parking
 from components.services.queues.worker.inline import InlineExecution
@@ -60,18 +60,14 @@ def reason(info: TaskInfo) -> str:
     ("record", "why"),
     [
         (None, "no readable record; it begins with b''"),
-        (b"", "no readable record; it begins with b''"),
         (b"garbage", "no readable record; it begins with b'garbage'"),
         (b"1 0 0 0 0 0 - default", "no readable record"),
-        (b"1 0 0\n" + BODY, "no readable record"),
         (b"1 0 0 0 0 default\n" + BODY, "no readable record"),
         (b"0 0 0 0 0 0 - default\n" + BODY, "no readable record"),
         (b"\xff\xfe\n" + BODY, "can't decode byte 0xff"),
-        (b"1 a 0 0 0 0 - default\n" + BODY, "invalid literal"),
         (b"1 0 0 high 0 0 - default\n" + BODY, "invalid literal"),
         (b"1 99999999999999999999 0 0 0 0 - default\n" + BODY, "OverflowError"),
         (b"1 0 0 0 0 0 - default\nnot json", "Expecting value"),
-        (b"1 0 0 0 0 0 - default\n[]", "TypeError"),
         (b"1 0 0 0 0 0 - default\n{}", "KeyError('task')"),
         (b"1 0 0 0 0 0 - default\n" + BODY.replace(b"echo", b"not_a_task"), "is function, not a task"),
         (
@@ -104,9 +100,7 @@ def test_an_unreadable_task_becomes_dead_with_the_reason(
     assert queue.stats("default").dead == 1
 
 
-@pytest.mark.parametrize(
-    "record", [b"garbage", b"1 99999999999999999999 0 0 0 0 - default\n{}", b"1 0 0 0 0 0 - q\n[]"]
-)
+@pytest.mark.parametrize("record", [b"garbage", b"1 99999999999999999999 0 0 0 0 - default\n{}"])
 @pytest.mark.parametrize("state", ["ready", "delayed", "running", "dead"])
 def test_an_unreadable_task_is_listed_in_every_state_with_the_reason(
     queue: TaskQueue, redis: Redis, record: bytes, state: str
@@ -122,7 +116,7 @@ def test_an_unreadable_task_is_listed_in_every_state_with_the_reason(
         queue.get(FOREIGN)
 
 
-@pytest.mark.parametrize("odd", [b"\xff\xfe", b"a b", b"1 ", b"\n", b"", "é".encode()])
+@pytest.mark.parametrize("odd", [b"\xff\xfe", b"a b", b"", "é".encode()])
 @pytest.mark.parametrize("state", ["ready", "delayed", "running", "dead", "successful"])
 def test_an_id_that_is_none_stops_nobody_and_hides_nothing(
     queue: TaskQueue, redis: Redis, state: str, odd: bytes
@@ -144,17 +138,7 @@ def test_an_id_that_is_none_stops_nobody_and_hides_nothing(
         assert "no readable record" in reason(dead)
 
 
-@pytest.mark.parametrize("task_id", ["a b", "", "é", "a\n", "x" * 65, "\ud800"])
-def test_a_task_is_not_pushed_under_an_id_that_is_none(queue: TaskQueue, task_id: str) -> None:
-    with pytest.raises(
-        ValueError, match=r"The id of tests\.tasks\.echo is .*; it must be 1 to 64 ASCII characters"
-    ):
-        queue.push_many([NewTask(name=ECHO, id=task_id)])
-
-
-@pytest.mark.parametrize(
-    "run", [b"", b"garbage", b"a b c", b"1 waiting - many 0 0 0 0", b"1 running x 1", b"2 x y"]
-)
+@pytest.mark.parametrize("run", [b"", b"garbage", b"1 waiting - many 0 0 0 0", b"1 running x 1", b"2 x y"])
 @pytest.mark.parametrize("state", ["ready", "running"])
 def test_a_foreign_run_record_stops_nobody(queue: TaskQueue, redis: Redis, run: bytes, state: str) -> None:
     redis.hset(RUNS, FOREIGN, run)
@@ -167,9 +151,7 @@ def test_a_foreign_run_record_stops_nobody(queue: TaskQueue, redis: Redis, run: 
     assert places() == {"dead": [FOREIGN], "successful": [good]}
 
 
-@pytest.mark.parametrize(
-    "run", [b"", b"garbage", b"a b c", b"1 waiting - many 0 0 0 0", b"1 running x 1", b"2 x y"]
-)
+@pytest.mark.parametrize("run", [b"", b"garbage", b"1 waiting - many 0 0 0 0", b"1 running x 1", b"2 x y"])
 @pytest.mark.parametrize("state", ["ready", "delayed"])
 def test_a_task_with_a_foreign_run_record_can_be_cancelled_sent_again_and_deleted(
     queue: TaskQueue, redis: Redis, run: bytes, state: str

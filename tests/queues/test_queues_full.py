@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from redis import Redis
 
 from components.exceptions import RedisRefused
-from components.services.queues import Claimed, Consumer, Progress, TaskQueue, Ticks, keys
+from components.services.queues import Claimed, Consumer, Progress, TaskQueue, Ticks
 from components.services.queues.consumer import Parking
 from tests.support.queues import (
     ECHO,
@@ -44,7 +43,7 @@ def full(redis: Redis) -> Iterator[None]:
     try:
         redis.script_flush()
         yield
-        with pytest.raises(RedisRefused, match="its memory is full"):
+        with pytest.raises(RedisRefused):
             TaskQueue().push(ECHO)
     finally:
         redis.config_set("maxmemory", 0)
@@ -75,38 +74,6 @@ def test_ended_tasks_are_handed_in_and_waiting_ones_claimed(redis: Redis) -> Non
                 "dead": [bad.id],
                 "successful": [*reversed(ids(rest)), good.id],
             }
-
-
-def test_due_tasks_are_promoted_and_abandoned_ones_taken_over(redis: Redis) -> None:
-    delayed, abandoned = push_new(delay=60), push_new()
-    claim_one(Consumer())
-    come_due(redis, delayed)
-    end_lease(redis, abandoned)
-    with full(redis):
-        assert sorted(ids(claim(Consumer(), 2))) == sorted([delayed, abandoned])
-
-
-def test_a_fresh_worker_is_listed_and_leases_are_renewed(redis: Redis, queue: TaskQueue) -> None:
-    push_new()
-    consumer = Consumer()
-    claimed = claim_one(consumer)
-    end_lease(redis, claimed.id)
-    with full(redis):
-        assert consumer.renew(["default"], [claimed]).lost == []
-        assert claim(Consumer()) == []
-        assert ids_of_workers(queue) == [consumer.id]
-        consumer.leave()
-        assert ids_of_workers(queue) == []
-        assert redis.exists(keys.BackendKeys("default").worker(consumer.id)) == 0
-
-
-def ids_of_workers(queue: TaskQueue) -> list[str]:
-    return [info.id for info in queue.workers()]
-
-
-@pytest.fixture
-def queue() -> TaskQueue:
-    return TaskQueue()
 
 
 def release(consumer: Consumer, task: Claimed) -> Any:
@@ -142,12 +109,47 @@ def order(consumer: Consumer, task: Claimed) -> Any:
     return consumer.renew(["default"], [task]).order
 
 
+def renew(consumer: Consumer, task: Claimed) -> Any:
+    return consumer.renew(["default"], [task]).lost == []
+
+
+def leave(consumer: Consumer, task: Claimed) -> Any:
+    consumer.renew(["default"])
+    assert [info.id for info in TaskQueue().workers()] == [consumer.id]
+    consumer.leave()
+    return TaskQueue().workers() == []
+
+
+def pause_and_resume(consumer: Consumer, task: Claimed) -> Any:
+    queue = TaskQueue()
+    assert (queue.pause("default"), queue.pause("default")) == (True, False)
+    assert queue.stats("default").paused
+    return (queue.resume("default"), queue.resume("default")) == (True, False)
+
+
+def declare(consumer: Consumer, task: Claimed) -> Any:
+    now, last = Ticks().declare(["hourly"])
+    return last == {"hourly": now}
+
+
+def test_due_tasks_are_promoted_and_abandoned_ones_taken_over(redis: Redis) -> None:
+    delayed, abandoned = push_new(delay=60), push_new()
+    claim_one(Consumer())
+    come_due(redis, delayed)
+    end_lease(redis, abandoned)
+    with full(redis):
+        assert sorted(ids(claim(Consumer(), 2))) == sorted([delayed, abandoned])
+
+
 @pytest.mark.parametrize(
-    "act", [release, cut_off, put_off, park, tell_progress, cancel, wait, order], ids=lambda act: act.__name__
+    "act",
+    [
+        *(release, cut_off, put_off, park, tell_progress, cancel, wait, order),
+        *(renew, leave, pause_and_resume, declare),
+    ],
+    ids=lambda act: act.__name__,
 )
-def test_claims_of_a_worker_and_its_supervisor_follow_the_model(
-    redis: Redis, act: Callable[[Consumer, Claimed], Any]
-) -> None:
+def test_all_that_drains_the_queues_goes_on(redis: Redis, act: Callable[[Consumer, Claimed], Any]) -> None:
     push_new()
     consumer = Consumer()
     claimed = claim_one(consumer)
@@ -165,31 +167,3 @@ def test_dead_tasks_are_sent_again_with_their_unique_keys_and_deleted(redis: Red
         assert consumer.trim("default") == 0
 
         assert places() == {"ready": [first]}
-
-
-def test_a_paused_queue_can_be_resumed(redis: Redis, queue: TaskQueue) -> None:
-    push_new()
-    queue.pause("default")
-    with full(redis):
-        assert queue.resume("default") is True
-
-        assert redis.lrange(keys.QueueKeys("default", "default").wake, 0, -1) == [b"1"]
-        assert len(claim(Consumer())) == 1
-
-
-def test_a_queue_can_be_paused(redis: Redis, queue: TaskQueue) -> None:
-    push_new()
-    with full(redis):
-        assert queue.pause("default") is True
-        assert queue.pause("default") is False
-
-        assert queue.stats("default").paused
-        assert claim(Consumer()) == []
-
-
-def test_periodic_tasks_become_known(redis: Redis) -> None:
-    with full(redis):
-        now, last = Ticks().declare(["hourly"])
-
-    assert now > datetime(2020, 1, 1, tzinfo=UTC)
-    assert last == {"hourly": now}

@@ -108,11 +108,3 @@ def test_a_task_that_ends_between_the_push_and_the_look_at_it_gives_way(
 
     assert second != first
     assert places() == {"ready": [second]}
-
-
-def test_ticks_of_different_names_are_different(queue: TaskQueue) -> None:
-    names = ["hourly", "hourly too", " hourly", "0", "-", "ä"]
-
-    pushed = queue.push_many([NewTask(name=ECHO, tick=(name, NOON)) for name in [*names, *names]])
-
-    assert [info is not None for info in pushed] == [True] * 6 + [False] * 6

@@ -14,6 +14,7 @@ from tests.support.queues import (
     claim_one,
     come_due,
     end_lease,
+    found,
     hand_in,
     ids,
     options,
@@ -37,21 +38,8 @@ def test_a_worker_that_took_over_from_itself_hands_in_both_and_the_later_claim_c
     lost = hand_in(consumer, succeeded(early, "early"), succeeded(late, "late")).lost
 
     assert lost == [task_id]
-    info = queue.get(task_id)
-    assert info is not None
+    info = found(task_id)
     assert info.return_value == "late"
-
-
-def test_an_abandoned_task_finds_its_old_place(queue: TaskQueue, redis: Redis) -> None:
-    first, second, third = push_many(3)
-    assert ids(claim(Consumer(), 2)) == [first, second]
-    high = queue.push(ECHO, priority=1)
-    end_lease(redis, second, first)
-
-    claimed = claim(Consumer(), 4)
-
-    assert ids(claimed) == [high, first, second, third]
-    assert [task.starts for task in claimed] == [1, 2, 2, 1]
 
 
 def test_an_abandoned_task_remembers_who_started_it(queue: TaskQueue, redis: Redis) -> None:
@@ -80,24 +68,9 @@ def test_a_task_that_kills_its_workers_dies(queue: TaskQueue, redis: Redis, max_
         assert claim(Consumer()) == []
 
     assert places() == {"dead": [task_id]}
-    info = queue.get(task_id)
-    assert info is not None
+    info = found(task_id)
     assert [error.exception_class_path for error in info.errors] == ["components.exceptions.WorkerDied"]
     assert len(info.worker_ids) == max_crashes
-
-
-def test_a_released_task_returns_to_its_place_and_its_start_does_not_count(queue: TaskQueue) -> None:
-    first, second, third = push_many(3)
-    consumer = Consumer()
-
-    released = consumer.release(claim(consumer, 2))
-
-    assert released == 2
-    assert places() == {"ready": [first, second, third]}
-    info = queue.get(first)
-    assert info is not None
-    assert (info.worker_ids, info.started_at, info.last_attempted_at) == ((), None, None)
-    assert [task.starts for task in claim(Consumer(), 3)] == [1, 1, 1]
 
 
 def test_a_task_released_with_a_delay_returns_by_itself(queue: TaskQueue, redis: Redis) -> None:
@@ -113,17 +86,6 @@ def test_a_task_released_with_a_delay_returns_by_itself(queue: TaskQueue, redis:
     assert timedelta(seconds=5) <= due - given_back_at < timedelta(seconds=15)
     come_due(redis, task_id)
     assert claim_one(consumer).starts == 1
-
-
-def test_the_lease_is_the_one_that_was_set(queue: TaskQueue) -> None:
-    task_id = queue.push(ECHO)
-    with options(lease=5):
-        now = step(Consumer()).now
-
-    info = queue.get(task_id)
-    assert info is not None
-    assert info.lease_expires_at is not None
-    assert timedelta(seconds=4.9) < info.lease_expires_at - now <= timedelta(seconds=5)
 
 
 def test_a_worker_without_takeover_leaves_abandoned_tasks(queue: TaskQueue, redis: Redis) -> None:

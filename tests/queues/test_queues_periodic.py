@@ -47,12 +47,6 @@ def test_a_push_beside_a_taken_tick_is_stored(ticks: Ticks) -> None:
     assert (first.id in places()["ready"], places("mail")) == (True, {"ready": [last.id]})
 
 
-def test_an_alias_has_ticks_of_its_own(ticks: Ticks) -> None:
-    ticking(MONDAY)
-
-    assert Ticks("other").last([NIGHTLY]) == {}
-
-
 def test_a_tick_is_remembered_to_the_microsecond(ticks: Ticks) -> None:
     exact = MONDAY + timedelta(microseconds=123_457)
 

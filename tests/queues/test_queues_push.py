@@ -25,6 +25,7 @@ from tests.support.queues import (
     ECHO,
     claim,
     claim_one,
+    found,
     hand_in,
     ids,
     options,
@@ -73,12 +74,10 @@ def test_an_instant_in_the_past_means_now(queue: TaskQueue) -> None:
     assert ids(claim(Consumer(), 2)) == [first, past]
 
 
-@pytest.mark.parametrize("delay", [0, 0.0, None])
-def test_no_delay_means_now(queue: TaskQueue, delay: float | None) -> None:
-    task_id = queue.push(ECHO, delay=delay)
+def test_no_delay_means_now(queue: TaskQueue) -> None:
+    task_id = queue.push(ECHO, delay=0.0)
 
-    info = queue.get(task_id)
-    assert info is not None
+    info = found(task_id)
     assert (info.state, info.run_after) == ("ready", None)
 
 
@@ -100,50 +99,43 @@ def test_json_comes_out_as_it_went_in(redis: Redis, args: list[Any], kwargs: dic
     with options(max_body=1_000_000):
         task_id = TaskQueue().push(ECHO, args, kwargs)
 
-    info = TaskQueue().get(task_id)
-    assert info is not None
+    info = found(task_id)
     assert json.dumps([info.args, info.kwargs]) == json.dumps([args, kwargs])
 
 
 def test_tuples_become_lists_and_text_in_bytes_becomes_text(queue: TaskQueue) -> None:
     task_id = queue.push(ECHO, [(1, (2,)), b"\xc3\xbc", Urgency.HIGH], {"a": {"b": (b"c",)}})
 
-    info = queue.get(task_id)
-    assert info is not None
+    info = found(task_id)
     assert info.args == [[1, [2]], "ü", 50]
     assert info.kwargs == {"a": {"b": ["c"]}}
 
 
 @pytest.mark.parametrize(
-    ("args", "kwargs", "message"),
+    ("args", "kwargs", "named"),
     [
-        ([1, {2}], {}, r"args\[1\] is \{2\} \(set\), .* pass a list"),
-        ([frozenset()], {}, r"args\[0\] is frozenset\(\)"),
-        ([[1, [2, {"a": {3}}]]], {}, r"args\[0\]\[1\]\[1\]\['a'\] is \{3\}"),
-        (
-            [],
-            {"user": User(pk=7, username="jill")},
-            r"kwargs\['user'\] is <User: jill> .* pass its primary key",
-        ),
-        ([float("nan")], {}, r"args\[0\] is nan \(float\), .* no such number"),
-        ([], {"a": [float("-inf")]}, r"kwargs\['a'\]\[0\] is -inf"),
-        ([b"\xff"], {}, r"args\[0\] is b'\\xff' \(bytes\), .* base64"),
-        ([Decimal("1.5")], {}, r"args\[0\] is Decimal\('1.5'\)"),
-        ([datetime(2026, 1, 2)], {}, r"args\[0\] is datetime.datetime\(2026, 1, 2, 0, 0\)"),
-        ([{"a": {1: "b"}}], {}, r"args\[0\]\['a'\] has the key 1 \(int\)"),
-        ([{None: 1}], {}, r"args\[0\] has the key None"),
-        ([], {1: 2}, r"kwargs has the key 1 \(int\)"),
-        ([object], {}, r"args\[0\] is <class 'object'> \(type\)"),
-        ([{"x" * 100}], {}, r"args\[0\] is \{'x{78}… \(set\)"),
+        ([1, {2}], {}, "args[1] is {2} (set)"),
+        ([[1, [2, {"a": {3}}]]], {}, "args[0][1][1]['a'] is {3}"),
+        ([], {"user": User(pk=7, username="jill")}, "kwargs['user'] is <User: jill>"),
+        ([float("nan")], {}, "args[0] is nan (float)"),
+        ([], {"a": [float("-inf")]}, "kwargs['a'][0] is -inf"),
+        ([b"\xff"], {}, "args[0] is b'\\xff' (bytes)"),
+        ([Decimal("1.5")], {}, "args[0] is Decimal('1.5')"),
+        ([datetime(2026, 1, 2)], {}, "args[0] is datetime.datetime(2026, 1, 2, 0, 0)"),
+        ([{"a": {1: "b"}}], {}, "args[0]['a'] has the key 1 (int)"),
+        ([], {1: 2}, "kwargs has the key 1 (int)"),
+        ([{"x" * 100}], {}, f"args[0] is {{'{'x' * 78}… (set)"),
     ],
 )
 def test_a_value_that_is_no_json_is_refused_by_name(
-    queue: TaskQueue, redis: Redis, args: list[Any], kwargs: dict[Any, Any], message: str
+    queue: TaskQueue, redis: Redis, args: list[Any], kwargs: dict[Any, Any], named: str
 ) -> None:
-    with pytest.raises(NotSerializable, match=message) as refused:
+    with pytest.raises(NotSerializable) as refused:
         queue.push(ECHO, args, kwargs)
 
     assert isinstance(refused.value, TypeError)
+    assert named in str(refused.value)
+    assert ECHO in refused.value.__notes__[0]
     assert redis.dbsize() == 0
 
 
@@ -157,45 +149,48 @@ def test_a_body_over_the_limit_is_refused_with_its_largest_argument(queue: TaskQ
         queue.push(ECHO, ["small"], {"big": "x" * 100})
 
     assert isinstance(refused.value, ValueError)
-    assert f"are {len(body):,} bytes" in str(refused.value)
-    assert "largest is kwargs['big'] with 102 bytes" in str(refused.value)
+    for told in (f"{len(body):,} bytes", "kwargs['big'] with 102 bytes"):
+        assert told in str(refused.value)
     assert redis.dbsize() == 0
 
 
 def test_the_size_counts_bytes_not_characters(queue: TaskQueue) -> None:
     with options(max_body=200):
         queue.push(ECHO, ["x" * 100])
-        with pytest.raises(BodyTooLarge, match=r"largest is args\[0\] with 602 bytes"):
+        with pytest.raises(BodyTooLarge, match="602 bytes"):
             queue.push(ECHO, ["ü" * 100])
 
 
 @pytest.mark.parametrize(
-    ("task", "message"),
+    "task",
     [
-        ({"priority": 101}, "is 101; it must be a whole number, -100 to 100"),
-        ({"priority": -101}, "is -101"),
-        ({"priority": 0.5}, "is 0.5"),
-        ({"priority": float("nan")}, "is nan"),
-        ({"priority": "5"}, "is '5'"),
-        ({"priority": None}, "is None"),
-        ({"delay": -1}, "is -1; it must be a number of seconds"),
-        ({"delay": float("inf")}, "is inf"),
-        ({"delay": float("nan")}, "is nan"),
-        ({"delay": LONGEST_DELAY + 1}, "is 3162240001"),
-        ({"delay": "5"}, "is '5'"),
-        ({"delay": timedelta(1)}, r"is datetime.timedelta\(days=1\)"),
-        ({"at": datetime(2027, 1, 1)}, r"datetime.datetime\(2027, 1, 1, 0, 0\), which has no time zone"),
-        ({"at": LATEST + timedelta(microseconds=1)}, "2248, .* which is later than"),
-        ({"delay": 1, "at": datetime(2027, 1, 1, tzinfo=UTC)}, "both a delay and an instant"),
+        *({"priority": priority} for priority in (101, -101, 0.5, float("nan"), "5", None)),
+        *(
+            {"delay": delay}
+            for delay in (-1, float("inf"), float("nan"), LONGEST_DELAY + 1, "5", timedelta(1))
+        ),
+        {"at": datetime(2027, 1, 1)},
+        {"at": LATEST + timedelta(microseconds=1)},
+        {"delay": 1, "at": datetime(2027, 1, 1, tzinfo=UTC)},
+        *({"id": task_id} for task_id in ("a b", "", "é", "a\n", "x" * 65, "\ud800")),
     ],
+    ids=str,
 )
-def test_options_out_of_range_are_refused_by_name(
-    queue: TaskQueue, redis: Redis, task: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=rf"{ECHO} .*{message}"):
-        queue.push(ECHO, **task)
+def test_options_out_of_range_are_refused(queue: TaskQueue, redis: Redis, task: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=ECHO):
+        queue.push_many([NewTask(name=ECHO, **task)])
 
     assert redis.dbsize() == 0
+
+
+@pytest.mark.parametrize(
+    "task",
+    [{"priority": 100}, {"priority": -100}, {"delay": LONGEST_DELAY}, {"at": LATEST}, {"id": "x" * 64}],
+)
+def test_options_at_the_ends_of_their_ranges_are_taken(queue: TaskQueue, task: dict[str, Any]) -> None:
+    [info] = queue.push_many([NewTask(name=ECHO, **task)])
+
+    assert info == queue.get(info.id)
 
 
 def test_a_whole_number_is_a_priority_whatever_its_type(queue: TaskQueue) -> None:
@@ -232,12 +227,13 @@ def test_a_queue_may_be_called_anything_printable(redis: Redis, names: list[str]
     assert places(paused) == {"ready": [now[paused]], "delayed": [later[paused]]}
 
 
-@pytest.mark.parametrize("name", ["", "a\nb", "a\tb", "\x00", "a\u2028b", "\ud800", "x" * 201, 5, None])
+@pytest.mark.parametrize("name", ["", "a\nb", "\x00", "a\u2028b", "\ud800", "x" * 201, 5, None])
 def test_other_names_are_refused(queue: TaskQueue, redis: Redis, name: Any) -> None:
-    with pytest.raises(InvalidName) as refused:
+    with pytest.raises(InvalidName):
         queue.push(ECHO, queue=name)
+    with pytest.raises(InvalidName):
+        queue.pause(name)
 
-    assert repr(name) in str(refused.value)
     assert redis.dbsize() == 0
 
 
@@ -292,7 +288,7 @@ def test_arguments_that_contain_themselves_are_refused(queue: TaskQueue) -> None
     circle: list[object] = []
     circle.append(circle)
 
-    with pytest.raises(NotSerializable, match="contain themselves"):
+    with pytest.raises(NotSerializable):
         queue.push(ECHO, [circle])
     assert queue.names() == []
 
@@ -309,6 +305,6 @@ def test_arguments_are_nested_only_so_deep_that_every_reader_can_read_them(
         task_id = queue.push(ECHO, [value])
         assert queue.get(task_id).args == [value]  # type: ignore[union-attr]
     else:
-        with pytest.raises(NotSerializable, match="are nested more than 100 levels deep"):
+        with pytest.raises(NotSerializable):
             queue.push(ECHO, [value])
         assert places() == {}

@@ -21,6 +21,7 @@ from tests.support.queues import (
     come_due,
     end_lease,
     failed,
+    found,
     hand_in,
     options,
     push_many,
@@ -34,8 +35,7 @@ SECOND = timedelta(seconds=1)
 
 def test_every_task_is_counted_in_its_state(queue: TaskQueue, one_of_each: dict[State, str]) -> None:
     push_many(2)
-    due = queue.get(one_of_each["delayed"])
-    assert due is not None
+    due = found(one_of_each["delayed"])
 
     stats = queue.stats("default")
 
@@ -163,23 +163,6 @@ def test_looking_changes_nothing(queue: TaskQueue, one_of_each: dict[State, str]
         queue.tasks("default", state)
 
     assert snapshot(redis) == before
-
-
-def test_a_task_tells_its_story(queue: TaskQueue) -> None:
-    before = server_time()
-    task_id = queue.push(ECHO)
-    consumer = Consumer()
-    hand_in(consumer, failed(claim_one(consumer)))
-
-    info = queue.get(task_id)
-
-    assert info is not None
-    assert info.started_at == info.last_attempted_at
-    assert info.started_at is not None
-    assert info.finished_at is not None
-    assert before <= info.enqueued_at <= info.started_at <= info.finished_at <= server_time()
-    assert info.worker_ids == (consumer.id,)
-    assert info.enqueued_at.tzinfo is not None
 
 
 def test_a_worker_is_listed_by_its_heartbeat(queue: TaskQueue) -> None:

@@ -64,24 +64,6 @@ def test_a_failed_task_waits_among_the_delayed_for_its_next_attempt(queue: TaskQ
     assert queue.stats("default").next_due_at == info.due_at
 
 
-def test_attempts_tell_of_all_their_workers_and_errors(queue: TaskQueue, redis: Redis) -> None:
-    task_id = queue.push(ECHO)
-    first = step(Consumer(), 0).now
-    workers = fail(redis, task_id, 3)
-    last = Consumer()
-    before = server_time()
-
-    claimed = claim_one(last)
-
-    assert claimed.starts == 4
-    info = claimed.read()
-    assert info.worker_ids == found(task_id).worker_ids == (*workers, last.id)
-    assert [error.traceback for error in info.errors] == ["attempt 1", "attempt 2", "attempt 3"]
-    assert info.started_at is not None
-    assert info.last_attempted_at is not None
-    assert first <= info.started_at < before <= info.last_attempted_at
-
-
 @pytest.mark.parametrize("succeeds", [True, False])
 def test_the_story_of_all_attempts_is_told_at_the_end(queue: TaskQueue, redis: Redis, succeeds: bool) -> None:
     task_id = queue.push(ECHO)
@@ -182,11 +164,11 @@ def test_a_released_task_keeps_its_failures_but_not_its_last_start(queue: TaskQu
 def test_a_claim_lasts_as_long_as_the_task_says(queue: TaskQueue, lease: int) -> None:
     own, common = push_new(lease=lease), push_new()
 
-    with options(lease=30):
+    with options(lease=20):
         now = step(Consumer(), 2).now
 
     ends = [found(task_id).lease_expires_at for task_id in (own, common)]
-    assert [round((end - now) / MILLISECOND, -1) for end in ends if end] == [lease * 1_000, 30_000]
+    assert [round((end - now) / MILLISECOND, -1) for end in ends if end] == [lease * 1_000, 20_000]
 
 
 def test_a_repeated_request_keeps_the_tasks_own_lease(queue: TaskQueue) -> None:
@@ -215,14 +197,3 @@ def test_renewing_begins_the_tasks_own_lease_anew(queue: TaskQueue, redis: Redis
     now = server_time()
     ends = [found(task_id).lease_expires_at for task_id in (own, common)]
     assert [round((end - now).total_seconds(), -1) for end in ends if end] == [600, 20]
-
-
-def test_a_lease_goes_with_the_task_to_its_next_attempt(queue: TaskQueue, redis: Redis) -> None:
-    task_id = push_new(lease=600)
-    fail(redis, task_id)
-
-    now = step(Consumer()).now
-
-    ends = found(task_id).lease_expires_at
-    assert ends is not None
-    assert ends > now + timedelta(seconds=590)

@@ -5,12 +5,8 @@ from __future__ import annotations
 import pytest
 from redis import Redis
 
-from components.embedded import EmbeddedServer
-from components.services.queues import Consumer, NewTask, State, TaskQueue
-from tests.support.monitoring import sent_to
+from components.services.queues import Consumer, NewTask, TaskQueue
 from tests.support.queues import (
-    ECHO,
-    STATES,
     claim,
     claim_one,
     come_due,
@@ -18,8 +14,6 @@ from tests.support.queues import (
     hand_in,
     ids,
     push_many,
-    push_new,
-    succeeded,
     to_retry,
 )
 
@@ -63,19 +57,6 @@ def test_a_dead_task_is_found_by_its_latest_error(queue: TaskQueue, redis: Redis
     assert ids(queue.search("default", "dead", "ink")) == []
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_each_state_is_searched_by_itself(queue: TaskQueue, state: State) -> None:
-    pushed = push_many(4)
-    later = push_new(delay=60)
-    consumer = Consumer()
-    done, bad, _running = claim(consumer, 3)
-    hand_in(consumer, succeeded(done), failed(bad))
-    of_state = dict(zip(["successful", "dead", "running", "ready", "delayed"], [*pushed, later], strict=True))
-
-    assert ids(queue.search("default", state, ECHO)) == [of_state[state]]
-    assert ids(queue.search("mail", state, ECHO)) == []
-
-
 @pytest.mark.parametrize(
     ("window", "expected"), [(0, 0), (1, 1), (499, 499), (500, 500), (750, 750), (1_000, 900)]
 )
@@ -83,14 +64,3 @@ def test_a_search_looks_at_a_limited_number_of_listings(queue: TaskQueue, window
     tasks = push_many(900)
 
     assert ids(queue.search("default", "ready", "echo", window=window)) == tasks[:expected]
-
-
-def test_matches_are_given_out_before_the_rest_is_read(queue: TaskQueue, server: EmbeddedServer) -> None:
-    tasks = push_many(600)
-    queue.get(tasks[0])
-
-    with sent_to(server) as commands:
-        found = next(queue.search("default", "ready", "echo"))
-
-    assert found.id == tasks[0]
-    assert commands.count("ZRANGE") == 1

@@ -10,7 +10,18 @@ from redis import Redis
 from components.embedded import EmbeddedServer
 from components.services.queues import Consumer, TaskQueue, keys
 from tests.support.monitoring import sent_to
-from tests.support.queues import age, claim, failed, hand_in, ids, options, places, push_many, succeeded
+from tests.support.queues import (
+    age,
+    claim,
+    failed,
+    found,
+    hand_in,
+    ids,
+    options,
+    places,
+    push_many,
+    succeeded,
+)
 
 KEYS = keys.QueueKeys("default", "default")
 DEAD, SUCCESSFUL = KEYS.dead, KEYS.successful
@@ -44,8 +55,7 @@ def test_the_latest_successful_tasks_are_listed(queue: TaskQueue, redis: Redis) 
 
     assert places()["successful"] == second[:0:-1]
     assert queue.stats("default").successful == 3
-    info = queue.get(first[0])
-    assert info is not None
+    info = found(first[0])
     assert info.state == "successful"
 
 

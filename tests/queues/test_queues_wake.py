@@ -14,6 +14,7 @@ from tests.support.queues import (
     claim_one,
     come_due,
     end_lease,
+    found,
     hand_in,
     options,
     push_many,
@@ -238,8 +239,7 @@ def test_a_step_tells_of_the_queue_that_is_due_first(queue: TaskQueue, names: li
 
     answer = step(Consumer(), 1, names)
 
-    due = queue.get(sooner)
-    assert due is not None
+    due = found(sooner)
     assert answer.look_again_at == due.run_after
 
 
