@@ -22,7 +22,7 @@ PRODUCTION := DEBUG=0 ALLOWED_HOSTS=fakegame.example REDIS_URL=redis://redis.exa
 
 help:
 	@echo 'make demo [PORT=8000]      run the demo site with its servers, on this machine only'
-	@echo 'make test [PYTEST_ARGS=]   run the quick tests on private Redis servers (four to six minutes)'
+	@echo 'make test [PYTEST_ARGS=]   run the quick tests on private Redis servers (three minutes on two cores)'
 	@echo 'make test-all              run all tests; needs Chromium, PostgreSQL and an earlier make test'
 	@echo 'make docs                  build the manual and the reference in docs/_build/; any warning is an error'
 	@echo 'make messages              bring the catalogues of components/locale/ up to date; needs GNU gettext'
