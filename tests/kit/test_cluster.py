@@ -46,7 +46,6 @@ from components.services.logs.traffic import Traffic
 from components.services.mailboxes import Mailbox, MailboxReader
 from components.services.mailboxes.finder import find as find_mailbox
 from components.services.queues import State, TaskQueue, Ticks
-from components.services.queues.all_queues import AllQueues
 from components.services.rows import Loader, RowControls, RowReader, member
 from components.services.rows.finder import find as find_row
 from components.services.semaphores import Semaphore, SemaphoreReader
@@ -433,9 +432,6 @@ def test_queues(redis: RedisCluster, one_of_each: dict[State, str]) -> None:  # 
         assert info is not None
         assert info.state == state
         assert queue.present("default", [state], [task_id, "none"]) == [task_id]
-        assert [each.id for each in AllQueues("default").look(state, lambda _info: True, most=9).found][
-            :1
-        ] == [task_id]
         assert [each.id for each in queue.look("default", state, lambda _info: True).found] == [task_id]
     assert queue.names() == ["default", "mail"]
     assert {stats.name: stats.ready for stats in queue.all_stats()} == {"default": 1, "mail": 1}
