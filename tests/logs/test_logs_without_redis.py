@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import pytest
 
 from components.exceptions import RedisUnavailable
-from components.services.logs import Aggregation, Chunk, LogStream, Place, Sample, note_job
+from components.services.logs import (
+    Aggregation,
+    Chunk,
+    LogStream,
+    Place,
+    Sample,
+    WorkerRecord,
+    dead_chunks,
+    list_jobs,
+    look_at,
+    note_job,
+)
+from components.services.logs.traffic import Traffic
 from tests.support.logs import FILE, blocks
 
 CHUNK = Chunk("1-0", 1, "a.log", 0, 100, 1, 2)
@@ -36,6 +49,15 @@ CALLS: dict[str, Callable[[], Any]] = {
     "release": lambda: AGGREGATION.consumer().release(),
     "now": lambda: AGGREGATION.consumer().now(),
     "is_drained": lambda: AGGREGATION.consumer().is_drained(),
+    "days": lambda: Traffic().days(),
+    "report": lambda: Traffic().report(first=date(2011, 1, 1), last=date(2011, 1, 2)),
+    "totals": lambda: Traffic().totals(),
+    "forget": lambda: STREAM.forget(1),
+    "list": list_jobs,
+    "look": lambda: look_at("default"),
+    "dead chunks": lambda: dead_chunks("default", "geo"),
+    "tell": lambda: AGGREGATION.consumer().tell(WorkerRecord("host")),
+    "drop": lambda: AGGREGATION.drop(["days"]),
     "sample": lambda: AGGREGATION.consumer().sample([Sample("date", "a.log", 1, 0, "")]),
 }
 

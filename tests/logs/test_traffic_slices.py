@@ -12,7 +12,7 @@ import pytest
 
 from components.exceptions import InvalidValue
 from components.services.logs import PLACES, Aggregation
-from components.services.logs.lines import KERNELS, Combined, LineReader
+from components.services.logs.lines import Combined, LineReader
 from components.services.logs.traffic import HOURS, Traffic
 from components.services.logs.traffic.place_counter import PlaceCounter
 from components.services.logs.traffic.slices import STATUSES
@@ -33,20 +33,19 @@ def web(address: str, clock: str, end: str, day: date = DAY) -> str:
     return f'{address} - - [{day:%d/%b/%Y}:{clock}:36 +0200] "GET / HTTP/1.1"{end}\n'
 
 
-def count(text: str, *, kernel: str) -> None:
+def count(text: str) -> None:
     """Count lines as aggregatelogs does."""
     hand_out(text.encode())
-    counter = partial(PlaceCounter, kernel=kernel)
-    LogWorker(Aggregation(PLACES), LineReader(Combined(), kernel=kernel), [counter], drains=True).run()
+    counter = partial(PlaceCounter, kernel="naive")
+    LogWorker(Aggregation(PLACES), LineReader(Combined(), kernel="naive"), [counter], drains=True).run()
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_lines_are_counted_by_hour_country_and_status(tmp_path, kernel):
+def test_lines_are_counted_by_hour_country_and_status(tmp_path):
     import_places_into(tmp_path)
     Aggregation(PLACES).join()
     cases = [*product(COUNTRIES, CLOCKS, ENDS), ("1.0.0.1", "13:30", " 404 -")]
 
-    count("".join(web(*case) for case in cases), kernel=kernel)
+    count("".join(web(*case) for case in cases))
 
     expected = Counter(f"{clock[:2]}/{COUNTRIES[address]}/{ENDS[end]}" for address, clock, end in cases)
     assert Aggregation(PLACES).table("hourly:2011-10-10") == expected
@@ -56,18 +55,20 @@ def test_lines_are_counted_by_hour_country_and_status(tmp_path, kernel):
     assert Traffic().slices(DAY, DAY).by_country == Counter(COUNTRIES[each[0]] for each in cases)
 
 
-@pytest.mark.parametrize("by_day_only", [0, 7])
 @pytest.mark.parametrize(
-    "asked",
+    ("by_day_only", "asked"),
     [
-        {},
-        {"hour": "00"},
-        {"country": "US"},
-        {"status": "404"},
-        {"status": "4xx"},
-        {"hour": "13", "country": "US", "status": "404"},
-        {"hour": "05"},
-        {"country": "FR", "status": "2xx"},
+        (0, {}),
+        (7, {}),
+        (0, {"hour": "00"}),
+        (0, {"country": "US"}),
+        (7, {"country": "US"}),
+        (0, {"status": "404"}),
+        (7, {"status": "4xx"}),
+        (0, {"hour": "13", "country": "US", "status": "404"}),
+        (7, {"hour": "13", "country": "US", "status": "404"}),
+        (0, {"hour": "05"}),
+        (0, {"country": "DE", "status": "2xx"}),
     ],
 )
 def test_hour_country_and_status_can_be_combined(asked, by_day_only):
@@ -115,14 +116,6 @@ def test_a_time_that_is_missing_or_no_time_has_no_hour(tmp_path):
     assert Traffic().slices(DAY, DAY).by_hour == {"": 2, "07": 1}
 
 
-def test_days_of_an_earlier_release_are_told_apart():
-    add({"days": {str(DAY): 100}})
-
-    found = Traffic().slices(DAY, DAY)
-
-    assert (found.total, found.without_hours) == (0, 100)
-
-
 def test_members_of_another_form_are_left_out():
     add({f"hourly:{DAY}": {"00/US/200": 1, "00/US": 5, "x": 5, "a/b/c/d": 5}, "days": {str(DAY): 1}})
 
@@ -130,18 +123,18 @@ def test_members_of_another_form_are_left_out():
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "of"),
     [
-        ({"hour": "24"}, "The hour is '24'"),
-        ({"hour": "7"}, "two digits from 00 to 23"),
-        ({"status": "4"}, "The status is '4'"),
-        ({"status": "600"}, "it must be a number such as 404, or 4xx"),
-        ({"first": DAY - timedelta(92)}, "has 93 days; by hour it may have 92"),
-        ({"first": DAY + timedelta(1)}, "ends before it begins"),
+        ({"hour": "24"}, "'24'"),
+        ({"hour": "7"}, "'7'"),
+        ({"status": "4"}, "'4'"),
+        ({"status": "600"}, "'600'"),
+        ({"first": DAY - timedelta(92)}, "93 days"),
+        ({"first": DAY + timedelta(1)}, "2011-10-11 to 2011-10-10"),
     ],
 )
-def test_an_invalid_question_is_refused(asked, said):
-    with pytest.raises(InvalidValue, match=said):
+def test_an_invalid_question_is_refused(asked, of):
+    with pytest.raises(InvalidValue, match=of):
         Traffic().slices(**{"first": DAY, "last": DAY, **asked})
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from components.exceptions import InvalidName, InvalidValue
 from components.services.logs import PLACES, Aggregation
 from components.services.logs.keys import JobKeys
-from components.services.logs.lines import KERNELS, Book, Combined, LineReader
+from components.services.logs.lines import Book, Combined, LineReader
 from components.services.logs.traffic import Traffic
 from components.services.logs.traffic.labels import LABELS
 from components.services.logs.traffic.place_counter import PlaceCounter
@@ -47,13 +47,13 @@ def web(address, day, clock, path, status, referrer, agent):
     return f'{address} - - {request} "{referrer}" "{agent}"\n'
 
 
-def count(text: str, *, kernel: str = "naive", blocks: int = 1) -> None:
+def count(text: str, *, blocks: int = 1) -> None:
     """Count lines in so many chunks, each with a flush of its own."""
     every = text.encode().splitlines(keepends=True)
     hand_out(*(b"".join(every[number::blocks]) or b"\n" for number in range(blocks)))
     reader, counter = (
-        LineReader(Combined(), kernel=kernel),
-        PlaceCounter(kernel=kernel, form=Combined()),
+        LineReader(Combined(), kernel="naive"),
+        PlaceCounter(kernel="naive", form=Combined()),
     )
     consumer = Aggregation(PLACES).consumer()
     while chunks := consumer.claim(1):
@@ -92,16 +92,15 @@ def expected(rows) -> dict[str, Counter[str]]:
     return tables
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("blocks", [1, 3])
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=lines)
-def test_lines_are_counted_by_value_status_hour_and_country(redis, tmp_path, kernel, blocks, rows):
+def test_lines_are_counted_by_value_status_hour_and_country(redis, tmp_path, blocks, rows):
     redis.flushall()
     import_places_into(tmp_path)
     Aggregation(PLACES).join()
 
-    count("".join(web(*row) for row in rows), kernel=kernel, blocks=blocks)
+    count("".join(web(*row) for row in rows), blocks=blocks)
 
     assert stored() == expected(rows)
 
@@ -209,7 +208,7 @@ def test_values_have_short_names_without_secrets(dimension, value, label):
 
 
 @given(rows=lines)
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.parametrize("asked", [{}, {"status": "2xx"}, {"status": "404", "hour": "13"}, {"country": "US"}])
 def test_reports_of_values_are_what_a_loop_counts(redis, tmp_path, asked, rows):
     redis.flushall()
