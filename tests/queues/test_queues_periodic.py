@@ -131,12 +131,6 @@ def test_a_malformed_instant_is_read_as_the_latest(ticks: Ticks, redis: Redis, s
     assert ticks.last([NIGHTLY]) == ticks.declare([NIGHTLY])[1] == {NIGHTLY: LAST_INSTANT}
 
 
-def test_looking_leaves_no_trace(ticks: Ticks, redis: Redis) -> None:
-    assert ticks.last([NIGHTLY]) == {}
-    assert ticks.last([]) == {}
-    assert redis.exists(keys.BackendKeys("default").periodic) == 0
-
-
 def test_a_skipped_tick_is_taken_and_so_are_those_before_it(ticks: Ticks) -> None:
     assert ticks.skip(NIGHTLY, TUESDAY)
 

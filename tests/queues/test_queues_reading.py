@@ -1,16 +1,16 @@
-"""What only looks: one task, counts, pages, workers. It changes nothing, whatever the size of a queue."""
+"""What only looks: one task, counts, pages, searches, workers. It changes nothing, whatever the size of a queue."""
 
 from __future__ import annotations
 
 import os
 import socket
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.services.queues import Consumer, QueueStats, State, TaskQueue, keys
+from components.services.queues import Consumer, NewTask, QueueStats, State, TaskInfo, TaskQueue, keys
 from tests.support.monitoring import sent_to
 from tests.support.queues import (
     ECHO,
@@ -23,10 +23,12 @@ from tests.support.queues import (
     failed,
     found,
     hand_in,
+    ids,
     options,
     push_many,
     server_time,
     succeeded,
+    to_retry,
 )
 from tests.support.snapshots import snapshot
 
@@ -240,3 +242,138 @@ def test_the_last_seen_worker_comes_first(queue: TaskQueue, redis: Redis) -> Non
         worker.renew(["default"])
 
     assert [info.id for info in queue.workers()] == [worker.id for worker in reversed(workers)]
+
+
+def test_a_task_is_found_by_what_it_is(queue: TaskQueue) -> None:
+    tasks = [
+        NewTask(name="shop.tasks.send_mail", args=["Jürgen", 12_345], kwargs={"Reply": {"to": ["a@b"]}}),
+        NewTask(name="shop.tasks.clean"),
+    ]
+    mail, clean = ids(queue.push_many(tasks))
+
+    def search(text: str) -> list[str]:
+        return ids(queue.search("default", "ready", text))
+
+    for text in (
+        "send_mail",
+        "SEND_Mail",
+        "jürgen",
+        "JÜRGEN",
+        "12345",
+        "reply",
+        "a@b",
+        mail,
+        mail[-6:].upper(),
+    ):
+        assert search(text) == [mail], text
+    assert search("shop.") == search("") == [mail, clean]
+    assert search("nothing of that") == []
+
+
+def test_a_dead_task_is_found_by_its_latest_error(queue: TaskQueue, redis: Redis) -> None:
+    first, second = push_many(2)
+    consumer = Consumer()
+    hand_in(consumer, to_retry(claim_one(consumer), 60, "no ink"))
+    come_due(redis, first)
+    claimed = claim(consumer, 2)
+    hand_in(consumer, *(failed(task, "No Stamps") for task in claimed))
+
+    assert sorted(ids(queue.search("default", "dead", "no stamps"))) == [first, second]
+    assert sorted(ids(queue.search("default", "dead", "valueerror"))) == [first, second]
+    assert ids(queue.search("default", "dead", "ink")) == []
+
+
+@pytest.mark.parametrize(
+    ("window", "expected"), [(0, 0), (1, 1), (499, 499), (500, 500), (750, 750), (1_000, 900)]
+)
+def test_a_search_looks_at_a_limited_number_of_listings(queue: TaskQueue, window: int, expected: int) -> None:
+    tasks = push_many(900)
+
+    assert ids(queue.search("default", "ready", "echo", window=window)) == tasks[:expected]
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+SCORES: list[tuple[State, int]] = [("dead", 1_000), ("successful", 1_000), ("delayed", 1_000_000)]
+
+
+def is_any(info: TaskInfo) -> bool:
+    return True
+
+
+def is_even(info: TaskInfo) -> bool:
+    return bool(info.args and info.args[0] % 2 == 0)
+
+
+def move(redis: Redis, task_ids: list[str], state: State, unit: int) -> None:
+    """Put the tasks, which are ready, into another state: the first at NOON, each next one a minute later."""
+    of = keys.QueueKeys("default", "default")
+    scores = {id: int(NOON.timestamp() + 60 * at) * unit for at, id in enumerate(task_ids)}
+    redis.zadd(getattr(of, state), scores)
+    redis.delete(of.ready)
+
+
+def test_a_look_is_bounded_and_the_next_one_continues_it(queue: TaskQueue) -> None:
+    tasks = push_many(10)
+
+    first = queue.look("default", "ready", is_even, most=5)
+    second = queue.look("default", "ready", is_even, most=5, after=first.after)
+    third = queue.look("default", "ready", is_even, most=5, after=second.after)
+
+    assert (ids(first.found), first.looked_at, first.offset) == ([tasks[0], tasks[2], tasks[4]], 5, 0)
+    assert (ids(second.found), second.looked_at, second.offset) == ([tasks[6], tasks[8]], 5, 5)
+    assert (third.found, third.looked_at, third.after) == ([], 0, "")
+
+
+def test_a_look_goes_on_where_it_was_although_tasks_before_have_left(queue: TaskQueue, redis: Redis) -> None:
+    tasks = push_many(6)
+    move(redis, tasks, "dead", 1_000)
+    first = queue.look("default", "dead", is_any, most=2)
+    queue.resend("default", ids(first.found))
+
+    gone = queue.look("default", "dead", is_any, most=2, after=first.after)
+    queue.delete("default", "dead", [tasks[5], tasks[4]])
+    there = queue.look("default", "dead", is_any, most=2, after=gone.after)
+
+    assert ids(first.found) == [tasks[5], tasks[4]]
+    assert ids(gone.found) == [tasks[3], tasks[2]]
+    assert ids(there.found) == [tasks[1], tasks[0]]
+
+
+def test_tasks_that_ended_together_are_not_left_out_when_one_of_them_leaves(
+    queue: TaskQueue, redis: Redis
+) -> None:
+    tasks = push_many(4)
+    redis.zadd(keys.QueueKeys("default", "default").dead, dict.fromkeys(tasks, 7))
+    first = queue.look("default", "dead", is_any, most=2)
+    queue.delete("default", "dead", ids(first.found))
+
+    assert len(queue.look("default", "dead", is_any, most=2, after=first.after).found) == 2
+
+
+@pytest.mark.parametrize("after", ["x", ":", "1", "nan:a", "inf:", "-inf:x", "1e999:x"])
+def test_a_place_that_makes_no_sense_is_no_error(queue: TaskQueue, after: str) -> None:
+    push_many(3)
+
+    assert queue.look("default", "ready", is_any, after=after).looked_at in (0, 3)
+
+
+@pytest.mark.parametrize(("state", "unit"), SCORES)
+def test_only_tasks_of_the_time_are_looked_at(
+    queue: TaskQueue, redis: Redis, state: State, unit: int
+) -> None:
+    tasks = push_many(10)
+    move(redis, tasks, state, unit)
+    minute = timedelta(minutes=1)
+
+    def look(since: datetime | None, until: datetime | None, most: int = 100) -> tuple[int, int]:
+        found = queue.look("default", state, is_any, since=since, until=until, most=most)
+        return found.looked_at, found.offset
+
+    is_latest_first = state != "delayed"
+    assert look(NOON + 2 * minute, NOON + 5 * minute) == (4, 4 if is_latest_first else 2)
+    assert look(None, NOON + 5 * minute) == (6, 4 if is_latest_first else 0)
+    assert look(NOON + 5 * minute, None) == (5, 0 if is_latest_first else 5)
+    assert look(NOON + 20 * minute, None)[0] == 0
+    assert look(NOON, None, most=3)[0] == 3

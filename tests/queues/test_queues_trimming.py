@@ -49,25 +49,17 @@ def trim(queue: str = "default") -> int:
     return Consumer().trim(queue)
 
 
-def test_the_latest_successful_tasks_are_listed(queue: TaskQueue, redis: Redis) -> None:
-    with options(successful_limit=3):
+@pytest.mark.parametrize("limit", [3, 1, 0])
+def test_the_latest_successful_tasks_are_listed(queue: TaskQueue, limit: int) -> None:
+    with options(successful_limit=limit):
         first, second = succeed(), succeed(4)
 
-    assert places()["successful"] == second[:0:-1]
-    assert queue.stats("default").successful == 3
-    info = found(first[0])
-    assert info.state == "successful"
+    assert queue.ids("default", "successful", limit=9) == second[::-1][:limit]
+    assert queue.stats("default").successful == limit
+    assert found(first[0]).state == "successful"
 
 
-def test_no_successful_task_need_be_listed(queue: TaskQueue) -> None:
-    with options(successful_limit=0):
-        [task_id] = succeed()
-
-    assert places() == {}
-    assert queue.get(task_id) is not None
-
-
-def test_an_expired_permit_is_no_longer_counted(queue: TaskQueue, redis: Redis) -> None:
+def test_a_result_that_has_expired_is_no_longer_counted(queue: TaskQueue, redis: Redis) -> None:
     with options(result_ttl=3_600):
         succeed(2)
         age(redis, SUCCESSFUL, timedelta(hours=1))

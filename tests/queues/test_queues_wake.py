@@ -116,39 +116,34 @@ def test_a_worker_does_not_hear_the_poller_nor_the_poller_the_worker(queue: Task
     assert Consumer(kind="poller").wait([], 0.01) is False
 
 
-def test_a_worker_without_room_wakes_the_next(queue: TaskQueue, redis: Redis) -> None:
-    push_many(3)
-    forget(redis)
-
-    claim(Consumer(), 1)
-    claim(Consumer(), 1)
-    assert tokens(redis) == 1
-    forget(redis)
-    claim(Consumer(), 2)
-
-    assert tokens(redis) == 0
-
-
-def test_a_full_worker_that_took_the_last_wakes_another_for_tasks_due_soon(
-    queue: TaskQueue, redis: Redis
+@pytest.mark.parametrize(
+    ("ready", "due_in", "want", "expected"),
+    [
+        (3, None, 1, 1),  # it had no room for the rest
+        (1, None, 1, 0),
+        (2, None, 2, 0),
+        (2, None, 3, 0),
+        (1, 4, 1, 1),  # it is full, and another is needed soon
+        (1, 3_600, 1, 0),
+        (0, 4, 1, 0),  # it is idle, and looks again by itself
+        (0, None, 0, 0),
+    ],
+)
+def test_a_step_wakes_another_worker_if_there_is_more_to_do_than_it_wanted(
+    queue: TaskQueue, redis: Redis, ready: int, due_in: float | None, want: int, expected: int
 ) -> None:
-    push_many(1)
-    queue.push(ECHO, delay=4)
+    push_many(ready)
+    if due_in:
+        queue.push(ECHO, delay=due_in)
     forget(redis)
 
-    claim(Consumer(), 1)
+    consumer = Consumer()
+    claimed = claim(consumer, want)
 
-    assert tokens(redis) == 1
-
-
-def test_a_task_due_later_wakes_nobody_now(queue: TaskQueue, redis: Redis) -> None:
-    push_many(1)
-    queue.push(ECHO, delay=3_600)
+    assert tokens(redis) == expected
     forget(redis)
-
-    claim(Consumer(), 1)
-
-    assert tokens(redis) == 0
+    consumer.release(claimed)
+    assert tokens(redis) == bool(claimed)
 
 
 def test_a_poller_wakes_a_worker_for_what_it_has_moved(queue: TaskQueue, redis: Redis) -> None:
@@ -163,33 +158,6 @@ def test_a_poller_wakes_a_worker_for_what_it_has_moved(queue: TaskQueue, redis: 
     forget(redis)
     end_lease(redis, abandoned)
     step(Consumer(kind="poller"), 0, {"default": 0})
-
-    assert tokens(redis) == 1
-
-
-def test_an_idle_step_leaves_no_token(queue: TaskQueue, redis: Redis) -> None:
-    """An idle worker looks again by itself; a token would only wake it at once."""
-    queue.push(ECHO, delay=4)
-    forget(redis)
-
-    claim(Consumer(), 1)
-
-    assert tokens(redis) == 0
-
-
-def test_a_poller_leaves_no_token_where_nothing_is_ready(queue: TaskQueue, redis: Redis) -> None:
-    step(Consumer(kind="poller"), 0, {"default": 0})
-
-    assert tokens(redis) == 0
-
-
-def test_giving_back_wakes_another(queue: TaskQueue, redis: Redis) -> None:
-    consumer = Consumer()
-    push_many(2)
-    claimed = claim(consumer, 2)
-    forget(redis)
-
-    consumer.release(claimed)
 
     assert tokens(redis) == 1
 

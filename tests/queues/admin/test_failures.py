@@ -155,15 +155,6 @@ def test_the_page_says_what_it_has_not_counted_and_continues(viewer, die, monkey
     assert row.startswith("KeyError: 9")
 
 
-def test_a_group_needs_the_permission_of_its_action(viewer, staff, die):
-    [task_id] = die("KeyError: 9")
-    key = key_of("9")
-    for client, verb in ((viewer, "resend"), (viewer, "delete"), (staff("change_queue"), "delete")):
-        assert client.post(address(verb, group=key)).status_code == 403
-    assert "resend/" not in viewer.get(f"{ROOT}failures/", MAIL).text
-    assert places("mail") == {"dead": [task_id]}
-
-
 def test_only_dead_tasks_have_groups(client):
     [task_id] = scene.ready()
 

@@ -128,19 +128,6 @@ def test_a_task_that_is_to_be_tried_again_says_when(viewer):
     assert "to try again" in listed
 
 
-def test_a_second_attempt_has_its_own_line(viewer, redis):
-    task_id = scene.retrying("mail")
-    redis.zadd(keys.QueueKeys("default", "mail").delayed, {task_id: 1})
-    consumer = scene.worker("mail")
-    assert consumer.advance(consumer.request({"mail": 1}, 1)).claimed
-
-    text = page(viewer, "task/", alias="default", id=task_id)
-
-    assert "Attempt 2 started" in text
-    assert text.index("Started") < text.index("Attempt 2 started") < text.index("Finished")
-    assert consumer.id in text
-
-
 def test_progress_is_shown_with_words_beside_it(viewer):
     task_id = scene.running("mail", progress=Progress(1250, 5000.0, "rows <b>read</b>"))
 
@@ -275,12 +262,3 @@ def test_a_nonce_of_the_project_is_on_all_that_the_page_loads(viewer, settings):
     ours = re.findall(r"<(?:link|script)[^>]*/components/[^>]*>", html)
     assert len(ours) == 4
     assert all('nonce="abc"' in tag for tag in ours)
-
-
-def test_instants_are_in_the_current_time_zone(viewer, settings):
-    settings.TIME_ZONE = "Asia/Tokyo"
-    task_id = scene.ready("mail", at=datetime(2123, 1, 1, 20, 0, tzinfo=UTC))[0]
-
-    html = viewer.get(ROOT + "task/", {"alias": "default", "id": task_id}).text
-
-    assert '<time datetime="2123-01-02T05:00:00+09:00">2123-01-02 05:00:00</time>' in html

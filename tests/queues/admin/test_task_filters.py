@@ -185,14 +185,6 @@ def test_filters_find_nothing_out_for_those_who_may_not_see(onlooker, viewer, st
     assert 'name="argument"' not in page(onlooker, "dead").text
 
 
-def test_what_is_sensitive_is_found_by_nobody(admin_client):
-    scene.dead(name=CHARGE, args=[9], sensitive=True)
-
-    assert found(admin_client, "dead", argument="9") == []
-    assert found(admin_client, "dead", message="route") == []
-    assert len(found(admin_client, "dead", task="charge", error="OSError")) == 1
-
-
 def test_a_list_with_filters_takes_so_many_round_trips_however_long_it_is(viewer):
     query = {**MAIL, "state": "ready", "argument": "9", "since": "2026-01-01T00:00", "after": "1:x"}
     scene.ready(count=2_000)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 
 import pytest
 from django.core.management import call_command
@@ -57,28 +56,6 @@ def test_a_record(viewer, redis, record):
         assert ids[state] in text_of(viewer, "tasks/", state=state, q="market")
     assert viewer.get(f"{ROOT}task/", {"alias": ALIAS, "id": "odd"}).status_code in (200, 404)
     assert "mail" in text_of(viewer, "")
-
-
-@pytest.mark.parametrize("stored", [b"", b"[]", b"{}", DEEP, b"\xff", b'{"v":1,"errors":[[1,2]]}'])
-@pytest.mark.parametrize("part", ["errors", "progress", "runs"])
-def test_a_part_of_a_task(viewer, redis, part, stored):
-    ids = scene.one_of_each(QUEUE)
-    for state in ("running", "dead"):
-        redis.hset(getattr(KEYS, part), ids[state], stored)
-
-        assert ids[state] in text_of(viewer, "tasks/", state=state)
-        assert viewer.get(f"{ROOT}task/", {"alias": ALIAS, "id": ids[state]}).status_code in (200, 404)
-
-
-@pytest.mark.parametrize("about", [b"", b"[]", b"{}", DEEP, b"\xff"])
-def test_a_worker(viewer, redis, about):
-    good, odd = scene.worker(QUEUE), scene.worker(QUEUE)
-    redis.hset(KEYS.worker(odd.id), "about", about)
-
-    assert good.id in text_of(viewer, "")
-    shown = io.StringIO()
-    call_command("queues", "--json", stdout=shown)
-    assert good.id in [worker["id"] for worker in json.loads(shown.getvalue())["backends"][ALIAS]["workers"]]
 
 
 @pytest.mark.parametrize("score", ["inf", "-inf", "1e300", "-1e300"])
