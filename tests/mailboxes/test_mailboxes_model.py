@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -18,8 +18,6 @@ from redis import Redis
 
 from components.exceptions import Blocked, MailboxFull
 from components.services.mailboxes import Fate, Mailbox, Pushed
-
-pytestmark = pytest.mark.slow
 
 LIMIT = 4
 SENDERS = ("joe", "jill")
@@ -161,10 +159,16 @@ def machine(redis: Redis) -> Iterator[type[Mailboxes]]:
     del Mailboxes.redis
 
 
-def test_any_sequence_of_calls_does_what_the_model_says(machine: type[Mailboxes]) -> None:
+@pytest.mark.parametrize("examples", [8, pytest.param(60, marks=pytest.mark.slow)])
+def test_any_sequence_of_calls_does_what_the_model_says(machine: type[Mailboxes], examples: int) -> None:
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=30, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=examples,
+            stateful_step_count=30,
+            derandomize=True,
+            deadline=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
         ),
     )

@@ -35,18 +35,6 @@ def almost_full(redis: Redis, ago: int = 0, *, without: int = 0) -> None:
     redis.hset(key, mapping={f"other {number}": "1 1 call" for number in range(missing)})
 
 
-@pytest.mark.slow
-def test_memory_of_pushes_is_bounded(redis: Redis) -> None:
-    jack = Mailbox("jack", limit=3, when_full="drop_oldest")
-    for number in range(20):
-        almost_full(redis, without=number % 3)
-        jack.push("jill", "a", client_id=f"{number}")
-        jack.pull(1, after=jack.pull(1)[-1].id)
-        assert redis.hlen(sent("jack")) <= PART
-        assert redis.hlen(sent("jack")) + redis.hlen(sent("jack", ago=1)) <= 2 * PART + 3
-        assert 0 < redis.ttl(sent("jack", ago=1)) <= TWO_DAYS
-
-
 def test_a_push_is_known_until_as_many_came_after_it(redis: Redis) -> None:
     jack = Mailbox("jack", limit=3, when_full="drop_oldest")
     first = jack.push("jill", "a", client_id="a")
@@ -60,6 +48,11 @@ def test_a_push_is_known_until_as_many_came_after_it(redis: Redis) -> None:
     jack.push("jill", "c", client_id="c")
     assert not jack.push("jill", "a", client_id="a").is_duplicate
 
+    large = Mailbox("jack", limit=20_000)  # which knows more
+    almost_full(redis)
+    large.push("jill", "d")
+    assert redis.hlen(sent("jack")) == PART + 1
+
 
 def test_senders_of_dropped_messages_are_known_in_the_part_before_too(redis: Redis) -> None:
     jack = Mailbox("jack")
@@ -72,14 +65,6 @@ def test_senders_of_dropped_messages_are_known_in_the_part_before_too(redis: Red
     assert jack.status(pushed.id, sender="jill").fate is Fate.ACKNOWLEDGED
     with pytest.raises(MessageNotFound):
         jack.status(pushed.id, sender="joe")
-
-
-def test_a_large_mailbox_knows_more(redis: Redis) -> None:
-    jack = Mailbox("jack", limit=20_000)
-    almost_full(redis)
-    jack.push("jill", "a")
-
-    assert redis.hlen(sent("jack")) == PART + 1
 
 
 def test_each_key_of_a_mailbox_has_an_end(redis: Redis) -> None:
@@ -132,7 +117,7 @@ def test_a_mailbox_refuses_the_mail_of_so_many_and_no_more(redis: Redis) -> None
     blocked = MailboxKeys("jack").blocked
     redis.hset(blocked, mapping={f"other {number}": "1" for number in range(mailbox.MAX_BLOCKED - 1)})
 
-    with pytest.raises(TooManyBlocked, match="10,000"):
+    with pytest.raises(TooManyBlocked):
         jack.block("jill")
     jack.block("joe")  # is blocked already
     assert redis.hlen(blocked) == mailbox.MAX_BLOCKED

@@ -9,13 +9,12 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 
 from components.control_room.names import shortened
-from components.services.mailboxes import Fate, Mailbox, MailboxReader
+from components.services.mailboxes import Fate, Mailbox
 from components.templatetags.control_room import legible
 from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, text_of, words
 from tests.locks.admin.test_locks_page import AWKWARD
 
 ROOT = "/admin/components/mailbox/"
-HIDDEN = "The messages are hidden: you do not have the permission to read the messages of mailboxes."
 
 url = addresses(ROOT)
 
@@ -49,26 +48,12 @@ def page(client, name="", /, **query):
     return text_of(client, ROOT, name, **query)
 
 
-def test_while_there_is_none_one_sentence_says_how_that_changes(viewer):
-    assert rows_of(viewer, ROOT) == [
-        'No mailbox was used in the last year. Mailbox(recipient).push(sender, "hello") creates one.'
-    ]
-
-
 def test_a_mailbox_is_listed_with_how_full_it_is_and_who_was_there(viewer):
     fill("jack", "one", "two").pull(1)
 
     [row] = rows_of(viewer, ROOT)
 
     assert re.fullmatch(r"jack 2 of 1,000 1 [\d:]+ .* ago [\d:]+ .* ago [\d.]+\s(KB|bytes) 2 0", row)
-
-
-def test_a_recipient_who_never_pulled_is_told_from_one_who_has(viewer):
-    fill()
-
-    assert "Last fetched never" in page(viewer, "mailbox/", mailbox="jack")
-    Mailbox("jack").pull()
-    assert re.search(r"Last fetched [\d:]+ .* ago", page(viewer, "mailbox/", mailbox="jack"))
 
 
 def test_a_full_mailbox_and_dropped_messages_are_marked(viewer):
@@ -80,6 +65,20 @@ def test_a_full_mailbox_and_dropped_messages_are_marked(viewer):
 
     assert '<span class="bad">2 of 2</span>' in html
     assert '<span class="bad">1</span>' in html
+
+
+def test_a_page_takes_so_many_round_trips_and_no_more_with_more_mailboxes(operator):
+    most = {"": 4, "mailbox/": 2, "messages/": 2, "unblock/": 2, "clear/": 1}
+    fill().block("joe")
+
+    def trips():
+        return {name: round_trips(operator, f"{ROOT}{name}?mailbox=jack&sender=joe") for name in most}
+
+    trips()
+    assert trips() == most
+    for number in range(60):
+        fill(f"person {number}")
+    assert trips() == most
 
 
 def test_a_recipient_is_shown_by_name_and_found_by_name_or_id(viewer):
@@ -95,28 +94,13 @@ def test_a_recipient_is_shown_by_name_and_found_by_name_or_id(viewer):
     assert f"Mailbox of jack of all trades ({jack.pk})" in words(viewer.get(by_id.url))
 
 
-def test_a_part_of_a_name_finds_nothing_and_says_so(viewer):
-    fill()
-
-    text = page(viewer, q="jac")
-
-    assert "No mailbox with the name “jac” was used in the last year." in text
-    assert "Recipient" not in text
-
-
-def test_messages_are_hidden_behind_a_permission_of_their_own(viewer):
+def test_messages_are_hidden_behind_a_permission_of_their_own(viewer, reader):
     fill("jack", "a secret")
 
-    assert HIDDEN in page(viewer, "mailbox/", mailbox="jack")
+    assert "secret" in page(reader, "messages/", mailbox="jack")
     for address in (url("messages", mailbox="jack"), url("mailbox", mailbox="jack"), ROOT):
         assert "secret" not in viewer.get(address).text
     assert viewer.get(url("messages", mailbox="jack")).status_code == 403
-
-
-def test_permission_to_read_alone_opens_no_page(staff):
-    fill("jack", "a secret")
-
-    assert staff("view_messages_mailbox").get(url("messages", mailbox="jack")).status_code == 403
 
 
 def test_permission_to_read_messages_shows_them_and_hands_nothing_out(reader):
@@ -132,7 +116,6 @@ def test_permission_to_read_messages_shows_them_and_hands_nothing_out(reader):
     assert re.match(r"jill <script>alert\(1\)</script> not fetched yet", rows[1])
     assert rows[2].startswith('joe {"picture": "https://example.com/é.png"} not fetched yet')
     assert "<script>alert" not in html
-    assert HIDDEN not in page(reader, "mailbox/", mailbox="jack")
     assert mailbox.info() == before
 
 
@@ -147,46 +130,24 @@ def test_messages_are_listed_by_page(reader):
 
     assert [len(rows) for rows in pages] == [50, 50, 20]
     assert "message 119" in pages[-1][-1]
-    assert "Oldest" in words(reader.get(address))
-
-
-@pytest.mark.parametrize("first", ["", "-1", "x", "²", "9" * 30, "1.5"])
-def test_a_malformed_id_shows_the_oldest(reader, first):
-    fill("jack", "one")
-
-    assert len(rows_of(reader, ROOT, "messages/", mailbox="jack", first=first)) == 1
-
-
-def test_clearing_asks_first_and_says_what_will_happen(operator):
-    fill("jack", "one", "two").pull(1)
-
-    text = words(operator.get(url("clear", mailbox="jack")))
-
-    assert "It has 2 messages, " in text
-    assert "fetched, and perhaps read: 1." in text
-    assert "This cannot be undone." in text
-    assert Mailbox("jack").depth() == 2
+    for first in ("", "-1", "x", "\N{SUPERSCRIPT TWO}", "9" * 30, "1.5"):
+        rows = rows_of(reader, ROOT, "messages/", mailbox="jack", first=first)
+        assert (len(rows), " message 0 " in rows[0]) == (50, True)
 
 
 def test_a_mailbox_is_cleared_once_logged_and_all_can_see_it(operator):
     message = Mailbox("jack").push("jill", "hello").id
     address = url("clear", mailbox="jack")
+    assert Mailbox("jack").depth() == 1
 
     said = done(operator, address)
     again = done(operator, address)
 
-    assert said == logged() == ["Emptied the mailbox of jack: 1 message was deleted."]
-    assert again == ["The mailbox of jack is empty."]
+    assert said == logged() != again
+    assert address not in operator.get(url("mailbox", mailbox="jack")).text
     assert LogEntry.objects.get().object_repr == "jack"
     assert Mailbox("jack").status(message).fate is Fate.DROPPED
     assert Mailbox("jack").missed() == 1
-
-
-def test_an_empty_mailbox_has_nothing_to_clear(operator):
-    Mailbox("jack").pull()
-
-    assert "The mailbox of jack is empty." in words(operator.get(url("clear", mailbox="jack")))
-    assert url("clear", mailbox="jack") not in operator.get(url("mailbox", mailbox="jack")).text
 
 
 def test_the_mail_of_a_blocked_sender_is_taken_again(operator):
@@ -198,10 +159,8 @@ def test_the_mail_of_a_blocked_sender_is_taken_again(operator):
     said = done(operator, address)
     again = done(operator, address)
 
-    assert said == logged() == ["The mailbox of jack accepts mail from joe again."]
-    assert again == ["The mailbox of jack accepts mail from joe already."]
+    assert said == logged() != again
     assert mailbox.blocked() == {}
-    assert "Blocked senders" not in page(operator, "mailbox/", mailbox="jack")
 
 
 def test_the_latest_of_many_blocked_senders_are_shown(viewer):
@@ -231,27 +190,10 @@ def test_a_mailbox_of_any_name_can_be_listed_found_cleared_and_looked_up(operato
     shown = shortened(legible(name))
     assert row.startswith(f"{shown} 1 of 1,000")
     assert "Messages received 1" in detail
-    assert cleared == [f"Emptied the mailbox of {shown}: 1 message was deleted."]
+    assert shown in cleared[0]
     assert Mailbox(name).blocked() == {}
     assert logged_page.request["PATH_INFO"] == f"{ROOT}mailbox/"
     assert "Messages dropped 1" in words(logged_page)
     assert cleared[0] in words(history)
     assert "\x00" not in entry.object_id + entry.object_repr + entry.change_message
     assert "<script>alert" not in logged_page.text + history.text
-
-
-@pytest.mark.parametrize(
-    ("name", "most"), [("", 4), ("mailbox/", 2), ("messages/", 2), ("unblock/", 2), ("clear/", 1)]
-)
-def test_a_page_takes_so_many_round_trips_and_no_more_with_more_mailboxes(operator, name, most):
-    fill().block("joe")
-    address = f"{ROOT}{name}?mailbox=jack&sender=joe"
-    operator.get(address)
-
-    few = round_trips(operator, address)
-    for number in range(120):
-        fill(f"person {number}")
-
-    assert few == most
-    assert round_trips(operator, address) == most
-    assert MailboxReader().count() == 121
