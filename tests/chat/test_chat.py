@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from redis import Redis
 
-from components.exceptions import ChatExists, ChatNotFound, InvalidMessage, TooFast
-from components.services.chat import Chat, ChatSettings, EventKind, Inbox, Role
+from components.exceptions import ChatExists, InvalidMessage, TooFast
+from components.services.chat import Chat, ChatSettings, Inbox, Role
 
 FREE = ChatSettings(rate_limit=0)
 
@@ -49,17 +49,6 @@ def test_fetching_changes_nothing_and_acknowledging_does(redis: Redis) -> None:
     assert chat.acknowledge("jack", 1) == 2
 
 
-def test_a_message_sent_twice_is_there_once(redis: Redis) -> None:
-    chat = Chat.create("joe", settings=FREE)
-
-    first = chat.send("joe", "hello", client_id="a")
-    again = chat.send("joe", "hello", client_id="a")
-
-    assert again == replace(first, is_duplicate=True)
-    assert not first.is_duplicate
-    assert texts(chat.history("joe").messages) == ["created", "hello"]
-
-
 def test_structured_data_travel_beside_the_text(redis: Redis) -> None:
     chat = Chat.create("joe")
 
@@ -68,38 +57,6 @@ def test_structured_data_travel_beside_the_text(redis: Redis) -> None:
     message = chat.message("joe", 2)
     assert message.data == {"picture": "https://example.org/a.png", "empty": [], "large": 2**60}
     assert message.text == "look"
-
-
-def test_the_history_is_read_both_ways(redis: Redis) -> None:
-    chat = Chat.create("joe", settings=FREE)
-    for number in range(2, 11):
-        chat.send("joe", str(number))
-
-    newest = chat.history("joe", limit=3)
-    older = chat.history("joe", before=newest.messages[0].seq, limit=100)
-    newer = chat.history("joe", after=8, limit=1)
-
-    assert (texts(newest.messages), newest.has_more, newest.oldest) == (["8", "9", "10"], True, 1)
-    assert (texts(older.messages), older.has_more) == (["created", *"234567"], False)
-    assert (texts(newer.messages), newer.has_more) == (["9"], True)
-
-
-def test_a_person_who_joins_again_sees_what_they_may(redis: Redis) -> None:
-    chat = Chat.create("joe", text="secret", settings=replace(FREE, is_open=True, history=0))
-    chat.join("jack")
-    chat.send("joe", "for jack")
-    assert texts(chat.history("jack").messages) == ["joined", "for jack"]
-
-    chat.leave("jack")
-    chat.send("joe", "not for jack")
-    with pytest.raises(ChatNotFound):
-        chat.history("jack")
-    assert Inbox("jack").fetch() == Inbox("jack").chats() == []
-
-    chat.join("jack")
-    chat.join("jack")
-    assert texts(chat.history("jack").messages) == ["joined"]
-    assert [news.unread for news in Inbox("jack").chats()] == [0]
 
 
 def test_a_joiner_sees_as_much_as_the_chat_shows(redis: Redis) -> None:
@@ -111,22 +68,6 @@ def test_a_joiner_sees_as_much_as_the_chat_shows(redis: Redis) -> None:
 
     assert texts(chat.history("jack").messages) == ["3", "4", "joined"]
     assert chat.news("jack").unread == 0
-
-
-def test_after_the_last_owner_the_first_member_is_owner(redis: Redis) -> None:
-    chat = Chat.create("joe", members=["jack", "jill"])
-
-    chat.leave("joe")
-
-    assert [(member.user, member.role) for member in chat.members()] == [
-        ("jack", "owner"),
-        ("jill", "member"),
-    ]
-    [_created, left, role] = chat.history("jill").messages
-    assert left.event
-    assert role.event
-    assert (left.event.kind, left.event.user) == (EventKind.LEFT, "joe")
-    assert (role.event.kind, role.event.user, role.event.detail) == (EventKind.ROLE, "jack", "owner")
 
 
 def test_changes_tell_what_is_new_since_a_position(redis: Redis) -> None:

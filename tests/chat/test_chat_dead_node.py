@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
-from django.test import Client
 
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
@@ -16,7 +13,6 @@ from components.services.chat import Chat, ChatReader, Inbox, Position
 from components.services.chat.keys import ChatKeys, InboxKeys
 from components.services.mailboxes import Mailbox, MailboxReader
 from components.testing import empty, redis_at
-from tests.fixtures.api import Asker
 from tests.support.cluster import Node, three_masters
 from tests.support.proxy import LossyProxy
 
@@ -81,44 +77,6 @@ def test_available_results_are_returned_and_the_rest_is_marked(nodes: list[Node]
     [one, *_] = there
     assert [member.user for member in Chat(one).members()] == ["jill"]
     assert set(inbox.chats().unavailable) == lost
-
-
-@pytest.mark.slow
-@pytest.mark.django_db
-def test_coroutines_the_api_and_the_page_do_the_same(nodes: list[Node]) -> None:
-    joe, jill = (User.objects.create_user(name) for name in ("joe", "jill"))
-    scene = Scene(nodes, str(joe.pk), str(jill.pk))
-    inbox, since, lost, there = scene.inbox, scene.since, scene.lost, scene.there
-    asker, visitor = Asker(), Client()
-    asker.client.force_login(joe)
-    visitor.force_login(joe)
-    cursor = asker("GET", "sync").json()["cursor"]
-
-    scene.dead.kill()
-
-    for found in (asyncio.run(inbox.achats()), asyncio.run(inbox.afetch())):
-        assert {each.chat_id for each in found} == there
-        assert set(found.unavailable) == lost
-    changes = asyncio.run(inbox.achanges(since, wait=0.5))
-    assert (changes.chats, list(changes.gone), set(changes.unavailable)) == ([], [], lost)
-
-    for path in ("sync", "chats"):
-        told = asker("GET", path)
-        assert told.status_code == 200, told.content
-        assert {each["id"] for each in told.json()["chats"]} == there
-        assert set(told.json()["unavailable"]) == lost
-    told = asker("GET", f"sync?timeout=0&cursor={cursor}").json()
-    assert (told["gone"], set(told["unavailable"])) == ([], lost)
-    [one, *_] = there
-    Chat(one).send(scene.jill, "well")
-    told = asker("GET", f"sync?timeout=0&cursor={cursor}").json()
-    assert [each["text"] for chat in told["chats"] for each in chat["messages"]] == ["well"]
-    page = visitor.get("/chat/")
-    assert page.status_code == 200
-    assert f"{len(lost)} of your chats cannot be shown" in page.text
-    assert visitor.get(f"/chat/{one}/").status_code == 200
-    [other, *_] = lost
-    assert visitor.get(f"/chat/{other}/").status_code == 503
 
 
 def test_a_list_is_asked_for_again_if_its_reply_was_lost(redis_server: EmbeddedServer) -> None:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from redis import Redis
 
-from components.exceptions import ChatExists, ChatNotFound, NotAMember
+from components.exceptions import ChatNotFound, NotAMember
 from components.kit.at_once import at_once
 from components.services.chat import Chat, ChatSettings, Inbox
 from components.services.chat.hints import YOUNG, write_hints
@@ -20,14 +20,6 @@ from tests.support.chats import FREE, stored, texts
 
 def make(*members: str, settings: ChatSettings = FREE) -> Chat:
     return Chat.create("joe", members=members, text="hello", settings=settings)
-
-
-def test_1_what_was_fetched_and_lost_comes_again(redis: Redis) -> None:
-    chat = make("jack")
-    Inbox("jack").fetch()  # and the one who asked dies
-
-    assert texts(Inbox("jack").fetch()[0].messages) == ["created", "hello"]
-    assert chat.news("jack").read_seq == 0
 
 
 def test_2_and_3_there_is_one_reading_position_and_the_slowest_member_loses_nothing(redis: Redis) -> None:
@@ -62,25 +54,6 @@ def test_5_a_former_member_reads_no_more_whatever_their_inbox_says(redis: Redis)
     assert [member.user for member in chat.members()] == ["joe"]
 
 
-def test_6_the_reading_position_never_moves_back(redis: Redis) -> None:
-    chat = make("jack")
-
-    with ThreadPoolExecutor(2) as two_tabs:
-        list(two_tabs.map(lambda seq: chat.acknowledge("jack", seq), [2, 1, 2, 1, 1]))
-
-    assert chat.news("jack").read_seq == 2
-
-
-def test_7_a_member_who_joins_with_a_lower_position_finds_what_they_may_see(redis: Redis) -> None:
-    chat = make("jack", settings=ChatSettings(rate_limit=0, drop_read_after=3600))
-    for person in ("joe", "jack"):
-        chat.acknowledge(person, 2)
-
-    chat.add(["jill"])
-
-    assert texts(chat.history("jill").messages) == ["created", "hello", "joined"]
-
-
 def test_8_an_answer_is_bounded_and_says_whether_there_is_more(redis: Redis) -> None:
     chat = make("jack")
     quiet = make("jack")
@@ -107,27 +80,6 @@ def test_9_and_10_positions_are_exact_whatever_is_said(redis: Redis) -> None:
     assert sent.seq == 10**13 + 1
     assert [message.seq for message in chat.history("jack", after=10**13 - 1).messages] == [10**13 + 1]
     assert chat.acknowledge("jack", 10**13 + 1) == 10**13 + 1
-
-
-def test_11_creating_leaves_the_callers_list_alone_and_the_owner_is_there_once(redis: Redis) -> None:
-    given = ["jack", "joe", "jack"]
-
-    chat = Chat.create("joe", members=given, text="hello")
-
-    assert given == ["jack", "joe", "jack"]
-    assert [member.user for member in chat.members()] == ["joe", "jack"]
-    assert texts(Inbox("jack").fetch()[0].messages) == ["created", "hello"]
-
-
-def test_12_a_chat_that_is_there_is_not_made_anew(redis: Redis) -> None:
-    chat = make("jack")
-    chat.acknowledge("jack", 2)
-
-    with pytest.raises(ChatExists):
-        Chat.create("mary", members=["jack"], id=chat.id)
-
-    assert chat.news("jack").read_seq == 2
-    assert Inbox("mary").chats() == []
 
 
 def test_13_strangers_cannot_send_and_nothing_is_left_of_it(redis: Redis) -> None:
@@ -174,15 +126,6 @@ def test_17_joining_what_is_not_there_creates_nothing(redis: Redis) -> None:
 
     assert Inbox("jack").chats() == []
     assert not redis.exists(InboxKeys("jack").hints)
-
-
-def test_18_joining_once_more_skips_nothing(redis: Redis) -> None:
-    chat = make("jack", settings=ChatSettings(is_open=True, rate_limit=0))
-
-    chat.join("jack")
-    assert chat.add(["jack"]) == []
-
-    assert chat.news("jack").unread == 1
 
 
 def test_19_and_20_the_sequence_never_restarts(redis: Redis) -> None:
@@ -236,15 +179,3 @@ def test_23_a_member_who_never_reads_keeps_nothing_for_ever_and_hears_of_the_gap
     assert texts(news.messages) == list("56789")
     assert (news.unread, news.missed, news.oldest) == (5, 7, 8)
     assert chat.info().messages == 5
-
-
-def test_24_unread_is_counted_without_fetching_and_the_history_stays(redis: Redis) -> None:
-    chat = make("jack")
-    chat.send("joe", "what is that?", mentions=["jack"])
-    chat.delete_message(2, by="joe")
-
-    [news] = Inbox("jack").chats()
-
-    assert (news.unread, news.mentions, news.messages) == (1, 1, [])
-    chat.acknowledge("jack", 4)
-    assert texts(chat.history("jack").messages) == ["created", "what is that?", "deleted"]

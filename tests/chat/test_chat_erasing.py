@@ -64,24 +64,6 @@ def test_all_parts_of_an_erasure_are_reported(chat: Chat, monkeypatch: pytest.Mo
     assert len({position for position, _unread in seen}) == 3
 
 
-def test_messages_after_an_erasure_come_with_another_event(chat: Chat) -> None:
-    Inbox("jill").erase()
-    chat.add(["jill"])
-    chat.send("jill", "once more")
-    assert Inbox("jack").chats()[0].unread == 4
-
-    Inbox("jill").erase()
-
-    assert texts(chat.history("jack").messages)[-4:] == ["erased", "joined", "left", "erased"]
-    assert Inbox("jack").chats()[0].unread == 3
-
-
-def test_erasing_a_silent_person_says_nothing(chat: Chat) -> None:
-    Inbox("jack").erase()
-
-    assert texts(chat.history("joe").messages)[-1] == "left"
-
-
 @pytest.mark.parametrize("has_left", [False, True])
 def test_an_erasure_leaves_bytes_and_life_of_a_chat_right(redis: Redis, has_left: bool) -> None:
     chat = Chat.create("joe", members=["jill"], settings=replace(FREE, max_age=1000))

@@ -10,7 +10,7 @@ from redis import Redis
 
 from components.exceptions import TooManyBlocked
 from components.services.chat import Chat, ChatSettings, Inbox, Presence
-from components.services.chat.keys import ChatKeys, InboxKeys
+from components.services.chat.keys import ChatKeys
 from components.services.chat.settings import SETTINGS
 from tests.support.chats import FREE, let_pass, texts
 
@@ -84,19 +84,6 @@ BOUNDS = {
     "InboxKeys.created": 200,  # MAX_CHATS_CREATED
     "InboxKeys.rate": 1,  # the period
 }
-#: What is tested elsewhere, with all of the inbox.
-ELSEWHERE = {"InboxKeys.past"}
-
-
-def test_every_key_of_chats_has_a_bound() -> None:
-    known = {
-        f"{kind.__name__}.{name}"
-        for kind in (ChatKeys, InboxKeys)
-        for name, found in vars(kind).items()
-        if isinstance(found, property)
-    }
-
-    assert known == BOUNDS.keys() | ELSEWHERE
 
 
 def sizes(redis: Redis, chat: Chat) -> Iterator[tuple[str, int]]:

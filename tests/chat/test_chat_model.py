@@ -21,8 +21,6 @@ from components.services.chat import Changes, Chat, ChatMessage, ChatSettings, I
 from tests.chat.chat_model import Model, Said
 from tests.support.chats import let_pass
 
-pytestmark = pytest.mark.slow
-
 PEOPLE = ["joe", "jack 7", "j:ill/é", "mary"]
 # So long that what the test itself takes does not count.
 AGE, STEPS = 100_000.0, (20_000.0, 60_000.0, 110_000.0)
@@ -283,12 +281,14 @@ def _told(said: Said) -> tuple[Any, ...]:
     return said.seq, said.sender, said.what, said.mentions, reactions
 
 
-def test_it_behaves_as_the_model(redis: Redis) -> None:
+@pytest.mark.parametrize("examples", [6, pytest.param(60, marks=pytest.mark.slow)])
+def test_it_behaves_as_the_model(redis: Redis, examples: int) -> None:
     run(
         lambda: ChatMachine(redis),
         settings=settings(
-            max_examples=40,
-            stateful_step_count=40,
+            max_examples=examples,
+            derandomize=True,
+            stateful_step_count=50,
             deadline=None,
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),

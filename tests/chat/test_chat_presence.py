@@ -17,7 +17,7 @@ from components.kit.news import channel
 from components.services.chat import Chat, Inbox, Presence, Present
 from components.services.chat.keys import ChatKeys
 from tests.chat.test_chat_waiting import LONG, while_waiting
-from tests.support.chats import FREE, let_pass, stored, texts
+from tests.support.chats import FREE, let_pass, texts
 from tests.support.snapshots import snapshot
 
 NOBODY = Present((), 0, ())
@@ -36,14 +36,6 @@ def presence(chat: Chat) -> Presence:
 def seen(chat: Chat, user: str = "joe") -> dict[str, tuple[bool, bool]]:
     """Return of each member whether it is known when they were here, and whether they are."""
     return {each.user: (each.seen_at is not None, each.is_here) for each in chat.members(user=user)}
-
-
-def test_members_see_who_else_has_the_chat_open(presence: Presence) -> None:
-    assert presence.attend("joe") == NOBODY
-    assert presence.attend("jack") == Present(("joe",), 1, ())
-    assert presence.attend("jill").count == 2
-    assert set(presence.attend("joe").here) == {"jack", "jill"}
-    assert presence.look("joe").count == 2
 
 
 def test_looking_notes_nobody(redis: Redis, chat: Chat, presence: Presence) -> None:
@@ -154,26 +146,6 @@ def test_whoever_is_muted_is_neither_shown_nor_told(redis: Redis, chat: Chat, pr
     assert presence.attend("jack").here == ("joe",)
 
 
-def test_the_chat_takes_it_along_when_it_goes(redis: Redis, chat: Chat, presence: Presence) -> None:
-    presence.attend("joe")
-    presence.type("joe")
-    assert {"here", "typing"} <= set(stored(redis, chat.id))
-
-    chat.delete()
-
-    assert stored(redis, chat.id) == ["chat"]
-
-
-def test_hidden_people_see_others_and_are_not_seen(redis: Redis, chat: Chat, presence: Presence) -> None:
-    presence.attend("joe")
-    presence.attend("jack")
-
-    assert presence.attend("jack", is_shown=False).here == ("joe",)
-
-    assert presence.look("joe") == NOBODY
-    assert seen(chat)["jack"] == (False, False)
-
-
 def test_a_site_can_do_without(redis: Redis, chat: Chat, presence: Presence) -> None:
     presence.attend("jack")
     before = snapshot(redis)
@@ -203,30 +175,6 @@ def test_a_clock_that_jumped_back_makes_nobody_present_forever(
 # Typing
 
 
-def test_members_see_who_is_typing(presence: Presence) -> None:
-    presence.type("jack")
-
-    assert presence.look("joe").typing == ("jack",)
-    assert presence.look("jack").typing == ()
-
-
-def test_typing_ends_after_six_seconds_and_with_the_message(
-    redis: Redis, chat: Chat, presence: Presence
-) -> None:
-    presence.type("jack")
-    let_pass(redis, chat.id, 4)
-    presence.type("jack")
-    let_pass(redis, chat.id, 4)
-    assert presence.look("joe").typing == ("jack",)
-    let_pass(redis, chat.id, 3)
-    assert presence.look("joe").typing == ()
-
-    presence.type("jack")
-    presence.type("jill")
-    chat.send("jack", "here I am")
-    assert presence.look("joe").typing == ("jill",)
-
-
 def test_typing_is_no_part_of_the_history(redis: Redis, chat: Chat, presence: Presence) -> None:
     position = chat.news("joe").position
     before = snapshot(redis)
@@ -238,20 +186,6 @@ def test_typing_is_no_part_of_the_history(redis: Redis, chat: Chat, presence: Pr
     keys = {ChatKeys(chat.id).typing.encode()}
     assert {key: value for key, value in snapshot(redis).items() if key not in keys} == before
     assert 0 < redis.pttl(ChatKeys(chat.id).typing) <= 6_000
-
-
-def test_keys_without_pause_are_written_once_in_three_seconds(
-    redis: Redis, chat: Chat, presence: Presence
-) -> None:
-    presence.type("jack")
-    let_pass(redis, chat.id, 2)
-    before = snapshot(redis)
-    presence.type("jack")
-    assert snapshot(redis) == before
-
-    let_pass(redis, chat.id, 2)
-    presence.type("jack")
-    assert snapshot(redis) != before
 
 
 def test_five_type_at_once_at_most(redis: Redis) -> None:
@@ -340,11 +274,6 @@ def test_what_is_known_is_not_told_again(presence: Presence) -> None:
 
     for known, wait in ((("jack",), 0.05), (("jill",), LONG), ((), LONG), (None, LONG)):
         assert asyncio.run(ask(known, wait)) == ("jack",)
-
-
-def test_a_stranger_waits_for_nothing(presence: Presence) -> None:
-    with pytest.raises(ChatNotFound):
-        asyncio.run(presence.aattend("mary", typing=(), wait=LONG))
 
 
 PEOPLE = ("joe", "jack", "jill")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from redis import Redis
 
@@ -36,41 +34,6 @@ def test_reactions_are_there_in_the_order_of_time(chat: Chat) -> None:
     chat.react("jill", 2, THUMB, is_on=False)
     chat.react("joe", 2, HEART, is_on=False)
     assert reactions(chat) == {THUMB: ["jack"]}
-
-
-def test_reacting_twice_is_reacting_once(redis: Redis, chat: Chat) -> None:
-    chat.react("jack", 2, THUMB)
-    revision = chat.news("joe").revision
-
-    chat.react("jack", 2, THUMB)
-    chat.react("jack", 2, HEART, is_on=False)
-
-    assert (reactions(chat), chat.news("joe").revision) == ({THUMB: ["jack"]}, revision)
-
-
-def test_a_reaction_makes_nothing_unread_and_reaches_those_who_have_the_message(chat: Chat) -> None:
-    chat.acknowledge("jack", 2)
-    had = chat.news("jack").position
-
-    chat.react("joe", 2, THUMB)
-
-    news = chat.news("jack")
-    assert (news.unread, news.last_seq, Inbox("jack").fetch()) == (0, 2, [])
-    [told] = Inbox("jack").changes({chat.id: had}).chats
-    assert [(each.seq, each.reactions) for each in told.changed] == [(2, {THUMB: ["joe"]})]
-    assert Inbox("jill").fetch()[0].messages[-1].reactions == {THUMB: ["joe"]}
-
-
-def test_reactions_stay_when_the_message_is_edited(chat: Chat) -> None:
-    chat.react("jack", 2, THUMB)
-    assert chat.message("joe", 2).edited_at is None
-
-    chat.edit("joe", 2, "hello!")
-    chat.react("jill", 2, PARTY)
-
-    message = chat.message("joe", 2)
-    assert (message.text, reactions(chat)) == ("hello!", {THUMB: ["jack"], PARTY: ["jill"]})
-    assert message.edited_at
 
 
 def test_only_members_who_may_send_react_to_messages_that_they_may_see(redis: Redis) -> None:
@@ -172,17 +135,6 @@ def test_reactions_count_towards_the_rate_limit(redis: Redis) -> None:
         chat.react("jack", 2, THUMB)
 
 
-def test_a_chat_of_an_earlier_release_takes_reactions(redis: Redis, chat: Chat) -> None:
-    redis.hdel(ChatKeys(chat.id).chat, "changed", "max_reactions")
-
-    chat.react("jack", 2, THUMB)
-
-    assert reactions(chat) == {THUMB: ["jack"]}
-    assert chat.info().settings.max_reactions == 200
-    chat.configure(max_reactions=5)
-    assert chat.info().settings.max_reactions == 5
-
-
 def test_an_erased_person_has_reacted_to_nothing(chat: Chat) -> None:
     chat.react("jack", 2, THUMB)
     chat.react("jill", 2, THUMB)
@@ -201,16 +153,6 @@ def test_an_erased_person_has_reacted_to_nothing(chat: Chat) -> None:
     assert chat.info().bytes < size + 60  # less the reactions, and the event that they left
 
 
-def test_reactions_go_with_the_message(redis: Redis, chat: Chat) -> None:
-    chat.react("jack", 2, THUMB)
-
-    chat.delete_message(2)
-
-    with pytest.raises(MessageNotFound):
-        chat.react("jack", 2, HEART)
-    assert not redis.exists(ChatKeys(chat.id).altered, ChatKeys(chat.id).changes)
-
-
 def test_nobody_reacts_to_a_message_that_is_too_old(redis: Redis) -> None:
     chat = Chat.create("joe", text="hello", settings=ChatSettings(max_age=60, rate_limit=0))
     chat.react("joe", 2, THUMB)
@@ -218,9 +160,3 @@ def test_nobody_reacts_to_a_message_that_is_too_old(redis: Redis) -> None:
 
     with pytest.raises(MessageNotFound):
         chat.react("joe", 2, HEART)
-
-
-def test_the_awaited_twin_reacts(chat: Chat) -> None:
-    asyncio.run(chat.areact("jack", 2, THUMB))
-
-    assert reactions(chat) == {THUMB: ["jack"]}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,13 +115,6 @@ def test_messages_are_found_newest_first_and_in_pages(chat: Chat) -> None:
         chat.search("joe", "key", before=-1)
 
 
-def test_the_oldest_message_is_the_end(redis: Redis) -> None:
-    chat = Chat.create("joe", text="key", settings=FREE)
-    chat.trim(before=2)
-
-    assert chat.search("joe", "key", limit=1).next is None
-
-
 def test_one_call_examines_a_part_of_the_history_and_says_where_to_go_on(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,21 +186,9 @@ def test_a_damaged_message_is_passed_over(redis: Redis, chat: Chat) -> None:
     assert found(chat, "message") == []
 
 
-def test_searching_changes_nothing(redis: Redis, chat: Chat) -> None:
-    before = snapshot(redis)
-
-    chat.search("joe", "key")
-
-    assert snapshot(redis) == before
-
-
 def test_staff_search_everything(redis: Redis) -> None:
     chat = Chat.create("joe", text="key", settings=FREE)
 
     assert texts(ChatReader().search(chat.id, "key").messages) == ["key"]
     with pytest.raises(ChatNotFound):
         ChatReader().search("nowhere", "key")
-
-
-def test_the_awaited_twin_searches(chat: Chat) -> None:
-    assert texts(asyncio.run(chat.asearch("joe", "schl")).messages) == ["Who has the Schlüssel?"]

@@ -142,6 +142,10 @@ def test_all_that_can_be_awaited_does_the_same(redis: Redis) -> None:
         assert await chat.aacknowledge("jack", 1) == 1
         assert await inbox.aacknowledge({chat.id: 2}) == {chat.id: 2}
         assert (await chat.anews("jack")).unread == 0
+        assert await chat.aedit("joe", sent.seq, "hello!", data=1) >= sent.sent_at
+        await chat.areact("jack", sent.seq, "👍")
+        [found] = (await chat.asearch("jack", "HELLO")).messages
+        assert (found.text, found.data, found.reactions) == ("hello!", 1, {"👍": ["jack"]})
         await chat.aset_role("jack", Role.MODERATOR, by="joe")
         await chat.amute("jill", seconds=60, by="jack")
         await chat.aunmute("jill", by="jack")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -19,12 +18,10 @@ from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 
 from components.embedded import EmbeddedServer
-from components.exceptions import LockLost
 from components.services.locks import AsyncLock, Lock
 from components.services.locks.keys import LockKeys
 from components.testing import empty
 from tests.support.proxy import LossyProxy
-from tests.support.waiting import eventually
 
 RETRIES = 10
 OPTIONS: list[dict[str, Any]] = [{}, {"sleep": 0.01}, {"timeout": 5, "auto_renewal": True}]
@@ -90,40 +87,3 @@ def test_a_cancellation_before_the_first_answer_leaves_nothing_held(
     asyncio.run(main())
     assert was_held(redis)
     assert not redis.exists("a")
-
-
-def acquire(held: Lock) -> bool:
-    return held.acquire(blocking=False)
-
-
-def extend(held: Lock) -> str:
-    with pytest.raises(LockLost):
-        held.extend(50)
-    return "lost"
-
-
-@pytest.mark.parametrize(
-    ("act", "is_over", "expected"),
-    [(acquire, True, False), (Lock.release, False, None), (extend, True, "lost")],
-)
-def test_a_repeated_call_leaves_the_next_holder_alone(
-    redis: Redis, proxy: LossyProxy, act: Callable[[Lock], object], is_over: bool, expected: object
-) -> None:
-    """The first reply is lost silently, and another has acquired the lock before the call is sent again."""
-    held = Lock(redis, "a", timeout=100, thread_local=False)
-    other = Lock(redis, "a", timeout=100)
-    if act is not acquire:
-        held.acquire()
-    retry = Retry(ConstantBackoff(0.001), RETRIES)
-    with ThreadPoolExecutor(1) as pool, Redis.from_url(proxy.url, socket_timeout=0.3, retry=retry) as client:
-        client.ping()
-        held.redis = client
-        proxy.lose_replies(to="EVALSHA", silently=True)
-        answer = pool.submit(act, held)
-        assert eventually(lambda: proxy.lost)
-        assert redis.delete("a") == is_over
-        assert other.acquire(blocking=False)
-        assert answer.result(20) == expected
-
-    assert other.owned()
-    assert 50_000 < redis.pttl("a") <= 100_000

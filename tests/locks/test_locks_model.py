@@ -29,8 +29,6 @@ from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
 from tests.support.lost_locks import release_again
 
-pytestmark = pytest.mark.slow
-
 NAMES = ("a", "b")
 TIMEOUT = 1_000  # seconds; no test takes as long as any time here
 SLACK = 300  # seconds that may have passed
@@ -413,9 +411,10 @@ class LockMachine(RuleBasedStateMachine):
         actor.token, actor.fence = f"token {self.numbers}", 0
 
 
-def test_locks_behave_as_their_model(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("examples", [10, pytest.param(40, marks=pytest.mark.slow)])
+def test_locks_behave_as_their_model(redis: Redis, monkeypatch: pytest.MonkeyPatch, examples: int) -> None:
     monkeypatch.setattr(drop_ins, "ALIVE", 60_000_000)  # who dies does so by data
     bounded = settings(
-        max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+        max_examples=examples, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
     )
     run_state_machine_as_test(lambda: LockMachine(redis), settings=bounded)

@@ -1,16 +1,16 @@
-"""What the Chats page shows and does, with real chats."""
+"""What the Chats page shows and does, with real chats. Who may see it is tested for all pages at once."""
 
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 
 from components.control_room.names import shortened
-from components.exceptions import Blocked, ChatClosed, Muted
-from components.services.chat import Chat, ChatReader, ChatSettings, Role
+from components.services.chat import Chat, ChatReader, ChatSettings
 from components.templatetags.control_room import legible
 from tests.chat.admin.conversations import SECRET, guild
 from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, text_of, words
@@ -18,8 +18,6 @@ from tests.locks.admin.test_locks_page import AWKWARD
 
 ROOT = "/admin/components/chat/"
 DASH = "\N{EN DASH}"
-NAME = "Lantern Keepers (guild:7)"
-SIZE = "It has 3 members, and 4 messages and events."
 AGO = r"[\d:]+ [\d.]+ m?s ago"
 
 url = addresses(ROOT)
@@ -64,140 +62,102 @@ def texts():
 
 
 def events():
-    return [
-        (item.event.kind, item.event.by, item.event.user)
-        for item in ChatReader().messages("guild:7").messages
-        if item.event
-    ]
+    found = (item.event for item in ChatReader().messages("guild:7").messages if item.event)
+    return [(str(event.kind), event.by, event.user) for event in found]
 
 
-def test_while_there_is_none_one_sentence_says_how_that_changes(viewer):
-    assert rows_of(viewer, ROOT) == [
-        'There is no chat yet. Chat.create("joe", members=["jill"]) creates one.'
-    ]
+# The list, a chat, its messages
 
 
-def test_a_chat_is_listed_with_its_size_and_its_last_message(viewer):
+def test_chats_are_listed_with_their_size_their_last_message_and_their_state(viewer):
+    assert len(rows_of(viewer, ROOT)) == 1  # a sentence
     guild()
+    guild("guild:8", title="").close()
 
-    [row] = rows_of(viewer, ROOT)
+    rows = sorted(rows_of(viewer, ROOT))
 
-    assert re.fullmatch(rf"Lantern Keepers guild:7 3 4 \d+\sbytes {AGO} Open", row)
-
-
-def test_a_chat_without_a_title_goes_by_its_id(viewer):
-    guild(title="").close()
-
-    [row] = rows_of(viewer, ROOT)
-
-    assert row.startswith("guild:7 3 5 ")
-    assert row.endswith(" Closed")
+    assert re.fullmatch(rf"Lantern Keepers guild:7 3 4 \d+\sbytes {AGO} Open", rows[0])
+    assert re.fullmatch(rf"guild:8 3 5 \d+\sbytes {AGO} Closed", rows[1])
 
 
 def test_a_long_list_has_pages_that_hold_each_chat_once(viewer):
-    ids = {Chat.create("joe", id=f"guild:{number}").id for number in range(120)}
+    ids = {Chat.create("joe", id=f"guild:{number}").id for number in range(70)}
 
-    pages = [rows_of(viewer, ROOT, offset=offset) for offset in (0, 50, 100)]
+    pages = [rows_of(viewer, ROOT, offset=offset) for offset in (0, 50)]
 
-    assert [len(rows) for rows in pages] == [50, 50, 20]
+    assert [len(rows) for rows in pages] == [50, 20]
     assert {row.split()[0] for rows in pages for row in rows} == ids
-    assert f"51{DASH}100 of 120" in page(viewer, offset=50)
+    assert f"51{DASH}70 of 70" in page(viewer, offset=50)
 
 
-@pytest.mark.parametrize("text", ["guild:7", " guild:7  "])
-def test_a_chat_is_found_by_its_whole_id(viewer, text):
+def test_a_chat_is_found_by_its_whole_id(viewer):
     guild()
 
-    assert viewer.get(ROOT, {"q": text}).url == of("chat")
+    assert viewer.get(ROOT, {"q": " guild:7  "}).url == of("chat")
+    for text in ("guild", "Lantern Keepers", "x" * 600, "a\x00b", "../7"):
+        assert f"“{legible(text)}”" in words(viewer.get(ROOT, {"q": text}))
 
 
-@pytest.mark.parametrize("text", ["guild", "GUILD:7", "Lantern Keepers", "x" * 600, "a\x00b", "../7"])
-def test_a_missing_result_is_reported(viewer, text):
+def test_a_chat_has_a_page_with_its_members_and_settings(viewer):
     guild()
-
-    response = viewer.get(ROOT, {"q": text})
-
-    assert f"No chat has the id “{legible(text)}”." in words(response)
-    assert "live.js" not in response.text
-
-
-def test_a_chat_has_a_page_of_its_own(viewer):
-    guild()
+    Chat("guild:7").configure(history=0, max_age=86_400.0, slow_mode=1.5, is_open=True, max_bytes=1_000_000)
 
     text = page(viewer, "chat/", chat="guild:7")
     rows = rows_of(viewer, ROOT, "chat/", chat="guild:7")
 
-    last = ChatReader().find("guild:7").last_seq
-    assert f"Id guild:7 State Open Members 3 Messages and events 4 numbers 1 to {last} " in text
+    assert "Id guild:7 State Open Members 3 Messages and events 5 numbers 1 to 5 " in text
     assert "by joe" in text
-    assert "Messages of a member in each period at most 20" in text
-    assert "Messages are deleted after never" in text
+    for setting in (
+        "Earlier messages that a new member sees 0 ",
+        "Messages are deleted after 1 d ",
+        "Least time between two messages of a member 1.5 s ",
+        "Messages of a member in each period at most 20 ",
+        "Anyone may join yes",
+        "Bytes kept at most 1,000,000 ",
+        "Messages that all have read are deleted after never ",
+    ):
+        assert setting in text
     assert [row.split()[:2] for row in rows] == [["joe", "Owner"], ["jack", "Member"], ["jill", "Member"]]
     assert re.fullmatch(rf"jill Member {AGO} 2 2 1 {DASH}", rows[2])
-
-
-def test_the_settings_are_written_as_people_write_them(viewer):
-    settings = ChatSettings(history=0, max_age=86_400.0, slow_mode=1.5, is_open=True, max_bytes=1_000_000)
-    Chat.create("joe", id="guild:7", settings=settings)
-
-    text = page(viewer, "chat/", chat="guild:7")
-
-    assert "Earlier messages that a new member sees 0 " in text
-    assert "Messages are deleted after 1 d " in text
-    assert "Least time between two messages of a member 1.5 s " in text
-    assert "Anyone may join yes" in text
-    assert "Bytes kept at most 1,000,000 " in text
-    assert "Messages that all have read are deleted after never " in text
 
 
 def test_members_are_listed_by_page(viewer):
     Chat.create("joe", members=[f"player {number}" for number in range(60)], id="guild:7")
 
-    first = rows_of(viewer, ROOT, "chat/", chat="guild:7")
-    second = rows_of(viewer, ROOT, "chat/", chat="guild:7", offset=50)
+    pages = [rows_of(viewer, ROOT, "chat/", chat="guild:7", offset=offset) for offset in (0, 50)]
 
-    assert [len(first), len(second)] == [50, 11]
-    assert first[0].startswith("joe Owner")
-    assert len({row.split(" Member")[0] for row in [*first, *second]}) == 61
+    assert [len(rows) for rows in pages] == [50, 11]
+    assert len({row.split(" Member")[0] for rows in pages for row in rows}) == 61
 
 
 def test_permission_to_view_shows_no_message_texts(viewer, operator):
     guild()
     for client in (viewer, operator):
-        pages = [client.get(ROOT), client.get(of("chat")), client.get(of("messages"))]
-
-        assert pages[2].status_code == 403
-        assert (
-            "The messages are hidden: you do not have the permission to read the messages of chats"
-            in words(pages[1])
-        )
-        assert f'href="{ROOT}messages/' not in pages[1].text
-        for response in pages:
-            assert SECRET not in response.text
-            assert "pictures.example" not in response.text
-
-
-def test_permission_to_read_messages_without_view_allows_neither(staff):
-    guild()
-    client = staff("view_messages_chat")
-
-    for address in (ROOT, of("chat"), of("messages")):
-        assert client.get(address).status_code == 403
+        for address, status in ((ROOT, 200), (of("chat"), 200), (of("messages"), 403)):
+            response = client.get(address)
+            assert response.status_code == status
+            for hidden in (SECRET, "pictures.example", f'href="{ROOT}messages/'):
+                assert hidden not in response.text
 
 
 def test_messages_and_events_are_shown_in_their_order_to_who_may_read_them(reader):
     chat = guild()
     chat.rename("Mill Seekers", by="joe")
     chat.kick("jack")
+    first = next(each.seq for each in chat.history("joe").messages if each.text == "welcome")
+    chat.edit("joe", first, "Welcome")
+    chat.react("joe", first, "👍")
+    chat.send("joe", "Again", reply_to=first)
 
     rows = rows_of(reader, ROOT, "messages/", chat="guild:7")
 
     assert [int(row.split()[0]) for row in rows] == list(range(1, len(rows) + 1))
-    assert re.fullmatch(rf"\d+ joe welcome {AGO}", rows[-5])
-    assert re.fullmatch(rf"\d+ jack {SECRET} mentions jill {AGO}", rows[-4])
-    assert re.fullmatch(rf'\d+ joe look {{"picture": "https://pictures.example/mill.png"}} {AGO}', rows[-3])
-    assert " joe renamed the chat: Mill Seekers " in rows[-2]
-    assert " The system removed jack " in rows[-1]
+    assert all(part in rows[1] for part in ("joe Welcome", "edited", "👍 1"))
+    assert re.fullmatch(rf"3 jack {SECRET} mentions jill {AGO}", rows[2])
+    assert re.fullmatch(rf'4 joe look {{"picture": "https://pictures.example/mill.png"}} {AGO}', rows[3])
+    assert " joe renamed the chat: Mill Seekers " in rows[4]
+    assert " The system removed jack " in rows[5]
+    assert f"replies to message {first}" in rows[6]
     assert f'href="{of("messages")}"' in reader.get(of("chat")).text
 
 
@@ -210,39 +170,22 @@ def test_a_long_history_has_pages_that_hold_each_message_once(reader):
     while address:
         html = reader.get(address).text
         seen[:0] = re.findall(r">(message \d+)<", html)
-        older = re.search(r'<a href="([^"]*)" rel="prev">Older</a>', html)
+        older = re.search(r'<a href="([^"]*)" rel="prev">', html)
         address = older and older[1].replace("&amp;", "&")
 
     assert seen == [f"message {number}" for number in range(130)]
-    assert "Newest" in html
 
 
-@pytest.mark.parametrize("before", ["1", "0"])
-def test_before_the_first_message_there_is_nothing(reader, before):
+@pytest.mark.parametrize(
+    ("before", "shown"),
+    [("1", 0), ("0", 0), ("3", 1), ("", 3), ("-1", 3), ("x", 3), ("9" * 500, 3), ("\N{SUPERSCRIPT TWO}", 3)],
+)
+def test_a_place_in_the_history_that_is_none_is_the_newest(reader, before, shown):
     guild()
 
-    assert rows_of(reader, ROOT, "messages/", chat="guild:7", before=before) == [
-        "There are no older messages."
-    ]
+    text = page(reader, "messages/", chat="guild:7", before=before)
 
-
-@pytest.mark.parametrize("before", ["", "-1", "x", "1.5", "9" * 500, "\N{SUPERSCRIPT TWO}"])
-def test_a_place_in_the_history_that_is_none_is_the_newest(reader, before):
-    guild()
-
-    assert "look" in page(reader, "messages/", chat="guild:7", before=before)
-
-
-def test_messages_are_shown_as_text_whatever_they_hold(reader):
-    attack = "<script>alert(1)</script><img src=x onerror=alert(1)>"
-    chat = Chat.create("joe", members=[attack], title=attack, id="guild:7")
-    chat.send(attack, attack, data={attack: attack}, mentions=["joe"])
-
-    for address in (ROOT, of("chat"), of("messages")):
-        html = reader.get(address).text
-        assert "<script>alert" not in html
-        assert "<img" not in html
-        assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert sum(each in text for each in ("welcome", SECRET, "look")) == shown
 
 
 def test_people_go_by_their_names_with_the_id_beside_them(staff):
@@ -259,262 +202,161 @@ def test_people_go_by_their_names_with_the_id_beside_them(staff):
     assert people[0].startswith(f"joe {joe.pk} Owner")
     assert f"by joe ({joe.pk})" in page(client, "chat/", chat="guild:7")
     assert f" jill {jill.pk} hello mentions joe ({joe.pk}) " in said[-1]
-    assert kicked[0].startswith(f"Removed jill ({jill.pk}) from the chat guild:7. Role: member, ")
-    assert f" The system removed jill ({jill.pk}) " in rows_of(client, ROOT, "messages/", chat="guild:7")[-1]
+    assert f"jill ({jill.pk})" in kicked[0]
 
 
-def test_a_chat_is_closed_and_opened_again_and_both_are_logged(operator):
-    chat = guild()
+@pytest.mark.parametrize("name", AWKWARD)
+def test_people_and_titles_may_be_called_anything(staff, name):
+    client = staff("change_chat", "delete_chat", "view_messages_chat")
+    chat = Chat.create("joe", members=[name], title=legible(name)[:100], text="hello", id="guild:7")
+    chat.send(name, "<script>alert(1)</script>", data={"a": "<img src=x>"})
+    shown = " ".join(shortened(legible(name)).split())
 
-    asked = words(operator.get(of("close")))
-    closed = done(operator, of("close"))
-    again = done(operator, of("close"))
-    with pytest.raises(ChatClosed):
-        chat.send("joe", "too late")
-    opened = done(operator, of("reopen"))
-    chat.send("joe", "in time")
-    open_already = done(operator, of("reopen"))
-
-    assert SIZE in asked
-    assert "Nobody can send messages to it until it is reopened." in asked
-    assert [closed, opened] == [
-        [f"Closed the chat {NAME}. {SIZE}"],
-        [f"Reopened the chat {NAME}. {SIZE.replace('4', '5')}"],
-    ]
-    assert logged() == closed + opened
-    assert again == [f"There is nothing to close: the chat {NAME} is closed already."]
-    assert open_already == [f"There is nothing to reopen: the chat {NAME} is open already."]
-    assert events()[-2:] == [("closed", "", ""), ("reopened", "", "")]
+    assert "guild:7" in rows_of(client, ROOT)[0]
+    for place in ("chat/", "messages/"):
+        assert any(shown in row for row in rows_of(client, ROOT, place, chat="guild:7"))
+        html = client.get(f"{ROOT}{place}?chat=guild:7").text
+        assert "<script>alert" not in html
+        assert "<img" not in html
+    for verb, data in (("mute", {"seconds": "600"}), ("block", {}), ("unblock", {})):
+        [told] = done(client, of(verb, user=name), **data)
+        assert shown in " ".join(told.split())
+    entry = LogEntry.objects.latest("pk")
+    assert client.get(entry.get_admin_url(), follow=True).request["PATH_INFO"] == f"{ROOT}chat/"
+    assert "\x00" not in entry.object_id + entry.object_repr + entry.change_message
 
 
-def test_a_member_is_kicked_and_it_is_logged(operator):
-    guild()
-    address = of("kick", user="jack")
-
-    asked = words(operator.get(address))
-    kicked = done(operator, address)
-    again = done(operator, address)
-
-    assert "The messages of jack stay." in asked
-    assert re.fullmatch(
-        rf"Removed jack from the chat {re.escape(NAME)}. Role: member, since [\d: A-Z-]+\.", kicked[0]
-    )
-    assert kicked == logged()
-    assert again == [f"There is nobody to remove: jack is not in the chat {NAME}."]
-    assert set(members()) == {"joe", "jill"}
-    assert events()[-1] == ("kicked", "", "jack")
-
-
-def test_the_only_owner_can_be_kicked_and_another_takes_their_place(operator):
-    guild()
-
-    done(operator, of("kick", user="joe"))
-
-    assert members()["jack"].role is Role.OWNER
-
-
-def test_the_last_member_can_be_kicked_and_then_the_chat_is_gone_in_words(operator):
-    Chat.create("joe", id="guild:7")
-
-    response = operator.post(of("kick", user="joe"), follow=True)
-
-    assert response.status_code == 404
-    assert "There is no chat 'guild:7'" in words(response)
-    assert "Removed joe from the chat guild:7." in logged()[0]
-
-
-def test_a_person_is_blocked_listed_and_unblocked(operator):
-    chat = guild()
-
-    blocked = done(operator, of("block", user="jack"))
-    again = done(operator, of("block", user="jack"))
-    [row] = rows_of(operator, ROOT, "chat/", table=1, chat="guild:7")
-    with pytest.raises(Blocked):
-        chat.add(["jack"])
-    unblocked = done(operator, of("unblock", user="jack"))
-    chat.add(["jack"])
-    not_blocked = done(operator, of("unblock", user="jack"))
-
-    assert blocked[0].startswith(f"Blocked jack in the chat {NAME}. Role: member, since ")
-    assert again == [f"There is nobody to block: jack is blocked in the chat {NAME} already."]
-    assert re.fullmatch(rf"jack {AGO} Unblock…", row)
-    assert unblocked == [f"Unblocked jack in the chat {NAME}. Blocked until now."]
-    assert not_blocked == [f"There is nobody to unblock: jack is not blocked in the chat {NAME}."]
-    assert logged() == blocked + unblocked
-
-
-def test_a_person_never_in_the_chat_can_be_blocked_in_advance(operator):
-    guild()
-
-    assert done(operator, of("block", user="jenny")) == [
-        f"Blocked jenny in the chat {NAME}. This person is not a member at the moment."
-    ]
-    assert set(Chat("guild:7").blocked()) == {"jenny"}
-
-
-@pytest.mark.parametrize("verb", ["kick", "block", "unblock", "mute", "unmute"])
-def test_an_invalid_person_id_is_a_404_page(operator, verb):
-    guild()
-
-    response = operator.post(of(verb, user="x" * 600))
-
-    assert response.status_code == 404
-    assert "Nobody can have this name" in words(response)
-    assert logged() == []
-
-
-def test_an_empty_id_cannot_be_blocked(operator):
-    guild()
-
-    for verb in ("kick", "block", "unblock", "unmute"):
-        assert "There is nobody to" in words(operator.get(of(verb)))
+# What can be done
 
 
 @pytest.mark.parametrize(
-    ("seconds", "how_long"),
-    [("600", "for 10 min"), ("86400", "for 1 d"), ("good", "until somebody unmutes them")],
+    ("verb", "user", "event"),
+    [
+        ("close", "", ("closed", "", "")),
+        ("reopen", "", ("reopened", "", "")),
+        ("kick", "jack", ("kicked", "", "jack")),
+        ("block", "jack", ("blocked", "", "jack")),
+        ("unblock", "jenny", ("unblocked", "", "jenny")),
+        ("unmute", "jill", ("unmuted", "", "jill")),
+    ],
 )
-def test_a_member_is_muted_for_a_while_and_unmuted(operator, seconds, how_long):
+def test_a_verb_is_done_once_and_logged(operator, verb, user, event):
     chat = guild()
+    chat.block("jenny")
+    chat.mute("jill")
+    if verb == "reopen":
+        chat.close()
+    before = events()
 
-    asked = words(operator.get(of("mute", user="jack")))
-    muted = done(operator, of("mute", user="jack"), seconds=seconds)
-    with pytest.raises(Muted):
-        chat.send("jack", "but")
-    listed = operator.get(of("chat")).text
-    unmuted = done(operator, of("unmute", user="jack"))
-    chat.send("jack", "at last")
-    again = done(operator, of("unmute", user="jack"))
+    asked = words(operator.get(of(verb, user=user)))
+    told = done(operator, of(verb, user=user))
+    again = done(operator, of(verb, user=user))
 
-    assert "A muted member can read messages, but cannot send any." in asked
-    assert muted[0].startswith(f"Muted jack in the chat {NAME} {how_long}. Role: member, since ")
-    assert 'aria-label="Unmute: jack"' in listed
-    assert ("somebody unmutes them" in listed) == (seconds == "good")
-    assert unmuted[0].startswith(f"Unmuted jack in the chat {NAME}. Role: member, since ")
-    assert again == [f"There is nobody to unmute: jack is not muted in the chat {NAME}."]
-    assert logged() == muted + unmuted
+    assert user in asked
+    assert "Lantern Keepers" in told[0]
+    assert user in told[0]
+    assert logged() == told
+    assert (len(again), again == told) == (1, False)
+    assert events() == [*before, event]
 
 
-@pytest.mark.parametrize("seconds", ["1", "-600", "nan", "x"])
-def test_a_time_that_is_not_offered_mutes_nobody(operator, seconds):
+def test_anybody_can_be_blocked_in_advance_and_is_listed(operator):
     guild()
 
-    response = operator.post(of("mute", user="jack"), {"seconds": seconds})
+    done(operator, of("block", user="jenny"))
 
-    assert f"Select a valid choice. {seconds} is not one of the available choices." in words(response)
+    assert set(Chat("guild:7").blocked()) == {"jenny"}
+    [row] = rows_of(operator, ROOT, "chat/", table=1, chat="guild:7")
+    assert re.fullmatch(rf"jenny {AGO} Unblock…", row)
+
+
+@pytest.mark.parametrize(("seconds", "span"), [("600", 600), ("86400", 86_400), ("good", None)])
+def test_a_member_is_muted_for_a_while(operator, seconds, span):
+    guild()
+
+    told = done(operator, of("mute", user="jack"), seconds=seconds)
+
+    until = members()["jack"].muted_until
+    if span is None:
+        assert until == datetime.max.replace(tzinfo=UTC)
+    else:
+        assert timedelta(0) <= datetime.now(UTC) + timedelta(seconds=span) - until < timedelta(minutes=1)
+    assert logged() == told
+    assert 'aria-label="Unmute: jack"' in operator.get(of("chat")).text
+
+
+@pytest.mark.parametrize("data", [{"seconds": "1"}, {"seconds": "-600"}, {"seconds": "x"}, {}])
+def test_a_time_that_is_not_offered_mutes_nobody(operator, data):
+    guild()
+
+    operator.post(of("mute", user="jack"), data)
+
     assert members()["jack"].muted_until is None
+    assert logged() == []
+    assert operator.get(of("mute", user="jenny")).status_code == 404  # who is not in the chat
+
+
+@pytest.mark.parametrize("verb", ["kick", "block", "unblock", "mute", "unmute"])
+def test_a_person_whom_nobody_can_be_is_a_404_page(operator, verb):
+    guild()
+
+    assert operator.post(of(verb, user="x" * 600)).status_code == 404
+    if verb != "mute":
+        assert operator.get(of(verb)).status_code == 200  # nothing to do
+    operator.post(of(verb))
     assert logged() == []
 
 
-def test_a_time_that_is_not_given_mutes_nobody(operator):
-    guild()
+def test_the_last_member_can_be_kicked_and_then_the_chat_is_gone(operator):
+    Chat.create("joe", id="guild:7")
 
-    response = operator.post(of("mute", user="jack"))
-
-    assert "This field is required." in words(response)
-    assert members()["jack"].muted_until is None
-
-
-def test_a_person_outside_the_chat_cannot_be_muted(operator):
-    guild()
-
-    response = operator.get(of("mute", user="jenny"))
-
-    assert response.status_code == 404
-    assert f"'jenny' is not in the chat {NAME}." in words(response)
+    assert operator.post(of("kick", user="joe"), follow=True).status_code == 404
+    assert len(logged()) == 1
 
 
 def test_a_history_is_trimmed_and_it_is_logged_how_much_went(remover):
     guild()
-    last = ChatReader().find("guild:7").last_seq
-    address = of("trim")
 
-    asked = words(remover.get(address))
-    trimmed = done(remover, address, before=str(last))
-    again = done(remover, address, before=str(last))
-
-    assert f"It has 3 members, and 4 messages and events with the numbers 1 to {last}." in asked
-    assert re.fullmatch(
-        rf"Deleted \d+ old messages and events of the chat {re.escape(NAME)}, those before number {last}\.",
-        trimmed[0],
-    )
-    assert trimmed == logged()
-    assert again == ["There was nothing to do."]
-    assert texts() == ["look"]
-
-
-@pytest.mark.parametrize(
-    ("before", "reason"),
-    [
-        ("", "This field is required."),
-        ("0", "Ensure this value is greater than or equal to 1."),
-        ("x", "Enter a whole number."),
-        ("9" * 5000, "Enter a whole number."),
-    ],
-)
-def test_an_invalid_number_is_shown_at_its_field_and_trims_nothing(remover, before, reason):
-    guild()
-
-    response = remover.post(of("trim"), {"before": before})
-
-    assert reason in words(response)
-    assert 'aria-invalid="true"' in response.text
-    assert len(texts()) == 3
+    for before in ("", "0", "x", "9" * 5000):
+        assert 'aria-invalid="true"' in remover.post(of("trim"), {"before": before}).text
     assert logged() == []
+    trimmed = done(remover, of("trim"), before="4")
+    again = done(remover, of("trim"), before="4")
 
-
-def test_a_number_beyond_the_last_trims_all_there_is(remover):
-    guild()
-
+    assert re.search(r"\b3\b.*\b4\b", trimmed[0])
+    assert trimmed == logged() != again
+    assert texts() == ["look"]
     done(remover, of("trim"), before=str(10**18))
-
     assert texts() == []
-    assert "were deleted" in page(remover, "chat/", chat="guild:7")
-    assert "This chat has no messages." in page(remover, "messages/", chat="guild:7")
 
 
 def test_one_message_is_deleted_and_neither_page_nor_log_repeats_its_text(remover):
     guild()
-    [seq] = [item.seq for item in ChatReader().messages("guild:7").messages if item.text == SECRET]
-    address = of("delete_message", seq=seq)
+    address = of("delete_message", seq=3)
 
     asked = words(remover.get(address))
     deleted = done(remover, address)
     again = done(remover, address)
 
-    assert SECRET not in asked
-    assert "It was sent by jack, " in asked
-    assert deleted[0].startswith(f"Deleted message {seq} of the chat {NAME}. It was sent by jack, ")
-    assert [*deleted, "Read the messages."] == logged()  # the page of messages is where one comes back to
-    assert SECRET not in deleted[0]
-    assert again == [f"There is nothing to delete: the chat {NAME} has no message {seq} any more."]
+    assert SECRET not in asked + deleted[0]
+    assert "jack" in asked
+    assert logged()[:1] == deleted != again
     assert texts() == ["welcome", "look"]
-    assert f"The system deleted message {seq}" in page(remover, "messages/", chat="guild:7")
-
-
-@pytest.mark.parametrize("seq", ["", "0", "-1", "x", "9" * 30, "1"])
-def test_an_id_that_is_no_message_deletes_nothing(remover, seq):
-    guild()  # its first number is the event of its making
-    address = of("delete_message", seq=seq)
-
-    assert "There is nothing to delete: the chat" in words(remover.get(address))
-    remover.post(address)
-    assert len(texts()) == 3
-    assert logged() == []
+    assert events()[-1] == ("deleted", "", "")
+    for seq in ("", "0", "-1", "x", "9" * 30, "1"):  # 1 is an event
+        remover.post(of("delete_message", seq=seq))
+    assert len(texts()) == 2
 
 
 def test_a_chat_is_deleted_and_the_list_is_shown(remover):
     guild()
 
-    asked = words(remover.get(of("delete")))
     response = remover.post(of("delete"), follow=True)
-    again = remover.post(of("delete"))
 
-    assert "All its messages are deleted, for all its members." in asked
     assert response.request["PATH_INFO"] == ROOT
-    assert logged() == [f"Deleted the chat {NAME}. {SIZE}"]
+    assert len(logged()) == 1
     assert ChatReader().find("guild:7") is None
-    assert again.status_code == 404
+    assert remover.post(of("delete")).status_code == 404
 
 
 def test_an_action_that_was_overtaken_does_nothing_and_logs_nothing(operator, monkeypatch):
@@ -528,40 +370,11 @@ def test_an_action_that_was_overtaken_does_nothing_and_logs_nothing(operator, mo
 
     monkeypatch.setattr(Chat, "kick", late)
 
-    assert done(operator, of("kick", user="jack")) == [
-        f"There is nobody to remove: jack is not in the chat {NAME}."
-    ]
+    assert len(done(operator, of("kick", user="jack"))) == 1
     assert logged() == []
 
 
-@pytest.mark.parametrize("name", AWKWARD)
-def test_people_and_titles_may_be_called_anything(staff, name):
-    client = staff("change_chat", "delete_chat", "view_messages_chat")
-    Chat.create("joe", members=[name], title=legible(name)[:100], text="hello", id="guild:7").send(
-        name, "hello"
-    )
-
-    [row] = rows_of(client, ROOT)
-    people = rows_of(client, ROOT, "chat/", chat="guild:7")
-    said = rows_of(client, ROOT, "messages/", chat="guild:7")
-    muted = done(client, of("mute", user=name), seconds="600")
-    blocked = done(client, of("block", user=name))
-    unblocked = done(client, of("unblock", user=name))
-    entry = LogEntry.objects.latest("pk")
-    logged_page = client.get(entry.get_admin_url(), follow=True)
-
-    shown = shortened(legible(name))
-    assert "guild:7" in row
-    assert any(" ".join(shown.split()) in person for person in people)
-    assert any(" ".join(shown.split()) in line for line in said)
-    assert muted[0].startswith(f"Muted {shown} in the chat ")
-    assert blocked[0].startswith(f"Blocked {shown} in the chat ")
-    assert unblocked[0].startswith(f"Unblocked {shown} in the chat ")
-    assert logged_page.request["PATH_INFO"] == f"{ROOT}chat/"
-    assert "\x00" not in entry.object_id + entry.object_repr + entry.change_message
-
-
-def test_buttons_are_only_shown_to_those_who_may_press_them(staff, viewer, operator, remover, reader):
+def test_buttons_are_only_shown_to_those_who_may_press_them(viewer, operator, remover, reader):
     guild().block("jenny")
 
     def buttons(client):
@@ -575,28 +388,17 @@ def test_buttons_are_only_shown_to_those_who_may_press_them(staff, viewer, opera
     assert buttons(remover) == {"trim", "delete", "delete-message"}
 
 
-@pytest.mark.parametrize(
-    ("name", "most"),
-    [
-        ("", 4),
-        ("chat/", 3),
-        ("messages/", 2),
-        ("close/", 1),
-        ("kick/", 2),
-        ("mute/", 2),
-        ("delete-message/", 2),
-    ],
-)
-def test_a_page_takes_so_many_round_trips_and_no_more_with_more_chats(staff, name, most):
+def test_a_page_takes_so_many_round_trips_and_no_more_with_more_chats(staff):
     client = staff("view_chat", "change_chat", "delete_chat", "view_messages_chat")
+    most = {"": 4, "chat/": 3, "messages/": 2, "close/": 1, "kick/": 2, "mute/": 2, "delete-message/": 2}
     guild()
-    address = f"{ROOT}{name}?chat=guild:7&user=jack&seq=3"
-    client.get(address)
 
-    few = round_trips(client, address)
-    for number in range(120):
+    def trips():
+        addresses = {name: f"{ROOT}{name}?chat=guild:7&user=jack&seq=3" for name in most}
+        return {name: round_trips(client, address) for name, address in addresses.items()}
+
+    trips()
+    assert trips() == most
+    for number in range(60):
         Chat.create("joe", id=f"other:{number}", text="hello")
-
-    assert few == most
-    assert round_trips(client, address) == few
-    assert ChatReader().count() == 121
+    assert trips() == most

@@ -1,8 +1,10 @@
-"""Who reads what people wrote to each other is in Django's log, once an hour and not with each refresh."""
+"""Searching messages; and who reads what people wrote is in Django's log, once an hour and not with each refresh."""
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from html import unescape
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -12,18 +14,17 @@ from components.services.chat import Chat
 from components.services.mailboxes import Mailbox
 from tests.chat.admin.conversations import SECRET, guild
 
-PAGES = ["/admin/components/chat/messages/?chat=guild:7", "/admin/components/mailbox/messages/?mailbox=jack"]
+CHAT = "/admin/components/chat/messages/?chat=guild:7"
+PAGES = [CHAT, "/admin/components/mailbox/messages/?mailbox=jack"]
 LIVE = {"headers": {"X-Live": "1"}}
 
-pytestmark = pytest.mark.usefixtures("redis")
 
-
-@pytest.fixture
-def written(redis):
-    guild()
+@pytest.fixture(autouse=True)
+def chat(redis) -> Chat:
     guild("guild:8", title="Others")
     for name in ("jack", "jill"):
         Mailbox(name).push("joe", SECRET)
+    return guild()
 
 
 @pytest.fixture
@@ -31,66 +32,71 @@ def reader(staff):
     return staff("view_chat", "view_messages_chat", "view_mailbox", "view_messages_mailbox")
 
 
-@pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("page", PAGES)
 def test_reading_messages_is_logged_once_an_hour(reader, staff, page):
-    assert SECRET in reader.get(page).text
+    assert SECRET in reader.get(page, **LIVE).text
 
     [entry] = LogEntry.objects.all()
-    assert entry.change_message == "Read the messages."
     assert entry.object_repr
     assert SECRET not in f"{entry.change_message} {entry.object_repr}"
-    for _ in range(5):
-        reader.get(page, **LIVE)
+    reader.get(page)
     reader.get(f"{page}&before=3&first=3")
     assert LogEntry.objects.count() == 1
 
+    LogEntry.objects.update(action_time=timezone.now() - timedelta(minutes=59))
+    reader.get(page, **LIVE)
+    assert LogEntry.objects.count() == 1
     LogEntry.objects.update(action_time=timezone.now() - timedelta(minutes=61))
     reader.get(page, **LIVE)
     assert LogEntry.objects.count() == 2
+    reader.get(page.replace("guild:7", "guild:8").replace("jack", "jill"))
+    assert LogEntry.objects.count() == 3
 
     staff("view_messages_chat", "view_messages_mailbox", "view_chat", "view_mailbox", "view_queue").get(page)
-    assert LogEntry.objects.count() == 3
     assert LogEntry.objects.values("user").distinct().count() == 2
 
 
-@pytest.mark.usefixtures("written")
-@pytest.mark.parametrize("page", PAGES)
-def test_a_request_for_the_refreshed_part_alone_is_logged_too(reader, page):
-    assert SECRET in reader.get(page, **LIVE).text
-
-    assert LogEntry.objects.count() == 1
-
-
-@pytest.mark.usefixtures("written")
-def test_replies_edits_and_reactions_are_shown(reader):
-    chat = Chat("guild:7")
-    first = next(each for each in chat.history("joe").messages if each.sender == "joe")
-    chat.edit("joe", first.seq, "Changed")
-    chat.react("joe", first.seq, "👍")
-    chat.send("joe", "Again", reply_to=first.seq)
-
-    shown = reader.get(PAGES[0]).text
-
-    for text in ("Changed", "edited", "👍 1", f"replies to message {first.seq}"):
-        assert text in shown
-
-
-@pytest.mark.usefixtures("written")
-def test_each_chat_and_each_mailbox_has_an_entry_of_its_own(reader):
-    for page in PAGES:
-        reader.get(page)
-        reader.get(page.replace("guild:7", "guild:8").replace("jack", "jill"))
-
-    assert LogEntry.objects.count() == 4
-
-
-@pytest.mark.usefixtures("written")
-def test_failed_and_empty_reads_of_messages_are_not_logged(staff):
+def test_what_shows_no_message_is_not_logged(staff):
     viewer = staff("view_chat", "view_mailbox")
-    for page in PAGES:
+    for page in (*PAGES, f"{CHAT}&q=treasure"):
         assert viewer.get(page).status_code == 403
         assert viewer.get(page.replace("messages/", "")).status_code == 200
-        assert viewer.get(page.replace("messages/", page.split("/")[3] + "/")).status_code == 200
 
     assert not LogEntry.objects.exists()
+
+
+def test_words_lead_to_their_message(reader, chat, monkeypatch):
+    monkeypatch.setattr("components.services.chat.admin.chats.MESSAGES", 11)
+    for number in range(15):
+        chat.send("joe", f"later {number} <script>alert(1)</script>")
+
+    page = reader.get(f"{CHAT}&q=MILL+treas")
+
+    assert "the <mark>treasure</mark> lies below the <mark>mill</mark>" in page.text
+    [link] = re.findall(r'href="([^"]+#message-\d+)"', page.text)
+    path, _, anchor = unescape(link).partition("#")
+    there = reader.get(path).text
+    assert SECRET in there.partition(f'id="{anchor}"')[2].partition("</tr>")[0]
+    assert "later 2" in there  # what came after it
+    assert "later 14" not in there
+    assert "<script>alert" not in reader.get(f"{CHAT}&q=later").text
+    assert {entry.change_message for entry in LogEntry.objects.all()} == {"Read the messages."}
+
+
+def test_a_long_history_is_searched_in_parts(reader, chat, monkeypatch):
+    monkeypatch.setattr("components.services.chat.chat.SEARCHED", 1)
+    monkeypatch.setattr("components.services.chat.chat.MAX_LIMIT", 2)
+    for text in ("one", "two"):
+        chat.send("joe", text)
+
+    page, asked = reader.get(f"{CHAT}&q=treasure").text, 1
+    while "<mark>" not in page:
+        [further] = re.findall(r'href="([^"]+)" rel="prev"', page)
+        page, asked = reader.get(unescape(further)).text, asked + 1
+
+    assert 1 < asked < 5
+
+
+@pytest.mark.parametrize("words", ["/", "+".join("abcdefghi"), "x" * 300])
+def test_a_search_for_nothing_and_for_too_much_is_refused(reader, words):
+    assert reader.get(f"{CHAT}&q={words}").status_code == 400

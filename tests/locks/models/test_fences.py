@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.db import DatabaseError, NotSupportedError, models, transaction
+from django.db import DatabaseError, models, transaction
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, Value, When
 from django.db.models.signals import post_save
 from django.test.utils import CaptureQueriesContext, isolate_apps, override_settings
@@ -35,44 +35,27 @@ def facts() -> list[tuple[str, int, int]]:
 # --- update
 
 
-def test_a_holder_writes_and_leaves_its_fence(box: Box) -> None:
-    assert Box.objects.fenced(6).filter(pk=box.pk).update(content=2) == 1
-
-    assert facts() == [("box", 2, 6)]
-
-
-def test_a_holder_may_write_twice(box: Box) -> None:
-    for content in (2, 3):
-        assert Box.objects.fenced(6).filter(pk=box.pk).update(content=content) == 1
-
-    assert facts() == [("box", 3, 6)]
-
-
-def test_an_older_holder_is_refused(box: Box) -> None:
-    with pytest.raises(StaleFence, match="Box: a row was written with a fence newer than 4, so nothing"):
-        Box.objects.fenced(4).filter(pk=box.pk).update(content=2)
-
-    assert facts() == [("box", 1, 5)]
-
-
-def test_no_row_is_no_refusal(box: Box) -> None:
-    assert Box.objects.fenced(4).filter(name="no such").update(content=2) == 0
-    assert Box.objects.fenced(4).none().update(content=2) == 0
-
-
-def test_one_newer_row_refuses_the_whole_update(box: Box) -> None:
+@pytest.mark.parametrize("verb", ["update", "delete"])
+def test_one_newer_row_refuses_the_whole_write(box: Box, verb: str) -> None:
     Box.objects.create(name="another", content=1, fence=3)
+    rows = Box.objects.fenced(4)
 
     with pytest.raises(StaleFence):
-        Box.objects.fenced(4).update(content=2)
+        rows.update(content=2) if verb == "update" else rows.delete()
 
     assert facts() == [("another", 1, 3), ("box", 1, 5)]
 
 
-def test_newer_rows_that_are_not_asked_for_do_not_matter(box: Box) -> None:
-    Box.objects.create(name="another", fence=3)
+def test_a_holder_writes_its_rows_and_leaves_its_fence(box: Box) -> None:
+    Box.objects.create(name="another", fence=9)
+    rows = Box.objects.fenced(6).filter(name="box")
 
-    assert Box.objects.fenced(4).exclude(pk=box.pk).update(content=2) == 1
+    assert rows.update(content=F("content") + 1) == 1
+    assert rows.update(content=F("content") + 1) == 1
+    assert Box.objects.fenced(4).none().update(content=2) == 0
+    assert Box.objects.fenced(4).filter(name="no such").update(content=2) == 0
+
+    assert facts() == [("another", 0, 9), ("box", 3, 6)]
 
 
 def test_a_refusal_leaves_the_transaction_around_it_usable(box: Box) -> None:
@@ -99,16 +82,10 @@ def test_an_update_of_nothing_marks_the_rows(box: Box) -> None:
     assert facts() == [("box", 1, 6)]
 
 
-def test_an_expression_reads_the_row_as_it_is(box: Box) -> None:
-    Box.objects.fenced(6).update(content=F("content") + Value(10))
-
-    assert facts() == [("box", 11, 6)]
-
-
 def test_the_fence_is_not_written_by_hand(box: Box) -> None:
-    with pytest.raises(TypeError, match=r"that fenced\(\) was given"):
+    with pytest.raises(TypeError):
         Box.objects.fenced(6).update(fence=7)
-    with pytest.raises(TypeError, match=r"that fenced\(\) was given"):
+    with pytest.raises(TypeError):
         Box.objects.fenced(6).create(name="new", fence=7)
 
     assert facts() == [("box", 1, 5)]
@@ -117,7 +94,6 @@ def test_the_fence_is_not_written_by_hand(box: Box) -> None:
 CONDITIONS: dict[str, Callable[[Any], Any]] = {
     "before": lambda rows: rows.filter(name="box").fenced,
     "after": lambda rows: lambda fence: rows.fenced(fence).filter(name="box"),
-    "around": lambda rows: lambda fence: rows.filter(name="box").fenced(fence).exclude(content=9),
     "Q": lambda rows: lambda fence: rows.fenced(fence).filter(Q(name="box") | Q(name="no such")),
     "combined": lambda rows: (
         lambda fence: rows.fenced(fence).filter(name="box") | rows.fenced(fence).filter(name="none")
@@ -130,7 +106,6 @@ CONDITIONS: dict[str, Callable[[Any], Any]] = {
     "annotation": lambda rows: rows.annotate(twice=F("content") * 2).filter(twice=2, name="box").fenced,
     "aggregate": lambda rows: rows.annotate(n=Count("shelf")).filter(n=1, shelf__name="top").fenced,
     "distinct": lambda rows: rows.filter(shelf__name="top").distinct().fenced,
-    "select_related": lambda rows: rows.select_related("shelf").filter(name="box").fenced,
     "another name": lambda rows: Parcel.objects.filter(name="box").fenced,
     "of the shelf": lambda rows: Shelf.objects.get(name="top").boxes.fenced,  # type: ignore[attr-defined]
     "pickled": lambda rows: lambda fence: pickle.loads(pickle.dumps(rows.fenced(fence).filter(name="box"))),
@@ -179,46 +154,11 @@ def test_the_condition_on_the_fence_stands_outside_of_any_subquery(box: Box, con
     assert '"db_box"."fence" <= 6' in outside
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        lambda: Box.objects.fenced(6)[:1],
-        lambda: Box.objects.all()[:1].fenced(6),
-    ],
-)
-def test_slices_are_refused_as_django_does(box: Box, rows: Callable[[], Any]) -> None:
-    for write in (rows().update, rows().delete):
-        with pytest.raises(TypeError):
-            write()
-
-    assert facts() == [("box", 1, 5)]
-
-
-def test_unions_are_refused_as_django_does(box: Box) -> None:
-    rows = Box.objects.fenced(6).union(Box.objects.fenced(6))
-
-    for write in (rows.update, rows.delete):
-        with pytest.raises(NotSupportedError):
-            write()
-
-
 def test_querysets_of_different_fences_do_not_combine(box: Box) -> None:
-    with pytest.raises(TypeError, match="different fences"):
+    with pytest.raises(TypeError):
         Box.objects.fenced(6) | Box.objects.fenced(7)
-    with pytest.raises(TypeError, match="different fences"):
+    with pytest.raises(TypeError):
         Box.objects.all() & Box.objects.fenced(7)
-
-
-def test_fenced_leaves_the_queryset_it_is_called_on_as_it_was(box: Box) -> None:
-    rows = Box.objects.filter(name="box")
-    rows.fenced(4)
-
-    assert rows.update(content=2) == 1
-    assert facts() == [("box", 2, 5)]
-
-
-def test_the_outer_of_two_fences_counts(box: Box) -> None:
-    assert Box.objects.fenced(4).fenced(6).update() == 1
 
 
 def test_a_queryset_of_the_models_own_is_chained_as_usual(db: None) -> None:
@@ -239,19 +179,13 @@ def test_the_whole_range_of_a_column_is_compared_exactly(box: Box) -> None:
 
 @pytest.mark.parametrize("fence", [0, -1, MAX + 1, True, 5.0, "5", None, float("nan")])
 def test_an_invalid_fence_is_refused(box: Box, fence: Any) -> None:
-    with pytest.raises(InvalidValue, match="a whole number from 1 to 2\\^63 - 1"):
+    with pytest.raises(InvalidValue):
         Box.objects.fenced(fence)
     if fence is not None:
         with pytest.raises(InvalidValue):
             box.save(fence=fence)
 
     assert facts() == [("box", 1, 5)]
-
-
-def test_writes_without_a_fence_pass_and_leave_it(box: Box) -> None:
-    Box.objects.update(content=2)
-
-    assert facts() == [("box", 2, 5)]
 
 
 class ReadingElsewhere:
@@ -280,46 +214,26 @@ def test_a_replica_is_never_asked(box: Box) -> None:
     assert facts() == [("box", 2, 6)]
 
 
-def test_asynchronous_twins_are_fenced(box: Box) -> None:
-    rows = Box.objects.filter(pk=box.pk)
-
-    async def refused() -> None:
-        for act in (rows.fenced(4).aupdate, rows.fenced(4).adelete):
-            with pytest.raises(StaleFence):
-                await act()
-
-    async_to_sync(refused)()
-
-    assert facts() == [("box", 1, 5)]
-
-
 # --- delete
-
-
-def test_deleting_takes_along_what_hangs_on_the_row_as_django_does(box: Box) -> None:
-    shelf = Shelf.objects.create(name="top")
-    Box.objects.update(shelf=shelf)
-
-    assert Box.objects.fenced(6).filter(shelf=shelf).delete() == (1, {"db.Box": 1})
-
-
-def test_one_newer_row_refuses_the_whole_delete(box: Box) -> None:
-    Box.objects.create(name="another", fence=3)
-
-    with pytest.raises(StaleFence):
-        Box.objects.fenced(4).delete()
-
-    assert Box.objects.count() == 2
 
 
 def test_rows_may_be_chosen_for_deletion_by_their_fence(box: Box) -> None:
     assert Box.objects.fenced(6).filter(fence=5).delete()[0] == 1
 
 
-@pytest.mark.parametrize("rows", [lambda: Box.objects.values("pk"), lambda: Box.objects.distinct("name")])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        lambda: Box.objects.values("pk"),
+        lambda: Box.objects.distinct("name"),
+        lambda: Box.objects.all()[:1],
+    ],
+)
 def test_delete_is_refused_where_django_refuses_it(box: Box, rows: Callable[[], Any]) -> None:
-    with pytest.raises(TypeError, match="takes no slices"):
+    with pytest.raises(TypeError):
         rows().fenced(6).delete()
+
+    assert facts() == [("box", 1, 5)]
 
 
 def test_deleting_is_nothing_for_a_manager_or_a_template() -> None:
@@ -346,11 +260,6 @@ def test_bulk_update_is_all_or_nothing(box: Box) -> None:
     assert {each.fence for each in boxes} == {6}
 
 
-def test_bulk_update_does_not_write_a_fence_of_its_own(box: Box) -> None:
-    with pytest.raises(TypeError, match=r"that fenced\(\) was given"):
-        Box.objects.fenced(6).bulk_update([box], ["fence"])
-
-
 def test_new_rows_begin_with_the_fence(box: Box) -> None:
     rows = Box.objects.fenced(6)
 
@@ -367,15 +276,13 @@ def test_new_rows_begin_with_the_fence(box: Box) -> None:
 def test_an_unfenceable_object_is_refused_with_the_alternatives(box: Box) -> None:
     rows = Box.objects.fenced(6)
 
-    with pytest.raises(TypeError, match=r"update_or_create\(\) cannot be fenced; use get_or_create"):
+    with pytest.raises(TypeError):
         rows.update_or_create(name="box", defaults={"content": 2})
-    with pytest.raises(
-        TypeError, match=r"bulk_create\(update_conflicts=True\) cannot be fenced; use bulk_update"
-    ):
+    with pytest.raises(TypeError):
         rows.bulk_create(
             [Box(name="box")], update_conflicts=True, update_fields=["content"], unique_fields=["name"]
         )
-    with pytest.raises(TypeError, match="use delete"):
+    with pytest.raises(TypeError):
         rows.all()._raw_delete("default")
 
     assert facts() == [("box", 1, 5)]
@@ -396,14 +303,6 @@ def test_without_a_fence_everything_is_as_django_does_it(db: None) -> None:
 # --- save
 
 
-def test_saving_with_a_fence(box: Box) -> None:
-    box.content = 2
-    box.save(fence=6)
-
-    assert box.fence == 6
-    assert facts() == [("box", 2, 6)]
-
-
 def test_saving_some_fields_with_a_fence(box: Box) -> None:
     box.content, box.name = 2, "never written"
     box.save(fence=6, update_fields=["content"])
@@ -417,8 +316,12 @@ def test_saving_what_was_loaded_in_part_with_a_fence(box: Box) -> None:
     part = Box.objects.only("content").get()
     part.content = 2
     part.save(fence=6)
-
     assert facts() == [("box", 2, 6)]
+
+    part = Box.objects.only("content").get()
+    with pytest.raises(StaleFence):
+        part.save(fence=4)
+    assert part.get_deferred_fields() >= {"fence"}
 
 
 def test_an_older_holder_cannot_save(box: Box) -> None:
@@ -431,15 +334,6 @@ def test_an_older_holder_cannot_save(box: Box) -> None:
             older.save(fence=4, update_fields=fields)
         assert facts() == [("box", 1, 6)]
     assert older.fence == 5
-
-
-def test_an_older_holder_that_loaded_a_part_is_as_it_was(box: Box) -> None:
-    part = Box.objects.only("content").get()
-
-    with pytest.raises(StaleFence):
-        part.save(fence=4)
-
-    assert part.get_deferred_fields() >= {"fence"}
 
 
 def test_saving_without_a_fence_leaves_the_rows_fence_even_if_the_instance_is_old(box: Box) -> None:
@@ -455,6 +349,14 @@ def test_saving_without_a_fence_leaves_the_rows_fence_even_if_the_instance_is_ol
         Box.objects.fenced(7).update()
 
 
+def test_the_asynchronous_save_is_fenced(box: Box) -> None:
+    with pytest.raises(StaleFence):
+        async_to_sync(box.asave)(fence=4)
+    async_to_sync(box.asave)(fence=6, update_fields=["content"])
+
+    assert facts() == [("box", 1, 6)]
+
+
 def test_a_new_instance_is_saved_with_its_fence(db: None) -> None:
     Box(name="new").save(fence=3)
     Box(name="newer").save(fence=3, force_insert=True)
@@ -466,7 +368,7 @@ def test_a_row_deleted_by_a_newer_holder_is_not_saved_again(box: Box) -> None:
     older = Box.objects.get()
     box.delete()
 
-    with transaction.atomic(), pytest.raises(DatabaseError, match="did not affect any rows"):
+    with transaction.atomic(), pytest.raises(DatabaseError):
         older.save(fence=6)
 
     assert facts() == []
@@ -483,24 +385,6 @@ def test_receivers_of_signals_save_without_the_fence_of_the_save_that_sent_them(
 
     assert facts() == [("box", 1, 7)]
     assert "_saving" not in vars(box)
-
-
-def test_the_asynchronous_save_is_fenced(box: Box) -> None:
-    async def saved() -> None:
-        await box.asave(fence=6)
-        with pytest.raises(StaleFence):
-            await box.asave(fence=5, update_fields=["content"])
-
-    async_to_sync(saved)()
-
-    assert facts() == [("box", 1, 6)]
-
-
-def test_fields_that_set_themselves_do_so(box: Box) -> None:
-    before = box.changed_at
-    box.save(fence=6)
-
-    assert Box.objects.get().changed_at > before
 
 
 @isolate_apps("tests.db")
@@ -539,27 +423,22 @@ def test_rows_in_two_tables_are_refused(box: Box) -> None:
             app_label = "db"
 
     for model in (Chest, Trunk):
-        (problem,) = (found for found in model.check() if found.id == "components.E005")
-        assert "its rows lie in two tables" in problem.msg
-        with pytest.raises(TypeError, match="two tables"):
+        assert [found.id for found in model.check() if found.id == "components.E005"]
+        with pytest.raises(TypeError):
             FencedQuerySet(model).fenced(6)
-        with pytest.raises(TypeError, match="two tables"):
+        with pytest.raises(TypeError):
             model().save(fence=6)
 
 
-def test_a_model_or_its_other_name_is_found_good() -> None:
-    assert [found for model in (Box, Parcel, Crate) for found in model.check()] == []
-
-
 def test_a_model_without_a_fence_is_refused() -> None:
-    with pytest.raises(TypeError, match="Shelf cannot be fenced: it is not a FencedModel"):
+    with pytest.raises(TypeError):
         FencedQuerySet(Shelf).fenced(6)
 
 
 # --- any history
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(
