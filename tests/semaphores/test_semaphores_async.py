@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -27,118 +27,37 @@ async def become(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.005)
 
 
-def run(coroutine: Coroutine[Any, Any, object]) -> None:
-    asyncio.run(coroutine)
-
-
-def test_a_permit_is_awaited_and_given_back(semaphore: Semaphore) -> None:
+def test_a_permit_is_awaited_refreshed_and_given_back(semaphore: Semaphore, redis: Redis) -> None:
     async def scene() -> None:
-        permit = await semaphore.aacquire(wait=1)
+        permit = await semaphore.aacquire(wait=1, owner="order 7")
+        [holder] = semaphore.holders()
+        assert (holder.holder.thread, holder.holder.owner) == ("shipping", "order 7")
         assert await semaphore.atry_acquire() is None
+        let_pass(redis, "api", 20)
         await permit.arefresh()
+        assert semaphore.holders()[0].remaining > 29
         await permit.arelease()
         with pytest.raises(PermitReleased):
             await permit.arelease()
         again = await semaphore.atry_acquire()
-        assert again is not None
+        assert again
         await semaphore.arefresh(again.id)
         await semaphore.arelease(again.id)
-
-    run(scene())
-
-    assert semaphore.info().used == 0
-
-
-def test_a_permit_stands_in_an_async_with_block(semaphore: Semaphore) -> None:
-    async def scene() -> None:
         async with semaphore.aacquire(wait=1) as permit:
-            assert semaphore.info().used == 1
             permit.ensure_held()
         async with await semaphore.aacquire():
             assert semaphore.info().used == 1
 
-    run(scene())
-
-    assert semaphore.info().used == 0
-
-
-def test_the_holder_is_called_after_its_task(semaphore: Semaphore) -> None:
-    async def scene() -> None:
-        async with semaphore.aacquire(owner="order 7"):
-            [holder] = semaphore.holders()
-            assert (holder.holder.thread, holder.holder.owner) == ("shipping", "order 7")
-
     async def main() -> None:
         await asyncio.create_task(scene(), name="shipping")
 
-    run(main())
+    asyncio.run(main())
+    assert semaphore.info().used == 0
 
 
-def test_coroutines_are_served_in_order_and_never_more_than_the_limit(redis: Redis) -> None:
-    semaphore, served = Semaphore("api", limit=2), []
-    now = most = 0
-
-    async def work(number: int) -> None:
-        nonlocal now, most
-        async with semaphore.aacquire():
-            served.append(number)
-            now += 1
-            most = max(most, now)
-            await become(lambda: most == 2)
-            now -= 1
-
-    async def scene() -> None:
-        first, second = [await semaphore.aacquire() for _ in range(2)]
-        tasks = []
-        for number in range(10):
-            tasks.append(asyncio.create_task(work(number)))
-            await become(lambda: len(queued(redis, "api")) == len(tasks))
-        await first.arelease()
-        await second.arelease()
-        await asyncio.gather(*tasks)
-
-    run(scene())
-
-    assert served == list(range(10))
-    assert most == 2
-
-
-def test_a_timeout_without_leavers_is_reported(semaphore: Semaphore) -> None:
-    take(semaphore)
-
-    async def scene() -> None:
-        with pytest.raises(SemaphoreFull):
-            await semaphore.aacquire(wait=0)
-        with pytest.raises(SemaphoreFull):
-            async with semaphore.aacquire(wait=0.02):
-                raise AssertionError
-
-    run(scene())
-
-    assert (semaphore.info().waiting, semaphore.info().given_up) == (0, 1)
-
-
-def test_a_coroutine_that_is_cancelled_leaves_the_queue(semaphore: Semaphore, redis: Redis) -> None:
-    take(semaphore)
-
-    async def wait() -> None:
-        await semaphore.aacquire()
-
-    async def scene() -> None:
-        task = asyncio.create_task(wait())
-        await become(lambda: queued(redis, "api"))
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert queued(redis, "api") == []
-
-    run(scene())
-
-    assert semaphore.info().given_up == 1
-
-
-def test_a_coroutine_that_is_cancelled_again_while_it_leaves_leaves(
-    semaphore: Semaphore, redis: Redis
+@pytest.mark.parametrize("again", [False, True])
+def test_who_is_cancelled_or_loses_patience_leaves_the_queue(
+    semaphore: Semaphore, redis: Redis, again: bool
 ) -> None:
     take(semaphore)
 
@@ -146,18 +65,23 @@ def test_a_coroutine_that_is_cancelled_again_while_it_leaves_leaves(
         await semaphore.aacquire()
 
     async def scene() -> None:
+        with pytest.raises(SemaphoreFull):
+            await semaphore.aacquire(wait=0)
+        with pytest.raises(SemaphoreFull):
+            async with semaphore.aacquire(wait=0.02):
+                raise AssertionError
         task = asyncio.create_task(wait())
         await become(lambda: queued(redis, "api"))
         task.cancel()
-        await asyncio.sleep(0)
-        task.cancel()
+        if again:
+            await asyncio.sleep(0)
+            task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await become(lambda: not queued(redis, "api"))
+        assert queued(redis, "api") == []
 
-    run(scene())
-
-    assert semaphore.info().given_up == 1
+    asyncio.run(scene())
+    assert (semaphore.info().waiting, semaphore.info().given_up) == (0, 2)
 
 
 def test_a_cancellation_that_got_lost_on_the_way_counts(redis: Redis) -> None:
@@ -180,8 +104,7 @@ def test_a_cancellation_that_got_lost_on_the_way_counts(redis: Redis) -> None:
         with pytest.raises(asyncio.CancelledError):
             await asyncio.create_task(acquire())
 
-    run(scene())
-
+    asyncio.run(scene())
     assert Semaphore("api", limit=1).info().used == 0
 
 
@@ -198,35 +121,25 @@ def test_a_lost_permit_is_said_at_the_end_of_its_block(semaphore: Semaphore, red
         with pytest.raises(KeyError):
             await lose(KeyError())
 
-    run(scene())
+    asyncio.run(scene())
 
 
 def test_the_loop_renews_and_tells_of_a_loss(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "_PART", 50)
+    monkeypatch.setattr(leases, "_PART", 200)
     semaphore = Semaphore("api", limit=1, lease=10)
 
     async def scene() -> None:
         async with semaphore.aacquire(auto_renewal=True) as permit:
-            seen = set()
-            await become(lambda: seen.add(permit.valid_until) or len(seen) >= 5)
-            assert semaphore.try_acquire() is None
-        permit = await semaphore.aacquire(auto_renewal=True)
-        semaphore.evict(permit.id)
-        assert isinstance(permit.lost, asyncio.Event)
-        async with asyncio.timeout(20):
-            await permit.lost.wait()
+            first = permit.valid_until
+            await become(lambda: permit.valid_until > first)
+        evicted = await semaphore.aacquire(auto_renewal=True)
+        semaphore.evict(evicted.id)
+        ending = await Semaphore("api", limit=1, lease=0.05).aacquire()
+        for permit in (evicted, ending):
+            assert isinstance(permit.lost, asyncio.Event)
+            async with asyncio.timeout(20):
+                await permit.lost.wait()
+            with pytest.raises(PermitLost):
+                permit.ensure_held()
 
-    run(scene())
-
-
-def test_an_awaited_permit_tells_when_its_lease_has_ended(redis: Redis) -> None:
-    semaphore = Semaphore("api", limit=1, lease=0.05)
-
-    async def scene() -> None:
-        permit = await semaphore.aacquire()
-        async with asyncio.timeout(20):
-            await permit.lost.wait()
-        with pytest.raises(PermitLost):
-            permit.ensure_held()
-
-    run(scene())
+    asyncio.run(scene())

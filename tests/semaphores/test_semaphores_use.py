@@ -10,7 +10,7 @@ from redis import Redis
 from components.services.semaphores import Semaphore, SemaphoreReader
 from components.services.semaphores.keys import SemaphoreKeys
 from components.services.semaphores.reader import _use
-from tests.support.semaphores import Waiter, let_pass, take
+from tests.support.semaphores import let_pass, take
 
 NOW = 29_000_000  # minutes since 1970
 
@@ -79,18 +79,6 @@ def test_a_renewed_permit_stays_in_use(semaphore: Semaphore, redis: Redis) -> No
     permit.refresh()
 
     assert most_in_use()[-1] == 2
-
-
-def test_who_waits_or_is_refused_changes_nothing(semaphore: Semaphore, redis: Redis) -> None:
-    take(semaphore, weight=5)
-    stored = redis.hgetall(SemaphoreKeys("api").use)
-    waiter = Waiter(semaphore)
-
-    waiter.ask()
-    waiter.leave()
-
-    assert semaphore.try_acquire() is None
-    assert redis.hgetall(SemaphoreKeys("api").use) == stored
 
 
 def test_permits_of_dead_holders_count_until_their_leases_end(semaphore: Semaphore, redis: Redis) -> None:
