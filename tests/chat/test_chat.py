@@ -7,14 +7,9 @@ from dataclasses import replace
 import pytest
 from redis import Redis
 
-from components.exceptions import ChatExists, InvalidMessage, TooFast
-from components.services.chat import Chat, ChatSettings, Inbox, Role
-
-FREE = ChatSettings(rate_limit=0)
-
-
-def texts(messages: object) -> list[str]:
-    return [message.text or message.event.kind for message in messages]  # type: ignore[attr-defined]
+from components.exceptions import ChatExists
+from components.services.chat import Chat, Inbox, Role
+from tests.support.chats import FREE, texts
 
 
 def test_messages_sent_while_away_are_there_on_return(redis: Redis) -> None:
@@ -125,32 +120,3 @@ def test_a_message_says_to_whom_it_speaks(redis: Redis) -> None:
     some.kick("jack")
     assert some.send("joe", "only we").spoken_to == ("jill",)
     assert Chat.create("joe").send("joe", "alone").spoken_to == ()
-
-
-def test_a_sender_over_the_rate_learns_when_there_is_room(redis: Redis) -> None:
-    chat = Chat.create("joe", settings=ChatSettings(rate_limit=2, rate_period=60))
-    chat.send("joe", "1")
-    chat.send("joe", "2", client_id="a")
-
-    with pytest.raises(TooFast) as refused:
-        chat.send("joe", "3")
-
-    assert 29 < refused.value.retry_after <= 30
-    assert chat.send("joe", "2", client_id="a").is_duplicate
-
-
-def test_a_message_too_long_for_the_chat_is_refused(redis: Redis) -> None:
-    chat = Chat.create("joe", settings=ChatSettings(max_text=3, max_data=10))
-
-    for text, data in [
-        ("four", None),
-        ("", "a" * 9),
-        ("", None),
-        (" ", None),
-        ("\ud800", None),
-        ("", {1, 2}),
-    ]:
-        with pytest.raises(InvalidMessage):
-            chat.send("joe", text, data=data)
-
-    assert texts(chat.history("joe").messages) == ["created"]

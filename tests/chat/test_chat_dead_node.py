@@ -9,7 +9,7 @@ import pytest
 
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
-from components.services.chat import Chat, ChatReader, Inbox, Position
+from components.services.chat import Chat, ChatReader, Inbox
 from components.services.chat.keys import ChatKeys, InboxKeys
 from components.services.mailboxes import Mailbox, MailboxReader
 from components.testing import empty, redis_at
@@ -97,25 +97,3 @@ def test_a_list_is_asked_for_again_if_its_reply_was_lost(redis_server: EmbeddedS
                 proxy.lose_replies(to=command)
                 assert call() == 1, (number, command)
                 assert proxy.lost == before + 1, (command, call)
-
-
-@pytest.mark.slow
-def test_a_reader_with_known_chats_hears_of_them_though_the_inbox_is_on_a_dead_node(
-    nodes: list[Node],
-) -> None:
-    for chat_id in CHATS:
-        Chat.create("jill", members=["joe"], text="hello", id=chat_id)
-    since = dict.fromkeys(CHATS, Position(1))
-    dead = node_of_inbox(nodes, "joe")
-    there = {chat_id for chat_id in CHATS if node_of_chat(nodes, chat_id) is not dead}
-
-    dead.kill()
-
-    changes = Inbox("joe").changes(since)
-    assert {each.chat_id for each in changes.chats} == there
-    assert (set(changes.unavailable), changes.is_complete) == (set(CHATS) - there, False)
-    assert changes.gone == []
-    with pytest.raises(RedisUnavailable):
-        Inbox("joe").chats()
-    with pytest.raises(RedisUnavailable):
-        Inbox("joe").changes({})

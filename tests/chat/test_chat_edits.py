@@ -6,7 +6,6 @@ import pytest
 from redis import Redis
 
 from components.exceptions import (
-    InvalidMessage,
     MessageNotFound,
     TooFast,
 )
@@ -55,16 +54,6 @@ def test_an_edit_makes_nothing_unread_and_takes_no_number(redis: Redis) -> None:
     assert (news.unread, news.mentions, news.last_seq, news.read_seq) == (0, 0, 2, 2)
     assert Inbox("jack").fetch() == []
     assert chat.message("jack", 2).mentions == ("jack",)
-
-
-@pytest.mark.parametrize("text", ["", "a\0b", "x" * 11])
-def test_an_invalid_edit_changes_nothing(redis: Redis, text: str) -> None:
-    chat = Chat.create("joe", text="hello", settings=ChatSettings(max_text=10, rate_limit=0))
-
-    with pytest.raises(InvalidMessage):
-        chat.edit("joe", 2, text)
-
-    assert chat.message("joe", 2).text == "hello"
 
 
 def test_edits_count_towards_the_rate_limit_but_not_towards_the_slow_mode(redis: Redis) -> None:

@@ -81,16 +81,6 @@ def test_a_request_for_all_permits_waits_for_all(redis: Redis) -> None:
             chat.add(["one more"], by="joe")
 
 
-def test_coming_and_going_is_no_way_to_flood_an_open_chat(redis: Redis) -> None:
-    chat = Chat.create("joe", settings=OPEN)
-    with limited():
-        for _ in range(5):
-            chat.join("jack")
-            chat.leave("jack")
-        with pytest.raises(TooFast):
-            chat.join("jack")
-
-
 def test_there_are_so_many_chats_that_a_person_has_created(redis: Redis) -> None:
     with limited(CHAT_CREATE_LIMIT=0, MAX_CHATS_JOINED=0):
         chats = [create("joe", "jack") for _ in range(4)]
@@ -182,12 +172,3 @@ def test_nought_is_no_limit(redis: Redis) -> None:
         assert len(chat.add([f"p{number}" for number in range(20)], by="joe")) == 20
     assert not redis.exists(_created("joe"))
     assert [key for key in redis.keys("*:rate:joe/*") if b"/call/" not in key] == []
-
-
-def test_counts_about_a_person_are_erased_with_them(redis: Redis) -> None:
-    create("joe", "jack")
-    assert redis.exists(_created("joe"))
-
-    Inbox("joe").erase()
-
-    assert not redis.exists(_created("joe"))

@@ -41,23 +41,6 @@ def test_counts_stay_right_when_a_chat_is_given_another_life(
     assert texts(chat.history("jack").messages)[-1] == "configured"
 
 
-def test_no_key_of_a_chat_outlives_or_dies_before_its_messages(redis: Redis) -> None:
-    chat = Chat.create("joe", members=["jack"], settings=ChatSettings(rate_limit=0))
-    for number in range(3):
-        chat.send("joe", f"{number}", mentions=["jack"])
-        chat.send("jack", f"{number}", mentions=["joe"])
-    messages = ChatKeys(chat.id).messages
-    ends = [ChatKeys(chat.id).sent, ChatKeys(chat.id).mentions, ChatKeys(chat.id).own]
-
-    for age in (HOUR, WEEK, None, DAY):
-        chat.configure(max_age=age)
-
-        alike = [key for end in ends for key in redis.keys(f"{end}/*".replace("{", "[{]"))]
-        assert len(alike) == 1 + 2 + 2
-        left = {round(redis.pttl(key) / 1000) for key in [messages, *alike]}
-        assert left == {0 if age is None else age}
-
-
 #: A chat and inbox of so few that their limits are reached.
 MOST, PEOPLE = 20, 6
 

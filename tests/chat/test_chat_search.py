@@ -9,11 +9,10 @@ from redis import Redis
 
 from components.exceptions import ChatNotFound, InvalidValue
 from components.services.autocomplete.folding import spell
-from components.services.chat import Chat, ChatReader, ChatSettings, Inbox
+from components.services.chat import Chat, ChatSettings, Inbox
 from components.services.chat.chat import MAX_LIMIT, SEARCHED
-from components.services.chat.keys import ChatKeys
 from components.services.chat.search import EXCERPT, Search, _fits
-from tests.support.chats import FREE, let_pass, texts
+from tests.support.chats import FREE, texts
 from tests.support.snapshots import snapshot
 
 #: Letters of which some need the rules of address books, and signs between words.
@@ -167,28 +166,3 @@ def test_the_present_text_is_searched_and_nothing_that_is_gone(chat: Chat) -> No
     assert (found(chat, "gold"), found(chat, "silver")) == ([], ["silver"])
     Inbox("jack").erase()
     assert found(chat, "silver") == []
-
-
-def test_what_is_too_old_is_not_found(redis: Redis) -> None:
-    chat = Chat.create("joe", text="key", settings=ChatSettings(max_age=60, rate_limit=0))
-    let_pass(redis, chat.id, 50)
-    chat.send("joe", "key again")
-    let_pass(redis, chat.id, 20)
-
-    assert found(chat, "key") == ["key again"]
-
-
-def test_a_damaged_message_is_passed_over(redis: Redis, chat: Chat) -> None:
-    redis.xadd(ChatKeys(chat.id).messages, {"s": "jack"}, id="3-0")
-    redis.hset(ChatKeys(chat.id).chat, "seq", 3)
-
-    assert found(chat, "schlussel") == ["Who has the Schlüssel?"]
-    assert found(chat, "message") == []
-
-
-def test_staff_search_everything(redis: Redis) -> None:
-    chat = Chat.create("joe", text="key", settings=FREE)
-
-    assert texts(ChatReader().search(chat.id, "key").messages) == ["key"]
-    with pytest.raises(ChatNotFound):
-        ChatReader().search("nowhere", "key")
