@@ -73,29 +73,6 @@ def test_the_old_answers_until_the_new_is_whole(book: AddressBook) -> None:
     assert (book.complete("old"), book.count(), book.info().loading) == ([], 2_100, None)
 
 
-def test_changes_during_a_load_win_over_the_loaded_state(book: AddressBook) -> None:
-    book.load([("early", "a0"), ("late", "a1"), ("left", "a2"), ("gone", "a3"), ("kept", "a4")])
-
-    def entries() -> Iterator[tuple[str, str]]:
-        yield from (("early", "b0"), ("gone", "b3"))
-        yield from ((f"{number}", "zz") for number in range(998))  # the first batch is sent
-        yield "zzz", "zz"
-        book.rename("early", "c0")
-        book.rename("late", "c1")
-        book.remove("left")
-        book.remove("gone")
-        book.add("c5", id="new")
-        book.select("late")
-        book.select("kept")
-        yield from (("late", "b1"), ("left", "b2"), ("kept", "b4"), ("new", "b5"))
-
-    book.load(entries(), replace=True)
-
-    assert labels(book.complete("c", limit=5)) == ["c1", "c0", "c5"]
-    assert labels(book.complete("b", limit=5)) == ["b4"]
-    assert (book.complete("a"), book.count(), book.info().selected) == ([], 999 + 4, 2)
-
-
 def test_a_second_load_ends_the_first(book: AddressBook) -> None:
     def first() -> Iterator[tuple[int, str]]:
         yield from NAMES
@@ -106,12 +83,6 @@ def test_a_second_load_ends_the_first(book: AddressBook) -> None:
         book.load(first(), replace=True)
 
     assert (labels(book.complete("s")), book.count()) == (["second"], 1)
-
-
-def test_a_load_of_nothing_empties_the_book(book: AddressBook) -> None:
-    book.load(NAMES)
-    assert book.load([], replace=True) == 0
-    assert (book.complete("n"), book.count()) == ([], 0)
 
 
 def test_an_interrupted_load_expires_and_does_no_harm(book: AddressBook, redis: Redis) -> None:

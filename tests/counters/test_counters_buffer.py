@@ -190,22 +190,6 @@ def test_while_redis_is_away_counts_are_kept(
     assert total() == 31
 
 
-def test_a_failed_flush_is_retried_by_itself(
-    failing: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where the thread had nothing to wait for."""
-    monkeypatch.setattr(buffer, "INTERVAL", 0.01)
-    count("hits")
-    assert eventually(lambda: total() == 1 and not buffer._buffer._unanswered)
-    failing.kill()
-    buffer._buffer.counts["hits"] = 1  # as if the thread had not been told
-    with pytest.raises(RedisUnavailable):
-        flush()
-    failing.start()
-
-    assert eventually(lambda: total() == 2)
-
-
 def test_an_outage_is_told_once_and_counted(
     failing: EmbeddedServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

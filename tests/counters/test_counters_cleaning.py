@@ -7,7 +7,7 @@ from django.test.utils import override_settings
 from redis import Redis
 
 from components.kit.keyspace import bucket
-from components.services.counters import Cleaned, Counter, CounterReader, clean, count, flush
+from components.services.counters import Cleaned, Counter, CounterReader, clean
 from components.services.counters.keys import CounterKeys
 from components.services.counters.precisions import plan
 from components.services.locks import lock
@@ -15,18 +15,6 @@ from tests.support.counters import samples_key, seconds
 from tests.support.snapshots import snapshot
 
 NAMES = [f"hits:/{number}" for number in range(30)]
-
-
-def test_a_correct_value_stays_as_it_is(redis: Redis) -> None:
-    for name in NAMES:
-        count(name)
-    flush()
-    before = snapshot(redis)
-
-    done = clean()
-
-    assert snapshot(redis) == before
-    assert done == Cleaned(looked=len(before))
 
 
 def test_a_record_without_expiry_gets_back_the_one_it_had(redis: Redis) -> None:

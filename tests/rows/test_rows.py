@@ -28,7 +28,18 @@ from components.services.rows import (
 from components.services.rows.flights import Flights
 from components.services.rows.keys import RowKeys
 from components.services.rows.loader import begin
-from tests.support.rows import SHAPE, bodies, cache, claimed, due_at, let_pass, now, refresh
+from tests.support.rows import (
+    SHAPE,
+    bodies,
+    cache,
+    claimed,
+    due_at,
+    failure_of,
+    let_pass,
+    now,
+    refresh,
+    row_of,
+)
 from tests.support.waiting import eventually
 
 YEAR = 366 * 86_400
@@ -40,8 +51,7 @@ def test_a_row_is_due_at_once_and_again_after_its_delay(redis: Redis) -> None:
 
     assert refresh({"42": ["sword", 3]}) == set()
 
-    row = cache().get("42")
-    assert row is not None
+    row = row_of("42")
     assert dict(row) == {"name": "sword", "stock": 3}
     assert row.since < (due_at(redis, "42") or 0) <= row.since + 5_000_000
     assert claimed(Loader().claim()) == []
@@ -135,8 +145,7 @@ def test_a_delay_that_is_set_while_a_row_is_loaded_is_heeded(redis: Redis) -> No
     cache().schedule("1", 2)
     loader.store(claims, bodies({"1": ["sword", 3]}))
 
-    row = cache().get("1")
-    assert row is not None
+    row = row_of("1")
     assert row.since < (due_at(redis, "1") or 0) <= row.since + 2_000_000
 
 
@@ -173,9 +182,7 @@ def test_a_load_that_began_before_an_invalidation_or_a_newer_claim_is_not_stored
         let_pass(redis, LEASE)
     assert fast.store(fast.claim().claims, bodies({"1": ["after", 2]})) == set()
     assert slow.store(claims, bodies({"1": ["before", 1]})) == {"items:1"}
-    row = cache().get("1")
-    assert row is not None
-    assert row["name"] == "after"
+    assert row_of("1")["name"] == "after"
 
 
 def test_a_slow_loader_may_store_while_no_other_has_claimed(redis: Redis) -> None:
@@ -196,8 +203,7 @@ def test_a_row_that_took_long_to_load_is_as_old_as_its_claim(redis: Redis) -> No
 
     loader.store(claims, bodies({"1": ["sword", 3]}))
 
-    row = cache().get("1")
-    assert row is not None
+    row = row_of("1")
     assert row.age >= 500
     let_pass(redis, 105)
     assert cache().get("1") is None
@@ -222,15 +228,13 @@ def test_a_row_that_nobody_loads_is_gone_for_readers_after_its_delay_and_a_lease
     refresh({"1": ["sword", 3]})
 
     let_pass(redis, 500)
-    row = cache().get("1")
-    assert row is not None
+    row = row_of("1")
     assert not row.is_stale
     assert row.age >= 500
     let_pass(redis, LEASE)
 
     assert cache().get("1") is None
-    stale = cache().get("1", stale=True)
-    assert stale is not None
+    stale = row_of("1", stale=True)
     assert stale.is_stale
     assert stale["stock"] == 3
 
@@ -262,8 +266,7 @@ def test_a_deleted_row_is_told_and_leaves_the_schedule(redis: Redis) -> None:
 
     refresh({"1": None})
 
-    row = cache().get("1")
-    assert row is not None
+    row = row_of("1")
     assert row.is_deleted
     assert dict(row) == {}
     assert due_at(redis, "1") is None
@@ -299,13 +302,9 @@ def test_a_row_that_fails_is_due_later_each_time_and_stops_no_other(redis: Redis
         due = due_at(redis, "1")
         assert due is not None
         assert before + pause * 1e6 <= due <= now(redis) + pause * 1e6
-        info = RowReader().find("items", "1")
-        assert info is not None
-        assert info.failure is not None
-        assert (info.failure.count, info.failure.error) == (number, r"ValueError: \ud800")
-        row = cache().get("2")
-        assert row is not None
-        assert row["stock"] == number
+        failure = failure_of("1")
+        assert (failure.count, failure.error) == (number, r"ValueError: \ud800")
+        assert row_of("2")["stock"] == number
         let_pass(redis, pause)
 
     assert RowReader().failing() == 1
@@ -440,27 +439,6 @@ def test_the_next_loader_does_what_the_first_could_not(redis: Redis) -> None:
     assert isinstance(cancelled, asyncio.CancelledError)
     assert second["1"]["stock"] == 3
     assert third["2"].is_deleted
-
-
-def test_a_reader_who_is_cancelled_at_any_moment_leaves_no_claim(redis: Redis) -> None:
-    async def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
-        await asyncio.sleep(0)
-        return {}
-
-    async def cancel_after(turns: int) -> None:
-        reader = asyncio.create_task(cache().aget_or_load([str(turns)], load, delay=60))
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        reader.cancel()
-        await asyncio.gather(reader, return_exceptions=True)
-
-    async def cancel() -> None:
-        for turns in range(40):
-            await cancel_after(turns)
-
-    asyncio.run(cancel())
-
-    assert redis.keys("*:claim:*") == []
 
 
 def test_readers_of_crossing_rows_wait_for_each_other_and_not_for_ever(redis: Redis) -> None:

@@ -11,7 +11,17 @@ from redis import Redis
 from components.kit.keyspace import BUCKETS
 from components.services.rows import Loader, RowControls, RowReader, name_and_key
 from components.services.rows.keys import RowKeys
-from tests.support.rows import bodies, cache, claimed, due_at, let_pass, let_whole_delays_pass, now, refresh
+from tests.support.rows import (
+    bodies,
+    cache,
+    claimed,
+    due_at,
+    let_pass,
+    let_whole_delays_pass,
+    now,
+    refresh,
+    row_of,
+)
 
 WANTED = {str(number): 60.0 for number in range(200)}
 
@@ -63,9 +73,7 @@ def test_a_row_that_is_refreshed_is_due_now_and_still_read(redis: Redis) -> None
     assert cache().refresh("1", "none") == {"none"}
     assert asyncio.run(cache().arefresh("none")) == {"none"}
 
-    row = cache().get("1")
-    assert row is not None
-    assert row["stock"] == 3
+    assert row_of("1")["stock"] == 3
     assert claimed(Loader().claim()) == ["1"]
 
 

@@ -47,9 +47,7 @@ def there_and_back(kind: str | Kind, value: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", sorted(KINDS))
-@settings(
-    max_examples=30, suppress_health_check=[HealthCheck.too_slow]
-)  # the first text that is drawn takes a second
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_values_come_back_as_they_were(name: str, data: st.DataObject) -> None:
     value = data.draw(VALUES[name])

@@ -4,24 +4,20 @@ Rows, tables, tasks and names that cannot be read: what else lies there is found
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from redis import Redis
 
-from components.exceptions import GeoTableDamaged, NotSerializable, RowNotSerializable
+from components.exceptions import GeoTableDamaged, RowNotSerializable
 from components.kit.keyspace import bucket
 from components.services.counters import CounterReader
 from components.services.counters.keys import CounterKeys
 from components.services.geo.layout import Manifest
 from components.services.locks import LockReader, lock
-from components.services.queues import NewTask, TaskQueue
 from components.services.rows import Loader, RowReader, Shape, member
 from components.services.rows.keys import RowKeys
 from components.services.semaphores import Semaphore, SemaphoreReader
 from components.services.semaphores.keys import SemaphoreKeys, index
 from tests.chat.test_chat_input import nested
-from tests.support.queues import ECHO
 from tests.support.rows import cache, refresh
 
 
@@ -54,20 +50,6 @@ def test_a_row_holds_json_that_is_32_deep(depth: int) -> None:
         assert nested_text(depth).decode() in shape.encode("7", [1, nested(depth)])
 
 
-@pytest.mark.parametrize("args", [[nested(101)], [{"a": nested(100)}], [nested(1_480)], [nested(100_000)]])
-def test_arguments_that_are_nested_too_deeply_are_refused(redis: Redis, args: list[Any]) -> None:
-    for new in (NewTask(name=ECHO, args=args), NewTask(name=ECHO, kwargs={"a": args[0]})):
-        with pytest.raises(NotSerializable):
-            TaskQueue().push_many([new])
-
-    assert redis.dbsize() == 0
-
-
-def test_a_manifest_that_is_nested_too_deeply_is_damaged() -> None:
-    with pytest.raises(GeoTableDamaged):
-        Manifest.read(nested_text(200_000))
-
-
 @pytest.mark.parametrize(
     "name", [b"\xff", b"", b"1/2", b"x" * 2_000], ids=["bytes", "empty", "parts", "long"]
 )
@@ -88,3 +70,8 @@ def test_names_that_are_no_text_fail_no_list(redis: Redis, name: bytes) -> None:
     assert permit.id in [holder.id for holder in semaphore.holders()]
     assert "good" in [info.name for info in LockReader().held()]
     CounterReader().families()
+
+
+def test_a_manifest_that_is_nested_too_deeply_is_damaged() -> None:
+    with pytest.raises(GeoTableDamaged):
+        Manifest.read(nested_text(200_000))

@@ -9,7 +9,18 @@ from redis import Redis
 
 from components.kit.client import get_client
 from components.kit.keyspace import BUCKETS, bucket
-from components.services.rows import Claims, Loader, RowCache, Shape, Stored, member, name_and_key
+from components.services.rows import (
+    Claims,
+    Failure,
+    Loader,
+    Row,
+    RowCache,
+    RowReader,
+    Shape,
+    Stored,
+    member,
+    name_and_key,
+)
 from components.services.rows.keys import RowKeys
 
 SHAPE = Shape([("name", "text"), ("stock", "integer")])
@@ -17,6 +28,21 @@ SHAPE = Shape([("name", "text"), ("stock", "integer")])
 
 def cache(name: str = "items") -> RowCache:
     return RowCache(name, SHAPE)
+
+
+def row_of(key: str, *, stale: bool = False) -> Row:
+    """Return the stored row, which must be there."""
+    row = cache().get(key, stale=stale)
+    assert row is not None
+    return row
+
+
+def failure_of(key: str | int, name: str = "items") -> Failure:
+    """Return why the row could not be loaded, which it must not have been."""
+    info = RowReader().find(name, key)
+    assert info is not None
+    assert info.failure is not None
+    return info.failure
 
 
 def claimed(claims: Claims) -> list[str]:

@@ -50,11 +50,6 @@ class Everybody:
         return book == BOOK
 
 
-class Nobody:
-    def may_search(self, user: str, book: str) -> bool:
-        return False
-
-
 def known(name: str) -> dict[str, str]:
     """Return COMPONENTS with this class of people."""
     return {
@@ -197,23 +192,6 @@ def test_contacts_have_their_present_names_without_people_one_may_not_write_to(
     told = joe("GET", "contacts").json()["contacts"]
 
     assert [(each["id"], each["label"]) for each in told] == [("0", "Bruce"), (jill.id, "jill")]
-
-
-def test_names_are_offered_from_contacts_and_the_sites_book(
-    joe: Asker, jill: Asker, friends: AddressBook
-) -> None:
-    made = begin(joe, "jill").url
-    for path in ("/chat/-/new/", f"{made}members/"):
-        shown = page(joe).get(path).content.decode()
-        assert (
-            '<complete-field contacts="/api/contacts" separator="," src="/api/books/friends"><input' in shown
-        )
-
-    with override_settings(
-        COMPONENTS={**known("Friends"), "BOOKS": "tests.autocomplete.api.test_contacts.Nobody"}
-    ):
-        shown = page(joe).get("/chat/-/new/").content.decode()
-    assert '<complete-field contacts="/api/contacts" separator=","><input' in shown
 
 
 def test_a_name_may_have_blanks_and_be_in_the_book_only(

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from datetime import UTC, datetime, timedelta
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import urlencode
 
 import pytest
 from django.test.utils import override_settings
@@ -40,12 +40,8 @@ def chart_of(client, name="chart/", /, **query):
     return {int(second): re.findall(r'<td class="number"[^>]*>(.*?)</td>', row) for second, row in rows}
 
 
-def refused(client, name, **query):
-    """What is said of an address that cannot be answered."""
-    response = client.get(ROOT + name, query)
-    assert response.status_code == 400
-    assert "live.js" not in response.text
-    return words(response)
+def columns(html):
+    return re.findall(r'<th scope="col" class="number wrap">(.*?)</th>', html)
 
 
 def lines_of(response):
@@ -63,19 +59,6 @@ def test_a_counter_is_listed_with_what_it_counted_in_two_hours(viewer, redis):
     [row] = rows_of(viewer, ROOT)
 
     assert re.fullmatch(r"hits 1,800 15(\.\d+)? a minute in this time", row)
-
-
-def test_a_counter_that_rests_says_when_it_was_seen_last(viewer, redis):
-    counted(redis, "hits", 1)
-    yesterday = (seconds(redis) - 86_400) * 1_000_000
-    for key in redis.keys("*names*"):
-        redis.zadd(key, {"hits": yesterday})
-    redis.delete(*redis.keys("*samples*"))
-
-    [row] = rows_of(viewer, ROOT)
-
-    assert row.startswith(f"hits 0 {DASH} ")
-    assert row.endswith("1 d ago")
 
 
 @pytest.mark.parametrize(
@@ -120,27 +103,17 @@ def test_a_chart_and_its_table_say_what_the_counter_says(viewer, redis):
     assert "live.js" in viewer.get(f"{ROOT}chart/?counter=hits").text
 
 
-def test_counters_are_compared_in_one_chart(viewer, redis):
+def test_counters_and_families_are_compared_in_one_chart(viewer, redis):
     minute = counted(redis, "hits", 7, now=3)
-    counted(redis, "misses", 2, minute=minute)
-
-    html = viewer.get(f"{ROOT}chart/?counter=hits&counter=misses&counter=hits").text
-
-    assert chart_of(viewer, counter=["hits", "misses"])[minute - 60] == ["7", "2"]
-    assert len(re.findall(r'<path class="chart-line line-\d" d="M0\.5', html)) == 2
-    assert html.count('type="checkbox" name="counter"') == 2
-
-
-def test_families_are_compared_as_sums(viewer, redis):
-    minute = this_minute(redis)
-    for name, count in (("sales:wood", 2), ("sales:iron", 5), ("mails:sold", 1)):
+    for name, count in (("sales:wood", 2), ("sales:iron", 5), ("tasks:enqueued", 4), ("tasks:failed", 1)):
         counted(redis, name, count, minute=minute)
+    query = {"counter": ["hits", "tasks:*", "hits"], "family": "sales"}
 
-    text = page(viewer, "chart/", family=["sales", "mails"])
+    html = viewer.get(f"{ROOT}chart/", query).text
 
-    assert chart_of(viewer, family=["sales", "mails"])[minute - 60] == ["7", "1"]
-    assert "of 2 counters" in text
-    assert "2 families" in words(viewer.get(f"{ROOT}chart/?family=sales&family=mails"))
+    assert columns(html) == ["hits", "tasks:enqueued", "tasks:failed", "sales:*"]
+    assert chart_of(viewer, **query)[minute - 60] == ["7", "4", "1", "7"]
+    assert len(re.findall(r'<path class="chart-line line-\d" d="M0\.5', html)) == 4
 
 
 @pytest.mark.parametrize(
@@ -151,7 +124,7 @@ def test_another_can_be_added(viewer, redis, typed, named):
 
     html = viewer.get(f"{ROOT}chart/", {"counter": "hits", "add": typed}).text
 
-    assert re.findall(r'<th scope="col" class="number wrap">(.*?)</th>', html) == named
+    assert columns(html) == named
 
 
 def test_a_time_between_two_instants_can_be_picked(viewer, redis):
@@ -220,28 +193,6 @@ def test_a_family_shows_the_first_in_a_chart_and_all_in_order(viewer, redis):
     assert [row.split()[1] for row in ranking] == [str(number) for number in range(7, 0, -1)]
 
 
-def test_a_family_counts_only_those_that_counted_in_the_time_asked_for(viewer, redis):
-    Counter("sales:wood").update(2)
-    Counter("sales:iron").update(5)
-    redis.delete(*redis.keys("*sales:iron/1:*"))
-
-    assert f"1{DASH}1 of 1" in page(viewer, "family/", family="sales", span="120")
-    assert f"1{DASH}2 of 2" in page(viewer, "family/", family="sales", span="7200")
-
-
-def test_a_selection_is_kept_on_the_next_page(viewer, redis):
-    counted(redis, "sales:wood", 2)
-
-    html = viewer.get(f"{ROOT}family/?family=sales&span=3600&precision=300").text
-
-    links = [
-        parse_qs(urlsplit(link).query)
-        for link in re.findall(r'href="(/admin/components/counter/[^"]*)"', html.replace("&amp;", "&"))
-    ]
-    assert {"counter": ["sales:wood"], "span": ["3600"], "precision": ["300"]} in links
-    assert '<input type="hidden" name="span" value="3600">' in html
-
-
 def test_the_file_holds_what_the_chart_shows(viewer, redis):
     minute = counted(redis, "hits", 7, 0, now=3)
     counted(redis, "sales:wood", 2, minute=minute)
@@ -303,15 +254,6 @@ def test_any_name_has_its_pages(viewer, redis, name):
     assert [line[1] for line in lines if line[1] not in ("", "0")] == ["7"]
 
 
-def test_the_pages_of_another_site_lead_to_their_own(viewer, redis):
-    counted(redis, "sales:wood", 7)
-
-    for name in ("", "chart/?counter=sales:wood", "family/?family=sales"):
-        html = viewer.get(f"/operations/components/counter/{name}").text
-        assert "/operations/components/counter/chart/?counter=sales%3Awood" in html
-        assert "/admin/components/" not in html
-
-
 @pytest.mark.parametrize("count", [1, 60])
 def test_the_list_costs_the_same_however_many_counters_there_are(viewer, count):
     for number in range(count):
@@ -334,13 +276,6 @@ def test_a_chart_costs_two_round_trips_at_most(viewer, redis):
         viewer.get(f"{ROOT}chart/?counter=hits&counter=misses&span=3600")
 
     assert (len(default), len(other)) == (1, 2)
-
-
-def test_events_of_a_service_are_never_added_to_each_other(viewer, redis):
-    minute = counted(redis, "tasks:enqueued", 0, now=7)
-    counted(redis, "tasks:failed", 0, now=2, minute=minute)
-
-    assert chart_of(viewer, counter="tasks:*", span=600)[minute] == ["7", "2"]
 
 
 def test_counts_and_times_are_charts_of_their_own_with_their_units(viewer, redis):

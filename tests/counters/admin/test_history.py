@@ -7,7 +7,6 @@ import pytest
 from components.services.counters import flush
 from components.services.locks import lock
 from components.services.locks.named import key_of
-from components.services.semaphores import Semaphore
 from tests.control_room.pages import text_of
 
 LOCKS, SEMAPHORES = "/admin/components/lock/", "/admin/components/semaphore/"
@@ -32,19 +31,6 @@ def test_a_lock_shows_how_often_and_how_long_it_was_held_and_refused(staff, redi
     for words in ("Given back", "Refused", "How long it was held", "How long callers waited in vain"):
         assert words in html
     assert "measured together, as item:*" in html
-
-
-def test_a_semaphore_shows_how_long_permits_were_held(staff, redis, counting):
-    semaphore = Semaphore("api", limit=1)
-    with semaphore.acquire():
-        assert semaphore.try_acquire() is None
-    flush()
-
-    html = text_of(staff("view_semaphore", "view_counter"), SEMAPHORES, "semaphore/", semaphore="api")
-
-    assert "How long permits were held" in html
-    assert "Refused" in html
-    assert "measured together" not in html
 
 
 def test_the_history_needs_the_permission_to_view_counters(staff, redis, counting):

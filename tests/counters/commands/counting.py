@@ -5,7 +5,6 @@ last that it writes is that it has counted.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
@@ -29,10 +28,6 @@ def tell() -> None:
 
 def exit_normally() -> None:
     sys.exit(3)
-
-
-def raise_something() -> None:
-    raise LookupError("An error that nobody handles.")
 
 
 def wait_for_a_signal() -> None:
@@ -62,14 +57,6 @@ def wind_up_as_a_server() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def ignore_the_signal() -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    buffer.prepare()
-    tell()
-    sys.stdin.read()
-    eventually(lambda: Counter("go").get(3_600).total)
-
-
 def fork() -> None:
     child = os.fork()
     count("hits", 1 if child else 2)
@@ -77,28 +64,17 @@ def fork() -> None:
         os.waitpid(child, 0)
 
 
-def use_multiprocessing() -> None:
-    process = multiprocessing.get_context("fork").Process(target=count, args=("hits", 3))
-    process.start()
-    process.join()
-
-
 MANNERS: dict[str, Callable[[], None]] = {
     each.__name__: each
     for each in (
         exit_normally,
-        raise_something,
         wait_for_a_signal,
         wait_with_a_held_lock,
         wind_up_as_a_server,
-        ignore_the_signal,
         fork,
-        use_multiprocessing,
     )
 }
 
 if __name__ == "__main__":
-    if sys.argv[1] == "ignore_the_signal":
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     count("hits", 10)
     MANNERS[sys.argv[1]]()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,11 +16,8 @@ from django.urls import include, path
 from redis import Redis
 
 from components import middleware
-from components.embedded import EmbeddedServer
 from components.middleware import CountRequestsMiddleware
 from components.services.counters import Counter, CounterReader, Histogram, Ranked, buffer, flush
-from components.testing import redis_at
-from tests.support.waiting import eventually
 
 COUNTING = "components.middleware.CountRequestsMiddleware"
 
@@ -146,18 +142,3 @@ def test_it_can_be_turned_off() -> None:
 
     assert Client().get("/status/204/").status_code == 204
     assert not buffer._buffer.counts
-
-
-def test_an_outage_breaks_no_request_and_is_seen_afterwards(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(buffer, "INTERVAL", 0.01)
-    with EmbeddedServer(tmp_path / "redis", appendfsync="always") as server, redis_at(server.url):
-        server.kill()
-        answers = [Client().get("/status/200/").status_code for _ in range(20)]
-        assert eventually(lambda: buffer._buffer._is_away)
-        server.start()
-
-        assert answers == [200] * 20
-        assert eventually(lambda: Counter("requests:status").get(86_400).total == 20)
-        assert eventually(lambda: Counter(buffer.OUTAGES).get(86_400).total == 1)

@@ -8,7 +8,6 @@ import pytest
 from django.contrib.admin.models import LogEntry
 
 from components.control_room.names import shortened
-from components.services.counters import flush
 from components.services.rows import Loader, RowReader
 from components.services.rows.admin import row_verbs
 from components.templatetags.control_room import legible
@@ -86,39 +85,12 @@ def test_a_dead_daemon_is_noticed(viewer, staff, redis):
     assert "No daemon" not in page(viewer)
 
 
-def test_the_hit_rate_is_that_of_what_was_counted(viewer, settings):
-    settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": True}
-    fill()
-    cache().get_many(["1", "2", "3", "none"])
-    flush()
-
-    assert "Hit rate 75.0 % Reads in the last hour 4" in page(viewer)
-    assert "Hit rate 75.0 % Reads in the last hour 4" in page(viewer, "model/", model="items")
-
-
 def test_a_row_is_found_by_name_and_key_and_a_model_by_its_name_or_a_part_of_it(viewer):
     fill()
 
     assert viewer.get(ROOT, {"q": " items:2 "}).url == url("row", row="items:2")
     assert viewer.get(ROOT, {"q": "items"}).url == url("model", model="items")
     assert [row.split()[0] for row in rows_of(viewer, ROOT, q="TEM")] == ["items"]
-
-
-def test_rows_are_listed_by_page_and_the_list_ends_somewhere(viewer, monkeypatch):
-    fill(120)
-
-    found = [row for offset in (0, 50, 100) for row in listed(viewer, offset=offset)]
-    of_model = [
-        row for offset in (0, 50, 100) for row in listed(viewer, "model/", model="items", offset=offset)
-    ]
-
-    assert sorted(row.split()[0] for row in found) == sorted(f"items:{number}" for number in range(1, 121))
-    assert [row.split()[0] for row in of_model] == [row.split()[0] for row in found]
-    monkeypatch.setattr("components.services.rows.admin.rows.REACH", 60)
-    assert re.search(
-        r"51\W60 of 60 Next|51\W60 of 60 The list has the 60 rows that are to be loaded next",
-        page(viewer, offset=50),
-    )
 
 
 def test_a_row_shows_how_it_stands(viewer, redis):

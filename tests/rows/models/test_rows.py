@@ -22,7 +22,7 @@ from components.services.rows.models import CachedRows, cached_rows
 from components.services.rows.worker import RowWorker
 from tests.db.models import DearWare, Shelf, Token, Ware
 from tests.fixtures.databases import forget
-from tests.support.rows import let_pass
+from tests.support.rows import failure_of, let_pass
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -144,9 +144,7 @@ def test_within_a_transaction_nothing_is_stored(redis: Redis) -> None:
 
     with transaction.atomic():
         Ware.objects.filter(pk=ware.pk).update(stock=2)
-        row = Ware.cached.get(ware.pk)
-        assert row is not None
-        assert row.stock == 2
+        assert Ware.cached.get(ware.pk).stock == 2  # type: ignore[union-attr]
         transaction.set_rollback(True)
 
     assert redis.keys("*:row:*") == redis.keys("*:claim:*") == []
@@ -192,13 +190,9 @@ def test_a_row_is_refreshed_before_its_time_and_who_is_on_no_schedule_is_told(re
     absent = Ware.cached.refresh(ware.pk, ware.pk + 1)
 
     assert absent == {ware.pk + 1}
-    row = Ware.cached.get(ware.pk)
-    assert row is not None
-    assert row.stock == 1
+    assert Ware.cached.get(ware.pk).stock == 1  # type: ignore[union-attr]
     refresh()
-    row = Ware.cached.get(ware.pk)
-    assert row is not None
-    assert row.stock == 2
+    assert Ware.cached.get(ware.pk).stock == 2  # type: ignore[union-attr]
 
 
 def test_a_row_that_cannot_be_cached_fails_alone(redis: Redis) -> None:
@@ -209,10 +203,7 @@ def test_a_row_that_cannot_be_cached_fails_alone(redis: Redis) -> None:
     refresh()
 
     reader = RowReader()
-    bad = reader.find("tokens", "bad")
-    assert bad is not None
-    assert bad.failure is not None
-    assert "value of the row tokens:bad cannot be cached" in bad.failure.error
+    assert "value of the row tokens:bad cannot be cached" in failure_of("bad", "tokens").error
     assert Token.cached.get("good") is not None
     assert Token.cached.get("none") is None
     assert (reader.count(), reader.failing()) == (2, 1)
@@ -248,29 +239,19 @@ def test_a_database_that_does_not_answer_fails_no_row(
     assert Ware.cached.cache.get(ware.pk) is not None
 
 
-def test_rows_of_a_model_that_is_gone_fail_and_stop_no_other(redis: Redis) -> None:
+def test_rows_of_a_model_that_is_gone_and_keys_of_another_release_fail_and_stop_no_other(
+    redis: Redis,
+) -> None:
     ware = Ware.objects.create(name="sword")
     Ware.cached.schedule(ware.pk)
+    Ware.cached.cache.schedule("sword", 5)
     Token.cached.schedule("a")
 
     RowWorker({"db.ware": Ware.cached}).tick()
 
-    info = RowReader().find("tokens", "a")
-    assert info is not None
-    assert info.failure is not None
-    assert info.failure.error == "No model has rows called 'tokens' in this release."
+    assert "No model has rows called 'tokens'" in failure_of("a", "tokens").error
+    assert "not a key of db.Ware" in failure_of("sword", "db.ware").error
     assert Ware.cached.cache.get(ware.pk) is not None
-
-
-def test_keys_of_another_release_fail(redis: Redis) -> None:
-    Ware.cached.cache.schedule("sword", 5)
-
-    refresh()
-
-    info = RowReader().find("db.ware", "sword")
-    assert info is not None
-    assert info.failure is not None
-    assert info.failure.error == "'sword' is not a key of db.Ware"
 
 
 def test_keys_are_written_in_one_way(redis: Redis) -> None:

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -16,13 +15,11 @@ from django.db.models import QuerySet
 from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
-from components.exceptions import RowTooLarge
 from components.services.rows import Loader, RowReader
 from components.services.rows.models import CachedRows, cached_rows
 from components.services.rows.worker import RowWorker
 from tests.db.models import Token, Ware
-from tests.support.rows import let_pass
-from tests.support.waiting import eventually
+from tests.support.rows import failure_of, let_pass
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -159,24 +156,6 @@ def test_a_poisonous_row_among_a_thousand_costs_some_queries_and_no_other_row(
     assert 2 < len(queries) <= 1 + 2 * 10
 
 
-def test_a_row_of_five_megabytes_is_told_and_stops_no_other(redis: Redis) -> None:
-    small, large = (
-        Ware.objects.create(name=name, picture=bytes(size)) for name, size in (("a", 9), ("b", 5_000_000))
-    )
-    Ware.cached.schedule_many([small.pk, large.pk])
-
-    worker = refresh()
-    worker.tick()
-
-    assert Ware.cached.cache.get(small.pk) is not None
-    info = RowReader().find("db.ware", large.pk)
-    assert info is not None
-    assert info.failure is not None
-    with pytest.raises(RowTooLarge):
-        Ware.cached.get(large.pk)
-    assert redis.keys("*:claim:*") == []
-
-
 def test_a_source_without_a_shape_stops_no_other(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
     class Shapeless:
         @property
@@ -193,10 +172,7 @@ def test_a_source_without_a_shape_stops_no_other(redis: Redis, caplog: pytest.Lo
     RowWorker({"tokens": Shapeless(), "db.ware": Ware.cached}).tick()
 
     assert Ware.cached.cache.get(ware.pk) is not None
-    info = RowReader().find("tokens", "a")
-    assert info is not None
-    assert info.failure is not None
-    assert info.failure.error == "LookupError: no shape"
+    assert failure_of("a", "tokens").error == "LookupError: no shape"
 
 
 def test_more_rows_are_asked_for_than_a_query_takes(
@@ -211,32 +187,6 @@ def test_more_rows_are_asked_for_than_a_query_takes(
 
 
 # --- Daemons, and Redis.
-
-
-def test_two_daemons_do_not_load_a_row_twice(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    wares = Ware.objects.bulk_create(Ware(name=str(number)) for number in range(300))
-    Ware.cached.schedule_many((ware.pk for ware in wares), 1_000_000)
-    loads: list[str] = []
-    load_all = Ware.cached.load_all
-
-    def note(keys: Sequence[str]) -> Any:
-        loads.extend(keys)
-        return load_all(keys)
-
-    monkeypatch.setattr(Ware.cached, "load_all", note)
-    workers = [RowWorker(cached_rows(), batch=64) for _ in range(2)]
-    threads = [Thread(target=worker.run) for worker in workers]
-    for thread in threads:
-        thread.start()
-    try:
-        assert eventually(lambda: len(Ware.cached.cache.get_many(ware.pk for ware in wares)) == 300)
-    finally:
-        for worker in workers:
-            worker.stop()
-        for thread in threads:
-            thread.join(20)
-
-    assert sorted(loads) == sorted(str(ware.pk) for ware in wares)
 
 
 def test_a_daemon_lives_on_when_all_data_are_lost(redis: Redis) -> None:

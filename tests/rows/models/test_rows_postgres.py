@@ -21,6 +21,7 @@ from components.services.rows import RowReader
 from components.services.rows.models import CachedRows
 from components.services.rows.worker import RowWorker
 from tests.support.postgres import PostgresServer
+from tests.support.rows import failure_of
 
 ALIAS = "garage"
 APPS = Apps()
@@ -111,10 +112,7 @@ def test_a_value_that_cannot_be_read_fails_alone(garage: None) -> None:
     refresh()
 
     assert CARS.cache.get(str(good)) is not None
-    info = RowReader().find(CARS.name, str(bad))
-    assert info is not None
-    assert info.failure is not None
-    assert "DataError" in info.failure.error
+    assert "DataError" in failure_of(str(bad), CARS.name).error
 
 
 def test_a_table_that_lacks_a_column_fails_its_rows_until_it_has_it(garage: None) -> None:
@@ -127,8 +125,8 @@ def test_a_table_that_lacks_a_column_fails_its_rows_until_it_has_it(garage: None
         info = RowReader().find(CARS.name, str(pk))
         cursor.execute("ALTER TABLE garage_car ADD COLUMN runs interval")
 
-    assert info is not None
-    assert info.failure is not None
+    assert info
+    assert info.failure
     assert "runs does not exist" in info.failure.error
     assert CARS.get(pk) is not None
 

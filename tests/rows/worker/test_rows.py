@@ -14,10 +14,10 @@ from redis import Redis
 from components.embedded import EmbeddedServer
 from components.kit.scripts import Script
 from components.kit.worker.pulse import Pulse
-from components.services.rows import RowReader, Shape
+from components.services.rows import Shape
 from components.services.rows.worker import RowWorker
 from components.testing import redis_at
-from tests.support.rows import SHAPE, cache
+from tests.support.rows import SHAPE, cache, failure_of
 from tests.support.waiting import eventually
 
 
@@ -99,10 +99,7 @@ def test_an_exception_of_one_source_stops_no_other(redis: Redis, caplog: pytest.
     RowWorker({"items": Broken(), "others": Memory()}).tick()
 
     assert cache("others").get("1") is not None
-    info = RowReader().find("items", "1")
-    assert info is not None
-    assert info.failure is not None
-    assert info.failure.error == "LookupError: what nobody has thought of"
+    assert failure_of("1").error == "LookupError: what nobody has thought of"
     assert "The rows of items cannot be loaded" in caplog.text
 
 
