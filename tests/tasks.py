@@ -49,7 +49,7 @@ def give_back_a_set() -> set[int]:
 
 @task
 def wait() -> None:
-    assert gate.wait(10)
+    assert gate.wait(60)
 
 
 @task(takes_context=True)

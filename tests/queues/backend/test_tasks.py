@@ -15,7 +15,6 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
-from django.db import transaction
 from django.test.utils import modify_settings, override_settings
 from django.utils import timezone
 from redis import Redis
@@ -32,11 +31,11 @@ from components.kit.compat import (
     task_backends,
     task_enqueued,
 )
-from components.services.queues import Consumer, TaskQueue, keys
+from components.services.queues import keys
 from components.services.queues.backend import RedisBackend, redis_aliases, resolve
 from components.testing import redis_at, run_tasks
 from tests import tasks
-from tests.support.queues import claim_one, come_due, options, places
+from tests.support.queues import places
 
 BACKEND = "components.tasks.RedisBackend"
 TOMORROW = datetime(2100, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
@@ -144,22 +143,6 @@ def test_tell_stores_what_get_returns(using: dict[str, Any], expected: dict[str,
     assert {name: getattr(found.task, name) for name in expected} == expected
 
 
-@pytest.mark.parametrize("state", ["ready", "running", "successful"])
-def test_results_are_equal_to_the_microsecond_in_every_state(redis: Redis, state: str) -> None:
-    result = send.using(run_after=TOMORROW, priority=3).enqueue(1)
-    come_due(redis, result.id, queue="mail")
-    if state == "running":
-        claim_one(Consumer(), "mail")
-    if state == "successful":
-        run_tasks()
-
-    result.refresh()
-
-    assert result == send.get_result(result.id)
-    assert result.task.run_after == TOMORROW
-    assert result.status == TaskResultStatus[state.upper()]
-
-
 def test_tuples_become_lists_at_once() -> None:
     result = send.enqueue((1, (2,)), a=(3,), b=b"text")
 
@@ -175,13 +158,6 @@ def test_arguments_that_are_not_json_are_a_type_error(
     assert issubclass(NotSerializable, TypeError)
     with pytest.raises(NotSerializable):
         send.enqueue(*args, **kwargs)
-
-    assert redis.dbsize() == 0
-
-
-def test_too_much_is_refused_at_once(redis: Redis) -> None:
-    with options(max_body=100), pytest.raises(BodyTooLarge, match=r"args\[0\]"):
-        send.enqueue("x" * 100)
 
     assert redis.dbsize() == 0
 
@@ -210,15 +186,6 @@ def test_queues_may_be_limited_to_some() -> None:
             send.using(queue_name="other")
 
 
-def test_settings_that_have_changed_count_when_a_task_is_enqueued(redis: Redis) -> None:
-    with aliases(default={"QUEUES": ["default"]}), pytest.raises(InvalidTask, match="'mail'"):
-        send.enqueue()
-    with aliases(default={"QUEUES": ["default"]}), pytest.raises(InvalidTask, match="'mail'"):
-        asyncio.run(send.aenqueue())
-
-    assert redis.dbsize() == 0
-
-
 def test_a_task_is_checked_when_it_is_enqueued_the_first_time(monkeypatch: pytest.MonkeyPatch) -> None:
     backend, checked = RedisBackend("default", {}), []
     monkeypatch.setattr(backend, "validate_task", checked.append)
@@ -244,14 +211,6 @@ def test_stored_tasks_are_readable_and_run_when_their_queue_is_no_longer_allowed
         assert [info.state for info in run_tasks()] == ["successful"]
         with pytest.raises(InvalidTask, match="'mail'"):
             result.task.enqueue()
-
-
-def test_a_result_of_a_task_that_is_no_longer_declared_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    result = tasks.echo.enqueue()
-    monkeypatch.delattr(tasks, "echo")
-
-    with pytest.raises(UnknownTask, match=r"'tests\.tasks\.echo'"):
-        backend().get_result(result.id)
 
 
 @pytest.mark.parametrize(
@@ -380,25 +339,6 @@ def test_a_receiver_that_raises_does_not_make_a_stored_task_look_refused(
     assert places("mail") == {"ready": [result.id for result in results]}
     assert [result for _sender, result in enqueued] == results
     assert caplog.text.count("RuntimeError: a receiver's own trouble") == 3
-
-
-def test_many_calls_are_stored_as_one(redis: Redis, enqueued: list[tuple[Any, TaskResult]]) -> None:
-    results = backend().enqueue_many(send, [([number], {"a": number}) for number in range(3)])
-
-    assert [result.args for result in results] == [[0], [1], [2]]
-    assert results == [send.get_result(result.id) for result in results]
-    assert enqueued == [(RedisBackend, result) for result in results]
-    with pytest.raises(NotSerializable):
-        backend().enqueue_many(send, [([1], {}), ([{1}], {})])
-    assert TaskQueue().stats("mail").ready == 3
-
-
-@pytest.mark.django_db
-def test_a_task_is_stored_when_it_is_enqueued_and_not_on_commit() -> None:
-    with transaction.atomic():
-        result = send.enqueue()
-
-        assert places("mail") == {"ready": [result.id]}
 
 
 def test_each_alias_is_a_world_of_its_own() -> None:

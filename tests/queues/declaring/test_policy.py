@@ -17,7 +17,6 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.db import connections, transaction
-from django.test.utils import override_settings
 from django.utils.connection import ConnectionDoesNotExist
 from pytest_django import DjangoDbBlocker
 from redis import Redis
@@ -38,9 +37,8 @@ from components.services.queues.backend import RedisBackend
 from components.services.queues.new_task import LONGEST_DELAY
 from components.services.queues.policy import doubled
 from components.testing import redis_at, run_tasks
-from tests.support.queues import claim_one, come_due, failed, found, hand_in, options, places, server_time
+from tests.support.queues import claim_one, come_due, found, options, places
 
-DJANGOS = Task.__module__.rpartition(".")[0]
 INFINITE = float("inf")
 
 
@@ -49,15 +47,6 @@ def as_told(error: BaseException, result: TaskResult) -> Any:
     if isinstance(result.args[0], str) and result.args[0].startswith("raise"):
         raise LookupError("no idea")
     return result.args[0]
-
-
-#: What backoff functions were asked with.
-asked: list[tuple[str, int]] = []
-
-
-def ten_times_the_attempt(error: BaseException, result: TaskResult) -> float:
-    asked.append((str(error), result.attempts))
-    return 10.0 * result.attempts
 
 
 def by_name(name: str, other: Any = None) -> str:
@@ -71,11 +60,6 @@ def fail(*args: Any) -> None:
 
 @task(max_attempts=2, backoff=100)
 def fail_slowly() -> None:
-    raise ValueError("no")
-
-
-@task(max_attempts=9, backoff=ten_times_the_attempt)
-def fail_by_function() -> None:
     raise ValueError("no")
 
 
@@ -94,11 +78,6 @@ def forget() -> None: ...
 
 @task(unique=True)
 def only_one(*args: Any, **kwargs: Any) -> None: ...
-
-
-@task(unique=True, max_attempts=2)
-def only_one_failing() -> None:
-    raise ValueError("no")
 
 
 @task(unique=by_name)
@@ -121,7 +100,7 @@ def later_in_the_file() -> None: ...
 @task(
     priority=5,
     max_attempts=7,
-    backoff=ten_times_the_attempt,
+    backoff=as_told,
     lease=60,
     timeout=30,
     result_ttl=60,
@@ -246,21 +225,6 @@ def test_a_task_can_be_copied_and_pickled(declared: PolicyTask) -> None:
         assert type(again) is PolicyTask
 
 
-def djangos(backend: str) -> Any:
-    return override_settings(TASKS={"default": {"BACKEND": f"{DJANGOS}.backends.{backend}", "QUEUES": []}})
-
-
-def test_djangos_own_backends_run_or_keep_it_and_ignore_the_policy(redis: Redis) -> None:
-    with djangos("immediate.ImmediateBackend"):
-        assert all_there_is.enqueue("sword").return_value == "sword"
-        result = fail.enqueue()
-        assert (result.status, result.attempts, len(result.errors)) == (TaskResultStatus.FAILED, 1, 1)
-    with djangos("dummy.DummyBackend"):
-        assert all_there_is.enqueue("sword").id != all_there_is.enqueue("sword").id
-
-    assert redis.dbsize() == 0
-
-
 # --- Attempts --------------------------------------------------------------------------------------
 
 
@@ -271,25 +235,6 @@ def run_next(redis: Redis, result: TaskResult) -> TaskResult:
     run_tasks(limit=1)
     result.refresh()
     return result
-
-
-def test_between_its_attempts_a_task_is_ready_and_its_errors_grow(redis: Redis) -> None:
-    result = fail.enqueue()
-
-    for attempt in (1, 2):
-        run_next(redis, result)
-        assert (result.status, result.attempts, len(result.errors)) == (
-            TaskResultStatus.READY,
-            attempt,
-            attempt,
-        )
-        assert result == fail.get_result(result.id)
-        assert result.finished_at is None
-    run_next(redis, result)
-
-    assert (result.status, result.attempts, len(result.errors)) == (TaskResultStatus.FAILED, 3, 3)
-    assert {error.exception_class for error in result.errors} == {ValueError}
-    assert places() == {"dead": [result.id]}
 
 
 @pytest.mark.parametrize(("declared", "attempts"), [(stock, 2), (fail.using(priority=1), 3)])
@@ -341,17 +286,6 @@ def test_a_delay_is_that_of_the_task_or_that_of_the_options(
     assert least <= due_in(result) < most + 60
 
 
-def test_a_function_says_the_delay_from_the_error_and_the_result(redis: Redis) -> None:
-    asked.clear()
-    result = fail_by_function.enqueue()
-
-    run_next(redis, result)
-    assert 10 <= due_in(result) < 20
-    run_next(redis, result)
-    assert 20 <= due_in(result) < 30
-    assert asked == [("no", 1), ("no", 2)]
-
-
 @pytest.mark.parametrize("said", [None, "soon", -1, [], LONGEST_DELAY + 1, "nan", "raise"])
 def test_a_function_that_says_none_or_nonsense_ends_it(
     redis: Redis, said: Any, caplog: pytest.LogCaptureFixture
@@ -365,22 +299,6 @@ def test_a_function_that_says_none_or_nonsense_ends_it(
 
 
 # --- Leases and results ----------------------------------------------------------------------------
-
-
-def test_a_lease_of_its_own_counts_from_the_claim_and_is_renewed_as_it_is(redis: Redis) -> None:
-    result, consumer = lease.enqueue(), Consumer()
-    claimed = claim_one(consumer)
-    info = found(result.id)
-    assert info.lease_expires_at is not None
-    assert info.last_attempted_at is not None
-    assert 599 < (info.lease_expires_at - info.last_attempted_at).total_seconds() < 601
-    redis.zadd(keys.QueueKeys("default", "default").running, {result.id: 1})
-
-    consumer.renew(["default"], [claimed])
-
-    renewed = found(result.id).lease_expires_at
-    assert renewed is not None
-    assert renewed > server_time() + timedelta(seconds=500)
 
 
 def test_a_result_is_kept_as_long_as_its_task_says(redis: Redis) -> None:
@@ -410,19 +328,6 @@ def test_other_arguments_and_other_tasks_are_other_calls() -> None:
     others = [only_one.enqueue(1), only_one.enqueue("1"), only_one.enqueue(a=1), one_per_name.enqueue("1")]
 
     assert len({result.id for result in others}) == 4
-
-
-def test_a_call_is_unfinished_until_its_last_attempt_has_ended(redis: Redis) -> None:
-    first = only_one_failing.enqueue()
-    assert run_next(redis, first).status == TaskResultStatus.READY
-    again = only_one_failing.enqueue()
-    assert (again.id, again.attempts) == (first.id, 1)
-
-    assert run_next(redis, first).status == TaskResultStatus.FAILED
-    assert only_one_failing.enqueue().id != first.id
-    second = only_one.enqueue()
-    run_tasks()
-    assert only_one.enqueue().id != second.id
 
 
 def test_a_function_of_the_arguments_says_what_is_the_same() -> None:
@@ -627,28 +532,6 @@ def test_a_timedelta_that_is_over_means_now(delay: timedelta) -> None:
     assert result.task.run_after is None
     assert result == lease.get_result(result.id)
     assert places() == {"ready": [result.id]}
-
-
-@pytest.mark.parametrize("year", [1, 1969])
-@pytest.mark.parametrize("verb", ["cancel", "delete", "resend", "bury"])
-def test_an_instant_before_1970_breaks_nothing_of_a_unique_task(redis: Redis, year: int, verb: str) -> None:
-    run_after, queue = datetime(year, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC), TaskQueue()
-    result = only_one.using(run_after=run_after, priority=7).enqueue()
-    assert result.task.run_after == run_after
-    assert result == only_one.get_result(result.id)
-
-    if verb == "delete":
-        assert queue.delete("default", "ready", [result.id]) == 1
-    elif verb == "bury":
-        consumer = Consumer()
-        hand_in(consumer, failed(claim_one(consumer)))
-    else:
-        assert queue.cancel("default", [result.id]).at_once == 1
-    if verb == "resend":
-        assert queue.resend("default", [result.id]).sent == 1
-        assert claim_one(Consumer()).read().priority == 7
-
-    assert (only_one.enqueue().id == result.id) == (verb == "resend")
 
 
 @pytest.mark.parametrize("hours", [14, 0, -12])

@@ -127,16 +127,6 @@ def test_a_message_to_nobody_is_not_accepted(recipients: Any) -> None:
     assert len(waiting()) == 1
 
 
-def test_a_mail_sent_twice_is_the_same_mail() -> None:
-    hello().send()
-    (task,) = waiting()
-    first, second = deliver.func(*task.args), deliver.func(*task.args)
-
-    assert first == second
-    assert [message.message()["Message-ID"] for message in mail.outbox] == [first, first]
-    assert mail.outbox[0].message()["Date"] == mail.outbox[1].message()["Date"]
-
-
 def test_the_settings_name_the_queue_and_the_task_backend(settings: Settings) -> None:
     settings.TASKS = {**settings.TASKS, "post": {**settings.TASKS["default"], "QUEUES": ["out"]}}
     settings.COMPONENTS = {**settings.COMPONENTS, "MAIL_TASKS": "post", "MAIL_QUEUE": "out"}
@@ -210,16 +200,6 @@ def test_silently_the_good_messages_are_accepted_and_what_is_wrong_is_logged(
 
 
 # The worker
-
-
-def test_success_is_logged_with_the_message_id_and_the_number_of_recipients(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    caplog.set_level(logging.INFO, logger=LOGGER)
-    hello(headers={"Message-ID": "<1@example.com>"}, cc=["c@example.com"]).send()
-    deliver_all()
-
-    assert (LOGGER, logging.INFO, "Sent <1@example.com> to 2 recipients") in caplog.record_tuples
 
 
 def test_a_mail_that_cannot_be_sent_is_tried_again_and_then_a_dead_task_and_an_error_in_the_log(

@@ -32,7 +32,7 @@ Start = Callable[[Worker], Worker]
 # --- Attempts --------------------------------------------------------------------------------------
 
 
-def test_a_task_is_tried_again_until_it_succeeds(backend: RedisBackend, make_worker: MakeWorker) -> None:
+def test_a_task_is_tried_again_until_it_succeeds(make_worker: MakeWorker) -> None:
     result = jobs.succeed_at_last.enqueue()
 
     make_worker(max_tasks=3).run()
@@ -43,9 +43,7 @@ def test_a_task_is_tried_again_until_it_succeeds(backend: RedisBackend, make_wor
     assert result == jobs.succeed_at_last.get_result(result.id)
 
 
-def test_the_signals_tell_of_each_start_and_of_one_end(
-    backend: RedisBackend, make_worker: MakeWorker
-) -> None:
+def test_the_signals_tell_of_each_start_and_of_one_end(make_worker: MakeWorker) -> None:
     result = jobs.fail_thrice.enqueue()
     with listening(task_started) as started, listening(task_finished) as finished:
         make_worker(max_tasks=3).run()
@@ -60,17 +58,6 @@ def test_the_signals_tell_of_each_start_and_of_one_end(
     assert told.errors == result.errors
 
 
-def test_a_task_to_be_retried_does_not_keep_a_burst_worker(
-    backend: RedisBackend, make_worker: MakeWorker
-) -> None:
-    with options(max_attempts=2, backoff=3600.0):
-        tasks.fail.enqueue()
-
-        assert make_worker(burst=True).run() == 0
-
-    assert counts() == {"delayed": 1}
-
-
 def lines(caplog: pytest.LogCaptureFixture, level: int = logging.INFO) -> list[str]:
     return [
         entry.getMessage()
@@ -79,9 +66,7 @@ def lines(caplog: pytest.LogCaptureFixture, level: int = logging.INFO) -> list[s
     ]
 
 
-def test_each_attempt_is_a_line_in_the_log(
-    backend: RedisBackend, make_worker: MakeWorker, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_each_attempt_is_a_line_in_the_log(make_worker: MakeWorker, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     failed, successful = jobs.fail_thrice.enqueue(), tasks.echo.enqueue()
 
@@ -103,7 +88,7 @@ def test_each_attempt_is_a_line_in_the_log(
 
 
 def test_a_lease_of_its_own_is_renewed_although_the_workers_is_longer(
-    backend: RedisBackend, make_worker: MakeWorker, start: Start, patient: None
+    make_worker: MakeWorker, start: Start, patient: None
 ) -> None:
     result = jobs.wait_under_a_short_lease.enqueue()
     start(make_worker(concurrency=1))
@@ -119,7 +104,7 @@ def test_a_lease_of_its_own_is_renewed_although_the_workers_is_longer(
 
 
 def test_a_coroutine_that_runs_too_long_is_cancelled_fails_and_is_tried_again(
-    backend: RedisBackend, make_worker: MakeWorker
+    make_worker: MakeWorker,
 ) -> None:
     result = jobs.sleep_too_long.enqueue()
 
@@ -132,9 +117,7 @@ def test_a_coroutine_that_runs_too_long_is_cancelled_fails_and_is_tried_again(
         assert error.exception_class_path == "components.exceptions.TaskTimedOut"
 
 
-def test_a_timeout_may_be_that_of_the_options_or_the_coroutines_own(
-    backend: RedisBackend, make_worker: MakeWorker
-) -> None:
+def test_a_timeout_may_be_that_of_the_options_or_the_coroutines_own(make_worker: MakeWorker) -> None:
     own = jobs.own_timeout.enqueue()
     make_worker(burst=True).run()
     with options(timeout=0.05):
@@ -226,7 +209,7 @@ def test_a_worker_with_a_stuck_function_does_not_end_while_redis_is_away(
 
 @pytest.mark.parametrize("cut", ["timed out", "cut off"])
 def test_the_permit_of_what_still_ran_ends_with_its_worker_and_not_with_the_lease(
-    backend: RedisBackend, make_worker: MakeWorker, patient: None, cut: str
+    make_worker: MakeWorker, patient: None, cut: str
 ) -> None:
     limited = jobs.stuck_alone if cut == "timed out" else jobs.waits_alone
     limit = Concurrency(1).name_for(limited.module_path, [], {})
@@ -241,7 +224,7 @@ def test_the_permit_of_what_still_ran_ends_with_its_worker_and_not_with_the_leas
 
 
 def test_a_coroutine_that_does_not_end_when_it_is_cancelled_is_stuck(
-    backend: RedisBackend, make_worker: MakeWorker, patient: None, monkeypatch: pytest.MonkeyPatch
+    make_worker: MakeWorker, patient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("components.services.queues.worker.execution.UNWILLING", 0.05)
     result = jobs.unwilling.enqueue()
@@ -252,9 +235,7 @@ def test_a_coroutine_that_does_not_end_when_it_is_cancelled_is_stuck(
     assert error.exception_class_path == "components.exceptions.TaskTimedOut"
 
 
-def test_a_timeout_that_is_read_late_is_noticed_nevertheless(
-    backend: RedisBackend, make_worker: MakeWorker, patient: None
-) -> None:
+def test_a_timeout_that_is_read_late_is_noticed_nevertheless(make_worker: MakeWorker, patient: None) -> None:
     def take_a_while(**kwargs: object) -> None:
         time.sleep(0.2)  # the worker's loop goes to sleep meanwhile
 
@@ -266,7 +247,7 @@ def test_a_timeout_that_is_read_late_is_noticed_nevertheless(
 
 
 def test_a_stuck_function_is_tried_again_by_another_worker(
-    backend: RedisBackend, make_worker: MakeWorker, patient: None, monkeypatch: pytest.MonkeyPatch
+    make_worker: MakeWorker, patient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with options(max_attempts=2, backoff=0.0, lease=1800.0):
         result = jobs.stuck.enqueue()
@@ -338,19 +319,3 @@ def test_a_cancelled_task_may_succeed_nevertheless(
     result.refresh()
     assert result.return_value == "anyway"
     assert not TaskQueue().get(result.id).is_cancelled
-
-
-def test_its_neighbours_in_the_worker_are_not_cancelled(
-    brisk: None, make_worker: MakeWorker, start: Start
-) -> None:
-    start(make_worker(concurrency=2))
-    cancelled, goes_on = jobs.until_told.enqueue(), jobs.until_told.enqueue()
-    assert [jobs.told.get(timeout=10) for _ in range(2)] == ["begun"] * 2
-
-    TaskQueue().cancel("default", [cancelled.id])
-
-    assert reaches(dead=1, running=1)
-    jobs.agate.set()
-    assert reaches(dead=1, successful=1)
-    goes_on.refresh()
-    assert goes_on.return_value == "in the end"

@@ -169,7 +169,7 @@ def test_a_worker_with_a_stuck_function_waits_quietly_for_an_end_that_redis_refu
 
 def fill(client: Redis) -> int:
     """Push tasks until Redis takes no more; how many it has taken."""
-    client.config_set("maxmemory", client.info("memory")["used_memory"] + MB // 2)
+    client.config_set("maxmemory", client.info("memory")["used_memory"] + MB // 4)
     number = 0
     while is_taken():
         number += 1
@@ -194,6 +194,7 @@ def test_a_server_filled_to_the_brim_is_drained_by_workers_old_and_new(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Results are kept, so Redis is no less full afterwards; a periodic task is due, and cannot be stored."""
+    declarations.declared()  # what the demo site declares is declared before, and put aside
     monkeypatch.setattr(declarations, "_declared", {})
     periodic(every(seconds=1), args=["tick"])(tasks.note)
     with options(lease=1.0, max_attempts=2):
@@ -211,7 +212,8 @@ def test_a_server_filled_to_the_brim_is_drained_by_workers_old_and_new(
         start(make_worker("default"))
         start(Poller())
 
-        assert eventually(lambda: counts() == {"successful": min(1_000, number + 1)}, within=60)
+        assert eventually(lambda: set(counts()) == {"successful"}, within=60)
+        assert counts()["successful"] > number  # and perhaps a tick, when there was room for it
     assert backend.queue.get(running).starts == 1
     assert not is_taken()
     assert "Waiting for Redis" not in caplog.text

@@ -177,18 +177,6 @@ def test_all_coroutines_of_a_process_share_one_event_loop(runner: Runner) -> Non
     assert Runner(runner.backend).call(jobs.loop_id).return_value == first
 
 
-def test_coroutines_run_beside_each_other(runner: Runner) -> None:
-    for _ in range(2):
-        jobs.awhile.enqueue()
-    waiting = [elsewhere(runner.execute, runner.claim()) for _ in range(2)]
-    between = runner.call(tasks.aecho, "between")
-    jobs.agate.set()
-    ended = [answer.result(10) for answer in waiting]
-
-    assert between.return_value == "between"
-    assert [done.outcome for done in ended if done] == ["successful", "successful"]
-
-
 @pytest.mark.parametrize("note", [tasks.note, jobs.anote], ids=["sync", "async"])
 def test_a_task_that_was_cancelled_while_it_waited_for_a_thread_is_not_called(
     runner: Runner, note: Task
@@ -233,18 +221,6 @@ def test_a_task_whose_module_cannot_be_imported_dies_with_the_reason(
     assert (info.state, info.errors[0].exception_class_path) == ("dead", "builtins.ZeroDivisionError")
 
 
-@pytest.mark.parametrize("record", [b"", b"nonsense", b"1 2 3\n{}", b"1 1 0 0 0 default\n[]", b"\xff\n{}"])
-def test_an_unreadable_record_dies_with_the_reason(runner: Runner, redis: Redis, record: bytes) -> None:
-    task_id = runner.backend.queue.push("tests.tasks.echo")
-    redis.hset(keys.BackendKeys("default").tasks, task_id, record)
-
-    finished = runner.execute(runner.claim())
-
-    assert finished is not None
-    assert finished.outcome == "dead"
-    assert "Traceback" in finished.document
-
-
 def test_the_started_signal_carries_the_running_result(runner: Runner) -> None:
     with listening(task_started) as sent:
         called = runner.call(tasks.echo)
@@ -278,25 +254,6 @@ def test_the_finished_signal_of_a_failure_carries_what_get_result_will_give(runn
     for field in fields(result):
         if field.name != "finished_at":  # a failure is dated when it is handed in
             assert getattr(at_the_time, field.name) == getattr(result, field.name), field.name
-
-
-@pytest.mark.parametrize("signal", [task_started, task_finished], ids=["started", "finished"])
-@pytest.mark.parametrize("task", [tasks.echo, tasks.fail], ids=["success", "failure"])
-def test_a_receiver_that_raises_does_not_change_how_a_task_ends(
-    runner: Runner, signal: Signal, task: Task
-) -> None:
-    quiet = runner.call(task)
-
-    def raise_it(**kwargs: Any) -> None:
-        raise RuntimeError("a receiver's own trouble")
-
-    with receiving(signal, raise_it):
-        result = runner.call(task)
-
-    assert result.status == quiet.status
-    assert [error.exception_class for error in result.errors] == [
-        error.exception_class for error in quiet.errors
-    ]
 
 
 @pytest.fixture

@@ -9,13 +9,12 @@ from django.contrib.auth.models import User
 from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
-from components.services.queues import NewTask, keys
+from components.services.queues import keys
 from components.services.queues.backend import RedisBackend
 from components.testing import run_tasks
 from tests import tasks
 from tests.fixtures.worker import NOTE, counts, push
 from tests.queues.worker import jobs
-from tests.support.queues import come_due
 
 
 def test_the_ready_tasks_run_in_order_and_the_answer_says_how_they_ended(
@@ -55,34 +54,6 @@ def test_only_so_many_run_as_the_limit_says(backend: RedisBackend) -> None:
     assert counts() == {"ready": 3, "successful": 2}
     assert run_tasks(limit=0) == []
     assert len(run_tasks(limit=9)) == 3
-
-
-def test_higher_priorities_run_first_and_queues_by_name(backend: RedisBackend) -> None:
-    for queue, priority in (("b", 9), ("a", 0), ("a", 5)):
-        tasks.note.using(queue_name=queue, priority=priority).enqueue(f"{queue}{priority}")
-
-    run_tasks()
-
-    assert tasks.notes == ["a5", "a0", "b9"]
-
-
-@pytest.mark.slow
-def test_when_more_are_due_than_one_step_moves_all_of_them_run(backend: RedisBackend, redis: Redis) -> None:
-    new = [NewTask(name=NOTE, args=[number], delay=60, priority=number // 2_000) for number in range(2_001)]
-    tasks = [info.id for info in backend.queue.push_many(new) if info]
-    come_due(redis, *tasks)
-
-    ended = run_tasks()
-
-    assert len(ended) == 2_001
-    assert ended[0].args == [2_000]
-
-
-def test_a_paused_queue_stays_as_it_is(backend: RedisBackend) -> None:
-    push(NOTE)
-    backend.queue.pause("default")
-
-    assert run_tasks() == []
 
 
 def test_a_task_of_a_newer_release_is_left_alone(backend: RedisBackend, redis: Redis) -> None:

@@ -6,12 +6,12 @@ import asyncio
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connection, transaction
+from django.db import transaction
 from django.test.utils import override_settings
 from redis import Redis
 
@@ -120,11 +120,6 @@ async def acount() -> int:
     return 5
 
 
-@task
-async def apass_on(value: int) -> None:
-    await tasks.note.aenqueue(value)
-
-
 @task(timeout=0.01)
 async def aendless() -> None:
     await asyncio.sleep(60)
@@ -132,10 +127,6 @@ async def aendless() -> None:
 
 @task(on_commit=True)
 def committed() -> None: ...
-
-
-@task(unique=True)
-def only(value: int) -> None: ...
 
 
 def chain(*, enqueue: Iterable[str] = (), run: Iterable[str] = ()) -> Any:
@@ -237,32 +228,6 @@ def test_a_middleware_can_send_a_task_elsewhere_and_stores_it_once(backend: Redi
     assert (result.task.queue_name, result.task.priority) == ("elsewhere", 7)
 
 
-def test_a_coroutine_in_a_worker_can_enqueue_through_the_chain(
-    backend: RedisBackend, make_worker: MakeWorker
-) -> None:
-    for value in range(5):
-        apass_on.enqueue(value)
-    with chain(enqueue=["outer"]):
-        make_worker(burst=True, concurrency=2).run()
-
-    assert sorted(tasks.notes) == [*range(5)]
-    assert seen.count("outer") == 5
-    with chain(enqueue=["outer"]):
-        assert _many(0) == []
-    assert seen.count("outer") == 5  # nothing to enqueue calls nothing
-
-
-def test_a_task_whose_unique_key_is_taken_keeps_the_metadata_of_the_first(backend: RedisBackend) -> None:
-    first = only.enqueue(5)
-    with chain(enqueue=["outer"]):
-        assert only.enqueue(5).id == first.id
-
-    info = backend.queue.get(first.id)
-    assert info
-    assert info.metadata == {}
-    assert seen == ["outer", [(first.id, {})]]
-
-
 @pytest.mark.django_db(transaction=True)
 def test_on_commit_the_chain_is_around_the_promise(backend: RedisBackend) -> None:
     with chain(enqueue=["outer"]):
@@ -276,24 +241,6 @@ def test_on_commit_the_chain_is_around_the_promise(backend: RedisBackend) -> Non
     assert info
     assert info.metadata == {"by": "outer"}
     assert result.enqueued_at == info.enqueued_at
-
-
-@pytest.mark.django_db(transaction=True)
-def test_on_commit_an_error_of_the_chain_is_that_of_enqueue(backend: RedisBackend) -> None:
-    with chain(enqueue=["refuse"]), transaction.atomic():
-        with pytest.raises(PermissionError):
-            committed.enqueue()
-        assert connection.run_on_commit == []
-
-
-def test_a_tick_passes_the_chain_of_each_worker_that_pushes_it(backend: RedisBackend) -> None:
-    tick = ("name", datetime(2020, 1, 1, tzinfo=UTC))
-    new = replace(backend.new_task(tasks.echo, (), {}), tick=tick)
-    with chain(enqueue=["outer"]):
-        [result] = backend.store(tasks.echo, [new])
-        assert backend.store(tasks.echo, [new]) == []
-
-    assert seen == ["outer", [(result.id, {"by": "outer"})], "outer", [None]]
 
 
 def test_the_chain_is_around_the_run(backend: RedisBackend) -> None:
@@ -315,9 +262,7 @@ def test_the_chain_is_around_the_run(backend: RedisBackend) -> None:
         ("tests.tasks.give_back_a_set", ("fails", "TypeError", True)),
     ],
 )
-def test_the_chain_sees_how_a_task_ends(
-    backend: RedisBackend, make_worker: MakeWorker, name: str, said: tuple[Any, ...]
-) -> None:
+def test_the_chain_sees_how_a_task_ends(make_worker: MakeWorker, name: str, said: tuple[Any, ...]) -> None:
     with options(), chain(run=["watch"]):
         push(name)
         make_worker(burst=True).run()
@@ -376,9 +321,7 @@ def test_metadata_that_are_too_large_are_not_left(
     assert "What a middleware left" in caplog.text
 
 
-def test_a_chain_that_cannot_be_imported_stops_enqueueing_and_workers(
-    backend: RedisBackend, make_worker: MakeWorker
-) -> None:
+def test_a_chain_that_cannot_be_imported_stops_enqueueing_and_workers(make_worker: MakeWorker) -> None:
     with chain(enqueue=["nothing"], run=["nothing"]):
         with pytest.raises(ImproperlyConfigured, match="ENQUEUE_MIDDLEWARE"):
             tasks.echo.enqueue()

@@ -9,9 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from threading import Barrier
 from typing import Any
 
 import pytest
@@ -43,7 +41,6 @@ from components.services.queues.worker.worker import Worker
 from components.testing import redis_at
 from tests import tasks
 from tests.fixtures.worker import MakeWorker, counts, current_backend, reaches
-from tests.queues.worker import jobs
 from tests.support.monitoring import sent_to
 from tests.support.queues import options, server_time
 from tests.support.waiting import eventually
@@ -55,7 +52,6 @@ Start = Callable[[Worker], Worker]
 
 @pytest.fixture(autouse=True)
 def nothing_declared(monkeypatch: pytest.MonkeyPatch, backend: RedisBackend) -> None:
-    jobs.ticked.clear()
     declarations.declared()  # what the demo site declares is declared before, and put aside
     monkeypatch.setattr(declarations, "_declared", {})
 
@@ -153,36 +149,6 @@ def test_a_new_periodic_task_begins_with_its_next_tick() -> None:
     assert ticks() == [full(hand.clock.now(), DAY)]
 
 
-def test_the_clock_is_that_of_redis_as_the_worker_knows_it() -> None:
-    declare()
-    hand = Hand()
-    hand.tick()
-    hand.clock.set(datetime(2100, 5, 5, 12, tzinfo=UTC))
-
-    hand.tick()
-
-    assert ticks() == [datetime(2100, 5, 5, tzinfo=UTC)]
-    assert counts() == {"delayed": 1}  # Redis itself is not as far
-
-
-def test_a_tick_that_all_workers_push_at_once_is_stored_once() -> None:
-    entries = [declare(value=number) for number in range(5)]
-    hands = [Hand() for _number in range(8)]
-    for hand in hands:
-        hand.tick()
-    barrier = Barrier(len(hands))
-
-    def tick(hand: Hand) -> None:
-        barrier.wait()
-        hand.tick(DAY)
-
-    with ThreadPoolExecutor(len(hands)) as pool:
-        list(pool.map(tick, hands))
-
-    assert sorted(info.args[0] for info in stored()) == [entry.args[0] for entry in entries]
-    assert len(set(ticks())) == 1
-
-
 def test_a_tick_is_a_call_of_the_task_as_it_is_declared() -> None:
     seen: list[TaskResult[..., Any]] = []
 
@@ -202,18 +168,6 @@ def test_a_tick_is_a_call_of_the_task_as_it_is_declared() -> None:
     assert (info.name, info.args, info.kwargs, info.priority) == ("tests.tasks.echo", ["x"], {}, 7)
     assert info.run_after == Ticks().last([entry.name])[entry.name]
     assert [(result.id, result.task.run_after) for result in seen] == [(info.id, info.run_after)]
-
-
-def test_ticking_goes_on_after_redis_has_lost_its_data(redis: Redis) -> None:
-    declare()
-    hand = Hand()
-    hand.tick()
-    redis.flushall()
-
-    hand.tick(DAY)
-    hand.tick(DAY)
-
-    assert len(stored()) == 2
 
 
 # --- A clock that jumped ----------------------------------------------------------------------------
@@ -385,20 +339,6 @@ def test_a_worker_that_was_away_pushes_nothing_that_another_has_pushed(
     assert len(stored()) == 3
 
 
-def test_ticks_that_redis_has_forgotten_are_not_pushed_again(redis: Redis) -> None:
-    entry = declare(missed="all")
-    hand = Hand()
-    hand.tick()
-    before = Ticks().last([entry.name])[entry.name]
-    hand.tick(DAY)
-    hand.tick(DAY)
-    was_last(redis, entry, before)  # an old copy took over
-
-    hand.tick(2 * DAY)
-
-    assert len(ticks()) == len(set(ticks())) == 4
-
-
 # --- What goes wrong -------------------------------------------------------------------------------
 
 
@@ -447,7 +387,7 @@ def test_a_worker_runs_what_is_due_before_it_finds_that_nothing_is_left(
 
 
 def test_a_worker_whose_slots_are_all_taken_still_ticks(
-    redis: Redis, make_worker: MakeWorker, start: Start, patient: None
+    make_worker: MakeWorker, start: Start, patient: None
 ) -> None:
     declare(every(seconds=1), task=tasks.echo)
     TaskQueue().push("tests.tasks.wait", priority=9)

@@ -20,9 +20,7 @@ pytestmark = pytest.mark.usefixtures("patient")
 Start = Callable[[Worker], Worker]
 
 
-def test_the_poller_moves_due_tasks_while_all_workers_are_busy(
-    backend: RedisBackend, make_worker: MakeWorker, start: Start
-) -> None:
+def test_the_poller_moves_due_tasks_while_all_workers_are_busy(make_worker: MakeWorker, start: Start) -> None:
     push(WAIT)
     start(make_worker(concurrency=1))
     assert reaches(running=1)
@@ -49,9 +47,7 @@ def test_the_poller_moves_the_due_tasks_of_every_queue_also_of_new_ones(
     assert (info.kind, info.pid, info.queues) == ("poller", os.getpid(), ("*",))
 
 
-def test_the_poller_brings_back_the_tasks_of_dead_workers(
-    redis: Redis, backend: RedisBackend, start: Start
-) -> None:
+def test_the_poller_brings_back_the_tasks_of_dead_workers(start: Start) -> None:
     with options(lease=1.0):
         push(NOTE)
         claim_one(Consumer())

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components.services.queues import NewTask, TaskQueue, keys
-from components.services.queues.backend import RedisBackend
+from components.services.queues import NewTask, TaskQueue
 from components.services.queues.worker.prefetch import MOST, Prefetch
 from components.services.queues.worker.tasks import TaskWorker
 from components.services.queues.worker.worker import Worker
@@ -75,7 +74,7 @@ def round_trips(redis: Redis) -> int:
 
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_tasks_that_do_nothing_come_in_large_batches(
-    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, concurrency: int
+    redis: Redis, make_worker: MakeWorker, concurrency: int
 ) -> None:
     push(NOTE, 600)
     before = round_trips(redis)
@@ -88,7 +87,7 @@ def test_tasks_that_do_nothing_come_in_large_batches(
 
 
 def test_a_worker_without_anything_else_to_do_hands_in_an_end_at_once(
-    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Start, patient: None
+    redis: Redis, make_worker: MakeWorker, start: Start, patient: None
 ) -> None:
     start(make_worker())
     assert is_listening(redis)
@@ -99,7 +98,7 @@ def test_a_worker_without_anything_else_to_do_hands_in_an_end_at_once(
 
 
 def test_an_end_beside_a_long_task_is_handed_in_soon(
-    backend: RedisBackend, make_worker: MakeWorker, start: Start, patient: None
+    make_worker: MakeWorker, start: Start, patient: None
 ) -> None:
     push(WAIT)
     start(make_worker(concurrency=2))
@@ -132,11 +131,7 @@ def push_one_slow_and(quick: int) -> tuple[str, list[str]]:
 
 
 def test_tasks_claimed_behind_a_slow_one_are_released_and_run_on_a_neighbour(
-    backend: RedisBackend,
-    make_worker: MakeWorker,
-    hasty: Callable[..., TaskWorker],
-    start: Start,
-    patient: None,
+    make_worker: MakeWorker, hasty: Callable[..., TaskWorker], start: Start, patient: None
 ) -> None:
     slow, quick = push_one_slow_and(20)
     first = hasty()
@@ -153,34 +148,13 @@ def test_tasks_claimed_behind_a_slow_one_are_released_and_run_on_a_neighbour(
         assert (info.worker_ids, info.starts) == ((neighbour.consumer.id,), 1)
 
 
-def test_a_released_task_is_as_if_it_had_never_been_claimed(
-    backend: RedisBackend,
-    redis: Redis,
-    hasty: Callable[..., TaskWorker],
-    start: Start,
-    patient: None,
-) -> None:
-    _slow, quick = push_one_slow_and(3)
-    before = redis.zrange(keys.QueueKeys("default", "default").ready, 1, -1, withscores=True)
-    worker = hasty()
-    worker.tick()
-    assert counts() == {"running": 4}
-    start(worker)
-
-    assert reaches(running=1, ready=3)
-    assert redis.zrange(keys.QueueKeys("default", "default").ready, 0, -1, withscores=True) == before
-    for task_id in quick:
-        info = TaskQueue().get(task_id)
-        assert (info.state, info.starts, info.started_at, info.worker_ids) == ("ready", 0, None, ())
-
-
 # --- Limits and the end ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
 @pytest.mark.parametrize("limit", [1, 7])
 def test_no_more_than_max_tasks_are_run_however_quick_they_are(
-    backend: RedisBackend, make_worker: MakeWorker, limit: int, concurrency: int
+    make_worker: MakeWorker, limit: int, concurrency: int
 ) -> None:
     push(NOTE, 60)
 
@@ -191,7 +165,7 @@ def test_no_more_than_max_tasks_are_run_however_quick_they_are(
 
 
 def test_released_tasks_do_not_count_for_max_tasks(
-    backend: RedisBackend, hasty: Callable[..., TaskWorker], start: Start, patient: None
+    hasty: Callable[..., TaskWorker], start: Start, patient: None
 ) -> None:
     push_one_slow_and(9)
     worker = start(hasty(max_tasks=5))
@@ -204,7 +178,7 @@ def test_released_tasks_do_not_count_for_max_tasks(
 
 
 def test_a_burst_ends_only_when_what_it_gave_back_has_run(
-    backend: RedisBackend, hasty: Callable[..., TaskWorker], start: Start, patient: None
+    hasty: Callable[..., TaskWorker], start: Start, patient: None
 ) -> None:
     push_one_slow_and(3)
     worker = start(hasty(burst=True))
@@ -219,11 +193,7 @@ def test_a_burst_ends_only_when_what_it_gave_back_has_run(
 
 
 def test_a_worker_that_is_told_to_stop_gives_back_at_once_what_waits(
-    backend: RedisBackend,
-    hasty: Callable[..., TaskWorker],
-    start: Start,
-    patient: None,
-    monkeypatch: pytest.MonkeyPatch,
+    hasty: Callable[..., TaskWorker], start: Start, patient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("components.services.queues.worker.tasks.STALE", 600.0)
     push_one_slow_and(3)
@@ -241,7 +211,7 @@ def test_a_worker_that_is_told_to_stop_gives_back_at_once_what_waits(
 
 
 def test_a_worker_that_ends_at_once_begins_nothing_that_it_gives_back(
-    backend: RedisBackend, hasty: Callable[..., TaskWorker]
+    hasty: Callable[..., TaskWorker],
 ) -> None:
     push_one_slow_and(3)
     worker = hasty()
@@ -261,10 +231,7 @@ def test_a_worker_that_ends_at_once_begins_nothing_that_it_gives_back(
 
 
 def test_tasks_waiting_in_a_worker_are_renewed_with_the_running_ones(
-    backend: RedisBackend,
-    hasty: Callable[..., TaskWorker],
-    start: Start,
-    monkeypatch: pytest.MonkeyPatch,
+    hasty: Callable[..., TaskWorker], start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("components.services.queues.worker.tasks.STALE", 600.0)
     with options(lease=1.0):

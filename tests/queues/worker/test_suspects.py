@@ -8,7 +8,6 @@ import pytest
 from redis import Redis
 
 from components.services.queues import Claimed, Consumer, TaskQueue
-from components.services.queues.backend import RedisBackend
 from components.services.queues.worker.runs import Run, ServerClock
 from components.services.queues.worker.suspects import MOST, PUT_OFF, Suspects
 from components.services.queues.worker.worker import Worker
@@ -115,7 +114,7 @@ def test_an_unsuspected_task_keeps_no_other_waiting() -> None:
 
 
 def test_suspects_that_wait_are_not_counted_as_started_and_all_run(
-    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Callable[[Worker], Worker]
+    redis: Redis, make_worker: MakeWorker, start: Callable[[Worker], Worker]
 ) -> None:
     pushed = dead_under_them(redis, 5, crashes=2)
     start(make_worker(concurrency=5))
@@ -126,7 +125,7 @@ def test_suspects_that_wait_are_not_counted_as_started_and_all_run(
 
 
 def test_a_worker_that_runs_one_alone_leaves_others_to_other_workers_and_runs_other_tasks(
-    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Callable[[Worker], Worker]
+    redis: Redis, make_worker: MakeWorker, start: Callable[[Worker], Worker]
 ) -> None:
     pushed = dead_under_them(redis, 2, crashes=2, name=WAIT)
     for _worker in range(2):
@@ -142,9 +141,7 @@ def test_a_worker_that_runs_one_alone_leaves_others_to_other_workers_and_runs_ot
     assert reaches(successful=22)
 
 
-def test_a_burst_ends_when_the_suspects_have_run_too(
-    backend: RedisBackend, redis: Redis, make_worker: MakeWorker
-) -> None:
+def test_a_burst_ends_when_the_suspects_have_run_too(redis: Redis, make_worker: MakeWorker) -> None:
     dead_under_them(redis, 3, crashes=2)
     make_worker(concurrency=3, burst=True).run()
 

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from components.services.counters import CounterReader, buffer, flush
-from components.services.queues.backend import RedisBackend
 from tests.fixtures.worker import NOTE, MakeWorker, push
 from tests.support.queues import options
 
 
 def test_ends_are_counted_of_all_queues_and_of_each_with_the_time_that_tasks_took(
-    backend: RedisBackend, make_worker: MakeWorker, monkeypatch: pytest.MonkeyPatch, settings: Any
+    make_worker: MakeWorker, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     monkeypatch.setattr(buffer, "INTERVAL", 3_600.0)
     push(NOTE, 3)

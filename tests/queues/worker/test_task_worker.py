@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +20,7 @@ from tests import tasks
 from tests.fixtures.worker import CROWD, NOTE, WAIT, MakeWorker, counts, is_listening, push, reaches
 from tests.queues.worker import jobs
 from tests.support.proxy import LossyProxy
-from tests.support.queues import claim, claim_one, come_due, end_lease, found, options, push_many
+from tests.support.queues import claim, claim_one, come_due, end_lease, found, options
 from tests.support.waiting import eventually
 
 Start = Callable[[Worker], Worker]
@@ -29,9 +28,7 @@ Start = Callable[[Worker], Worker]
 # --- When it ends by itself ------------------------------------------------------------------------
 
 
-def test_a_burst_runs_what_is_ready_and_what_that_enqueues_and_ends(
-    backend: RedisBackend, make_worker: MakeWorker
-) -> None:
+def test_a_burst_runs_what_is_ready_and_what_that_enqueues_and_ends(make_worker: MakeWorker) -> None:
     push(NOTE, 10)
     TaskQueue().push("tests.queues.worker.jobs.enqueue_another", [3])
 
@@ -43,7 +40,7 @@ def test_a_burst_runs_what_is_ready_and_what_that_enqueues_and_ends(
 
 @pytest.mark.parametrize("limit", [{"burst": True}, {"max_tasks": 1}], ids=["burst", "max_tasks"])
 def test_a_worker_ends_as_soon_as_its_last_task_has(
-    backend: RedisBackend, make_worker: MakeWorker, start: Start, patient: None, limit: dict[str, int]
+    make_worker: MakeWorker, start: Start, patient: None, limit: dict[str, int]
 ) -> None:
     push(NOTE)
     worker = start(make_worker(**limit))
@@ -52,7 +49,7 @@ def test_a_worker_ends_as_soon_as_its_last_task_has(
 
 
 def test_a_worker_that_was_told_to_stop_ends_as_soon_as_its_running_tasks_have(
-    backend: RedisBackend, make_worker: MakeWorker, start: Start, patient: None
+    make_worker: MakeWorker, start: Start, patient: None
 ) -> None:
     push(CROWD)
     worker = start(make_worker())
@@ -64,24 +61,11 @@ def test_a_worker_that_was_told_to_stop_ends_as_soon_as_its_running_tasks_have(
     assert counts() == {"successful": 1}
 
 
-def test_a_worker_that_ended_is_listed_no_more(
-    backend: RedisBackend, make_worker: MakeWorker, start: Start
-) -> None:
-    worker = start(make_worker("mail", "default", concurrency=3))
-
-    assert eventually(backend.queue.workers)
-    (info,) = backend.queue.workers()
-    assert (info.id, info.kind, info.pid) == (worker.consumer.id, "worker", os.getpid())
-    assert (info.queues, info.concurrency, info.alive) == (("mail", "default"), 3, True)
-    worker.stop()
-    assert eventually(lambda: backend.queue.workers() == [])
-
-
 # --- How much it takes -----------------------------------------------------------------------------
 
 
 def test_a_worker_runs_as_many_tasks_at_once_as_it_has_slots_and_claims_no_more(
-    backend: RedisBackend, make_worker: MakeWorker, start: Start
+    make_worker: MakeWorker, start: Start
 ) -> None:
     push(CROWD, 5)
     start(make_worker(concurrency=2))
@@ -94,7 +78,7 @@ def test_a_worker_runs_as_many_tasks_at_once_as_it_has_slots_and_claims_no_more(
 
 
 def test_a_task_without_a_free_slot_runs_at_once_on_a_neighbour(
-    backend: RedisBackend, make_worker: MakeWorker, start: Start, patient: None
+    make_worker: MakeWorker, start: Start, patient: None
 ) -> None:
     start(make_worker(concurrency=1))
     start(make_worker(concurrency=1))
@@ -122,7 +106,7 @@ def test_a_token_that_a_full_worker_takes_too_late_goes_to_one_with_a_free_slot(
 # --- Which queues, in which order ------------------------------------------------------------------
 
 
-def test_the_queues_are_served_in_strict_order(backend: RedisBackend, make_worker: MakeWorker) -> None:
+def test_the_queues_are_served_in_strict_order(make_worker: MakeWorker) -> None:
     push(NOTE, 2, "low")
     push(NOTE, 2, "high")
 
@@ -142,30 +126,7 @@ def test_weights_are_the_shares_of_what_a_worker_runs(make_worker: MakeWorker, c
     assert begun["low"] == pytest.approx(20, abs=6)
 
 
-def test_in_turn_a_worker_runs_as_much_of_each_busy_queue(make_worker: MakeWorker) -> None:
-    names = [f"q{number}" for number in range(10)]
-    push(NOTE, 150, "q0")
-    push(NOTE, 150, "q1")
-
-    make_worker(*names, round_robin=True, concurrency=2, max_tasks=200).run()
-
-    begun = Counter(note.split()[0] for note in tasks.notes[:120])
-    assert begun["q0"] == pytest.approx(60, abs=10)
-
-
-def test_a_burst_goes_on_while_more_tasks_are_due_than_one_step_moves(
-    make_worker: MakeWorker, redis: Redis
-) -> None:
-    come_due(redis, *push_many(2_500, delay=60))
-
-    assert make_worker(burst=True).run() == 0
-
-    assert counts() == {"successful": 1_000}  # as many as are listed
-
-
-def test_the_slots_are_divided_by_weight(
-    backend: RedisBackend, make_worker: MakeWorker, start: Start
-) -> None:
+def test_the_slots_are_divided_by_weight(make_worker: MakeWorker, start: Start) -> None:
     push(CROWD, 8, "high")
     push(CROWD, 8, "low")
     push(CROWD, 4, "alone")
@@ -178,7 +139,7 @@ def test_the_slots_are_divided_by_weight(
 
 
 def test_a_worker_of_all_queues_asks_few_of_many_that_are_empty_and_hears_of_each_that_fills_up(
-    make_worker: MakeWorker, start: Start, redis: Redis
+    make_worker: MakeWorker, start: Start
 ) -> None:
     names = [f"customer-{number}" for number in range(200)]
     for name in names:
@@ -194,7 +155,7 @@ def test_a_worker_of_all_queues_asks_few_of_many_that_are_empty_and_hears_of_eac
 
 
 def test_a_worker_of_all_queues_learns_a_new_one_while_it_runs_something_else(
-    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Start, patient: None
+    redis: Redis, make_worker: MakeWorker, start: Start, patient: None
 ) -> None:
     push(WAIT)
     start(make_worker(all_queues=True, concurrency=2))
@@ -211,7 +172,7 @@ def test_a_worker_of_all_queues_learns_a_new_one_while_it_runs_something_else(
 
 
 def test_a_push_wakes_an_idle_worker(
-    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Start, patient: None
+    redis: Redis, make_worker: MakeWorker, start: Start, patient: None
 ) -> None:
     start(make_worker())
     for number in range(1, 3):
@@ -222,7 +183,7 @@ def test_a_push_wakes_an_idle_worker(
 
 
 def test_a_delayed_task_runs_when_it_is_due_and_not_before(
-    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Start, patient: None
+    redis: Redis, make_worker: MakeWorker, start: Start, patient: None
 ) -> None:
     start(make_worker())
     assert is_listening(redis)
@@ -236,20 +197,8 @@ def test_a_delayed_task_runs_when_it_is_due_and_not_before(
         assert info.started_at >= info.run_after
 
 
-def test_a_task_that_is_due_earlier_than_all_others_is_not_waited_past(
-    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Start, patient: None
-) -> None:
-    TaskQueue().push(NOTE, ["tomorrow"], delay=86_400)
-    start(make_worker())
-    assert is_listening(redis)
-
-    TaskQueue().push(NOTE, ["soon"], delay=0.05)
-
-    assert reaches(delayed=1, successful=1)
-
-
 def test_a_task_of_a_dead_worker_is_taken_over_by_an_idle_one_when_the_lease_ends(
-    redis: Redis, backend: RedisBackend, make_worker: MakeWorker, start: Start, patient: None
+    make_worker: MakeWorker, start: Start, patient: None
 ) -> None:
     with options(lease=1.0):
         push(NOTE)
@@ -390,7 +339,7 @@ def test_redis_is_back_only_when_it_has_answered(
 
 
 def test_a_stopping_worker_returns_tasks_that_it_still_receives(
-    backend: RedisBackend, redis_server: EmbeddedServer, redis: Redis, make_worker: MakeWorker, start: Start
+    redis_server: EmbeddedServer, redis: Redis, make_worker: MakeWorker, start: Start
 ) -> None:
     with LossyProxy(redis_server) as proxy, redis_at(proxy.url, SOCKET_TIMEOUT=0.3):
         worker = start(make_worker())
