@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components.exceptions import InvalidName
-from components.services.geo import GeoTable, importing, layout, locate, lookups, place_name
+from components.services.geo import importing, layout, locate, lookups, place_name
 from components.services.geo.keys import TableKeys
 from components.testing import redis_at
 from tests.support.geo import city, import_networks
@@ -65,14 +64,11 @@ def test_an_id_has_the_names_of_the_table(
         "": "",
     }
     assert {place: place_name(place) for place in names} == names
-
-
-def test_ids_of_the_table_s_own_places_have_names(redis: Redis, tmp_path: Path) -> None:
-    import_networks(tmp_path, NETWORKS)
-
-    for place in GeoTable.load().places[1:]:
-        parts = [place.city, place.region_name, place.country_name]
-        assert place_name(place.id) == ", ".join(filter(None, parts))
+    import_networks(tmp_path, {"1.0.0.0/8": city("DE")}, name="other")
+    place = locate("1.0.2.1")
+    assert place is not None
+    assert place_name(place.id) == place.country_name == "Land of DE"
+    assert [place_name("DE", table="other"), place_name("US", table="other")] == ["de", "US"]
 
 
 def test_names_are_read_once_and_without_the_ranges(
@@ -146,19 +142,3 @@ def test_while_redis_is_away_names_go_on_being_told(
         f"Addresses are still located by version {_version(redis)}",
         "Places are shown by their ids",
     ]
-
-
-def test_names_and_addresses_are_kept_beside_each_other(redis: Redis, tmp_path: Path) -> None:
-    import_networks(tmp_path, NETWORKS)
-    import_networks(tmp_path, {"1.0.0.0/8": city("DE")}, name="other")
-
-    place = locate("1.0.2.1")
-
-    assert place is not None
-    assert place_name(place.id) == place.country_name == "Land of DE"
-    assert [place_name("DE", table="other"), place_name("US", table="other")] == ["de", "US"]
-
-
-def test_a_table_without_a_name_is_refused() -> None:
-    with pytest.raises(InvalidName):
-        place_name("US", table="")

@@ -10,7 +10,7 @@ import pytest
 from redis import Redis
 
 from components.exceptions import ExtraNotInstalled, InvalidGeoSource, InvalidName
-from components.services.geo import GeoTable, Place, import_places, look
+from components.services.geo import GeoTable, Place, import_places, look, place_name
 from tests.support.geo import Number, city, write_mmdb, write_new_csv, write_old_csv
 
 NETWORKS = {
@@ -55,12 +55,6 @@ def test_a_maxmind_db_of_ipv4_alone_is_read(redis: Redis, tmp_path: Path) -> Non
     assert places("1.0.0.1", "255.255.255.255", "2.0.0.0", "::1") == ["US", "DE", None, None]
 
 
-def test_a_maxmind_db_is_known_by_its_content(redis: Redis, tmp_path: Path) -> None:
-    import_places(write_mmdb(tmp_path / "download", NETWORKS))
-
-    assert places("1.0.0.1") == ["US/CA/Mountain View"]
-
-
 def test_codes_and_languages_may_be_missing(redis: Redis, tmp_path: Path) -> None:
     """DB-IP has no codes of regions; others have no English names."""
     record = {
@@ -91,20 +85,13 @@ def test_the_pair_of_the_book_is_read(redis: Redis, tmp_path: Path) -> None:
 
 def test_the_networks_of_its_successor_are_read_in_any_order(redis: Redis, tmp_path: Path) -> None:
     files = write_new_csv(tmp_path, [("2001:db8::/32", "2"), ("1.0.0.0/24", "1"), ("1.0.1.0/24", "")])
-
-    import_places(*reversed(files))
-
-    assert places("1.0.0.7", "1.0.1.7", "2001:db8::7") == ["CH/ZH/Zürich", None, "DE"]
-
-
-def test_blocks_may_be_in_several_files(redis: Redis, tmp_path: Path) -> None:
-    blocks, locations = write_new_csv(tmp_path, [("1.0.0.0/24", "1")])
     more = tmp_path / "more.csv"
-    more.write_text("network,geoname_id\n2001:db8::/32,2\n\n")
+    more.write_text("network,geoname_id\n2002:db8::/32,2\n\n")
 
-    import_places(blocks, more, locations)
+    import_places(*reversed(files), more)
 
-    assert places("1.0.0.7", "2001:db8::7") == ["CH/ZH/Zürich", "DE"]
+    found = places("1.0.0.7", "1.0.1.7", "2001:db8::7", "2002:db8::7")
+    assert found == ["CH/ZH/Zürich", None, "DE", "DE"]
 
 
 def refused(*paths: Path, **options: Any) -> str:
@@ -121,21 +108,8 @@ def test_a_maxmind_db_that_is_cut_off_is_reported(redis: Redis, tmp_path: Path, 
     path.write_bytes(content[:kept])
 
     assert f"{path} is not a whole MaxMind DB" in refused(path)
-
-
-def test_a_maxmind_db_that_lost_its_middle_is_reported(redis: Redis, tmp_path: Path) -> None:
-    path = write_mmdb(tmp_path / "any.mmdb", NETWORKS)
-    content = path.read_bytes()
     path.write_bytes(content[:-400] + content[-300:])
-
     assert str(path) in refused(path)
-
-
-def test_a_maxmind_db_of_something_else_is_reported(redis: Redis, tmp_path: Path) -> None:
-    record = {"autonomous_system_number": 15169}
-    path = write_mmdb(tmp_path / "any.mmdb", {"1.0.0.0/8": record}, database_type="Test-ASN")
-
-    assert "any.mmdb: none of 1 ranges has a country" in refused(path)
 
 
 @pytest.mark.parametrize(
@@ -159,36 +133,35 @@ def test_a_record_of_another_form_is_reported(redis: Redis, tmp_path: Path, reco
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    "changed",
     [
-        ({"node_count": Number(6, 1_000)}, "not a whole MaxMind DB"),
-        ({"node_count": Number(6, 1)}, "not a whole MaxMind DB"),
-        ({"record_size": Number(5, 32)}, "not a whole MaxMind DB"),
-        ({"record_size": "24"}, "not a whole MaxMind DB"),
-        ({"ip_version": Number(5, 5)}, "not a whole MaxMind DB"),
-        ({"build_epoch": Number(9, 2**63)}, "not a whole MaxMind DB"),
-        ({"build_epoch": Number(9, 2**40)}, "not a whole MaxMind DB"),
+        {"node_count": Number(6, 1_000)},
+        {"node_count": Number(6, 1)},
+        {"record_size": Number(5, 32)},
+        {"record_size": "24"},
+        {"ip_version": Number(5, 5)},
+        {"build_epoch": Number(9, 2**63)},
+        {"build_epoch": Number(9, 2**40)},
     ],
 )
 def test_a_maxmind_db_whose_metadata_lie_is_told(
-    redis: Redis, tmp_path: Path, changed: dict[str, Any], said: str
+    redis: Redis, tmp_path: Path, changed: dict[str, Any]
 ) -> None:
-    assert said in refused(write_mmdb(tmp_path / "any.mmdb", NETWORKS, metadata=changed))
+    path = write_mmdb(tmp_path / "any.mmdb", NETWORKS, metadata=changed)
+    assert "not a whole MaxMind DB" in refused(path)
 
 
-def test_a_maxmind_db_that_leads_in_a_circle_is_reported(redis: Redis, tmp_path: Path) -> None:
-    path = write_mmdb(tmp_path / "any.mmdb", {"128.0.0.0/1": city("US")}, ip_version=4)
-    content = path.read_bytes()
+def test_a_maxmind_db_of_something_else_or_with_a_tree_that_cannot_be_is_reported(
+    redis: Redis, tmp_path: Path
+) -> None:
+    path = tmp_path / "any.mmdb"
+    write_mmdb(path, {"1.0.0.0/8": {"autonomous_system_number": 15169}}, database_type="Test-ASN")
+    assert "none of 1 ranges has a country" in refused(path)
+    assert str(path) in refused(write_mmdb(path, {"::/1": city("US")}))  # one record for all addresses
+    content = write_mmdb(path, {"128.0.0.0/1": city("US")}, ip_version=4).read_bytes()
     assert content[:6] == bytes((0, 0, 1, 0, 0, 17))  # the only node: nothing, and the first record
-    path.write_bytes(bytes(3) + content[3:])
-
-    assert "search tree is corrupt" in refused(path)
-
-
-def test_one_record_for_all_addresses_is_no_crash(redis: Redis, tmp_path: Path) -> None:
-    path = write_mmdb(tmp_path / "any.mmdb", {"::/1": city("US")})
-
-    assert str(path) in refused(path)
+    path.write_bytes(bytes(3) + content[3:])  # it leads to itself
+    assert "corrupt" in refused(path)
 
 
 @pytest.mark.parametrize(
@@ -249,19 +222,15 @@ def test_locations_that_are_wrong_are_told_with_file_and_line(
     assert said in refused(blocks, locations)
 
 
-def test_locations_that_are_not_in_utf_8_are_reported(redis: Redis, tmp_path: Path) -> None:
-    blocks, locations = write_new_csv(tmp_path, [("1.0.0.0/24", "1")])
-    locations.write_bytes(locations.read_bytes().replace("ü".encode(), b"\xfc"))
+@pytest.mark.parametrize(("which", "junk"), [(0, b"\xff" * 20_000), (1, "ü".encode("latin-1"))])
+def test_bytes_that_are_no_text_are_told_with_file_and_line(
+    redis: Redis, tmp_path: Path, which: int, junk: bytes
+) -> None:
+    files = write_new_csv(tmp_path, [("1.0.0.0/24", "1")])
+    with files[which].open("ab") as file:
+        file.write(junk)
 
-    assert "en.csv, line 2: 'utf-8" in refused(blocks, locations)
-
-
-def test_junk_in_blocks_is_told_with_file_and_line(redis: Redis, tmp_path: Path) -> None:
-    blocks, locations = write_old_csv(tmp_path, [(1, 5, 1)], OLD)
-    with blocks.open("ab") as file:
-        file.write(b"\xff" * 20_000)
-
-    assert f"{blocks}, line" in refused(blocks, locations)
+    assert f"{files[which]}, line" in refused(*files)
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 999, b"\xff\xd8\xff" * 999, b"a,b,c\n1,2,3\n", b"{}\n"])
@@ -312,6 +281,11 @@ def test_without_the_package_it_is_named(
 
 
 def test_a_table_needs_a_name(redis: Redis, tmp_path: Path) -> None:
-    for ask in (lambda: import_places(tmp_path, name=""), lambda: look(""), lambda: GeoTable.load("")):
+    for ask in (
+        lambda name: import_places(tmp_path, name=name),
+        look,
+        GeoTable.load,
+        lambda name: place_name("US", table=name),
+    ):
         with pytest.raises(InvalidName):
-            ask()
+            ask("")

@@ -9,8 +9,6 @@ import pytest
 from redis import Redis
 
 from components.exceptions import InvalidValue, LogsFull
-from components.services.geo import import_places
-from components.services.geo.importing import remove
 from components.services.logs import (
     Aggregation,
     Copier,
@@ -122,24 +120,3 @@ def test_tables_of_callbacks_can_be_dropped(redis: Redis) -> None:
     assert aggregation.drop([]) == 0
     assert aggregation.table("daily:country:2011-10-10") == {}
     assert aggregation.table("days") == {"2011-10-10": 1}
-
-
-def test_all_of_a_table_of_addresses_but_what_is_current_has_an_end(redis: Redis, tmp_path: Path) -> None:
-    versions = []
-    for number in range(3):
-        (tmp_path / "blocks.csv").write_text(
-            f"network,geoname_id\n10.0.0.0/8,{number + 1}\n", encoding="utf-8"
-        )
-        places = "geoname_id,country_iso_code,country_name\n" + "".join(
-            f"{each},X{each},Land {each}\n" for each in range(1, 4)
-        )
-        (tmp_path / "locations.csv").write_text(places, encoding="utf-8")
-        versions.append(import_places(tmp_path / "blocks.csv", tmp_path / "locations.csv").version)
-
-    lasting = {name for name in left(redis) if not name.startswith("current")}
-    assert len(set(versions)) == 3
-    assert {name.split(":")[1] for name in lasting} == {versions[-1]}
-    assert max(redis.ttl(key) for key in redis.keys("*")) <= 3_600
-
-    assert remove("default")
-    assert left(redis) == {}

