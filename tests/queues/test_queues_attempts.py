@@ -189,12 +189,15 @@ def test_renewing_begins_the_tasks_own_lease_anew(queue: TaskQueue, redis: Redis
     end_lease(redis, own, queue="mail")
     end_lease(redis, common)
 
-    with options(lease=20):
+    before = server_time()
+    with options(lease=200):
         consumer.renew(["mail", "default"], claimed)
 
     now = server_time()
-    ends = [found(task_id).lease_expires_at for task_id in (own, common)]
-    assert [round((end - now).total_seconds(), -1) for end in ends if end] == [600, 20]
+    for task_id, lease in ((own, 600), (common, 200)):
+        ends = found(task_id).lease_expires_at
+        assert ends is not None
+        assert before <= ends - timedelta(seconds=lease) + MILLISECOND <= now + MILLISECOND
 
 
 def test_a_worker_that_took_over_from_itself_hands_in_both_and_the_later_claim_counts(
@@ -286,7 +289,7 @@ def test_a_lease_of_a_clock_that_had_jumped_ahead_ends(
         consumer.trim("default")
 
     seconds, _ = redis.time()
-    assert redis.zscore(running, task_id) / 1000 - seconds == pytest.approx(expected, abs=5)
+    assert redis.zscore(running, task_id) / 1000 - seconds == pytest.approx(expected, abs=25)
 
 
 def test_a_lease_that_another_worker_may_have_given_is_left_alone(queue: TaskQueue, redis: Redis) -> None:

@@ -336,5 +336,5 @@ def test_the_queue_behaves_as_its_model(redis: Redis, due_first: bool, examples:
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
-    with options(max_crashes=MAX_CRASHES, due_first=due_first):
+    with options(max_crashes=MAX_CRASHES, due_first=due_first, lease=600):
         run_state_machine_as_test(lambda: QueueMachine(redis), settings=bounded)

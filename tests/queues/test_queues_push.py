@@ -64,7 +64,7 @@ def test_a_delay_runs_out_by_itself(queue: TaskQueue) -> None:
         now = server_time()
 
     assert claimed == [task_id]
-    assert due <= now < due + timedelta(seconds=5)
+    assert due <= now < due + timedelta(minutes=1)
 
 
 def test_an_instant_in_the_past_means_now(queue: TaskQueue) -> None:

@@ -100,7 +100,7 @@ def test_queues_are_known_by_name_once_they_had_a_task(queue: TaskQueue) -> None
     ]
 
 
-@pytest.mark.parametrize("priorities", [[0, 0], [100, -100], [-100, 100], [0, 50]])
+@pytest.mark.parametrize("priorities", [[0, 0], [100, -100], [-100, 100]])
 def test_the_oldest_age_is_that_of_the_longest_waiting_whatever_its_priority(
     queue: TaskQueue, redis: Redis, priorities: list[int]
 ) -> None:
@@ -108,14 +108,14 @@ def test_the_oldest_age_is_that_of_the_longest_waiting_whatever_its_priority(
         queue.push(ECHO, priority=priority, delay=60)
     waiting, *others = [info.id for info in queue.tasks("default", "delayed")]
     now = server_time()
-    come_due(redis, waiting, at=now - 90 * SECOND)
-    come_due(redis, *others, at=now - 30 * SECOND)
+    come_due(redis, waiting, at=now - 9_000 * SECOND)
+    come_due(redis, *others, at=now - 3_000 * SECOND)
     claim(Consumer(), 0)
 
     age_seen = queue.stats("default").oldest_age
 
     assert age_seen is not None
-    assert 89.9 < age_seen < 100
+    assert 8_999 < age_seen < 9_600
 
 
 def test_pages_go_through_a_list_without_gaps(queue: TaskQueue) -> None:
@@ -198,11 +198,11 @@ def test_the_start_of_a_worker_stays_and_its_last_sign_moves(queue: TaskQueue, r
 
 
 def test_a_worker_is_alive_for_a_lease_after_its_last_heartbeat(queue: TaskQueue, redis: Redis) -> None:
-    with options(lease=20):
+    with options(lease=600):
         Consumer().renew(["default"])
-        age(redis, keys.BackendKeys("default").workers, 15 * SECOND)
+        age(redis, keys.BackendKeys("default").workers, 500 * SECOND)
         assert [info.alive for info in queue.workers()] == [True]
-        age(redis, keys.BackendKeys("default").workers, 6 * SECOND)
+        age(redis, keys.BackendKeys("default").workers, 101 * SECOND)
 
         assert [info.alive for info in queue.workers()] == [False]
 

@@ -123,9 +123,9 @@ def test_a_worker_does_not_hear_the_poller_nor_the_poller_the_worker(queue: Task
         (1, None, 1, 0),
         (2, None, 2, 0),
         (2, None, 3, 0),
-        (1, 4, 1, 1),  # it is full, and another is needed soon
+        (1, 4.9, 1, 1),  # it is full, and another is needed soon
         (1, 3_600, 1, 0),
-        (0, 4, 1, 0),  # it is idle, and looks again by itself
+        (0, 4.9, 1, 0),  # it is idle, and looks again by itself
         (0, None, 0, 0),
     ],
 )
