@@ -40,7 +40,7 @@ class Cast:
     def __init__(self, folder: Path, roles: dict[str, Role]) -> None:
         self._folder, self._roles = folder, roles
         self._there: dict[int, tuple[str, int]] = {}
-        self._is_ending = False
+        self._is_ending, self._parent = False, os.getppid()
 
     def start(self, role: str, number: int) -> None:
         """Let somebody play that role; every second one finds Redis behind the proxy."""
@@ -56,8 +56,11 @@ class Cast:
                 self.start(role, number)
 
     def watch(self, until: Callable[[], bool]) -> None:
-        """Replace those who were killed, until that is so. End all if one ended as it must not."""
+        """Replace those who were killed, until that is so. End all if one ends wrongly, or the test is gone."""
         while not until():
+            if os.getppid() != self._parent:
+                self.tell_all(signal.SIGKILL)
+                sys.exit("The test that started this cast is gone.")
             pid, status = os.waitpid(-1, os.WNOHANG) if self._there else (0, 0)
             if not pid:
                 time.sleep(0.01)
