@@ -97,20 +97,6 @@ def test_a_wait_in_vain_leaves_nothing_behind(redis: Redis) -> None:
         assert redis.dbsize() == before
 
 
-def test_a_fair_lock_keeps_the_order_of_requests(redis: Redis) -> None:
-    held = acquired(fair=True)
-    first, second = lock("a", fair=True), lock("a", fair=True)
-    for waiter, token in ((first, b"first"), (second, b"second")):
-        assert at_once(waiter._try(token, waits=True))
-    held.release()
-
-    assert not held.acquire(blocking=False)
-    assert at_once(second._try(b"second", waits=True))
-    assert not at_once(first._try(b"first", waits=True))
-    first.release()
-    assert not at_once(second._try(b"second", waits=True))
-
-
 def test_a_fair_lock_does_not_wait_for_the_dead(redis: Redis) -> None:
     held, dead = acquired(fair=True), lock("a", fair=True)
     assert at_once(dead._try(b"dead", waits=True))
@@ -122,14 +108,6 @@ def test_a_fair_lock_does_not_wait_for_the_dead(redis: Redis) -> None:
 
     assert held.acquire(blocking=False)
     assert not redis.exists(LockKeys.named("a").queue)
-
-
-def test_any_other_lock_goes_to_whoever_comes_first(redis: Redis) -> None:
-    held = acquired()
-    assert at_once(lock("a")._try(b"waiter", waits=True))
-    held.release()
-
-    assert held.acquire(blocking=False)
 
 
 def test_a_release_wakes_the_first_and_a_waiter_who_leaves_the_next(redis: Redis) -> None:

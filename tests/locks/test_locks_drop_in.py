@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -269,45 +270,45 @@ def test_a_release_leaves_the_token_of_the_next_holder(
     redis: Redis, redis_server: EmbeddedServer, is_lost: bool
 ) -> None:
     """Threads or coroutines that share one token, as thread_local=False has it."""
+    outcome: Any = pytest.raises(LockNotOwnedError) if is_lost else nullcontext()
 
-    class Overtaken(Lock):
-        def do_release(self, expected_token: Any) -> None:
-            if is_lost:
-                redis.delete("a")
-            try:
-                super().do_release(expected_token)
-            finally:
-                self.acquire(token="another's")
+    def lose() -> None:
+        if is_lost:
+            redis.delete("a")
 
-    class AsyncOvertaken(AsyncLock):
-        async def do_release(self, expected_token: Any) -> None:
-            if is_lost:
-                redis.delete("a")
-            try:
-                await super().do_release(expected_token)
-            finally:
-                await self.acquire(token="another's")
+    held: Any = Lock(redis, "a", timeout=10, thread_local=False)
+    release = held.do_release
+
+    def overtaken(token: bytes) -> None:
+        lose()
+        try:
+            release(token)
+        finally:
+            held.acquire(token="another's")
 
     async def main(client: AsyncRedis) -> None:
-        held = AsyncOvertaken(client, "a", timeout=10, thread_local=False)
-        await held.acquire()
-        if is_lost:
-            with pytest.raises(LockNotOwnedError):
-                await held.release()
-        else:
-            await held.release()
-        assert held.local.token == b"another's"
-        assert await held.owned()
+        other: Any = AsyncLock(client, "a", timeout=10, thread_local=False)
+        arelease = other.do_release
 
-    in_a_loop(redis_server.url, main)
-    redis.delete("a")
-    held = Overtaken(redis, "a", timeout=10, thread_local=False)
+        async def aovertaken(token: bytes) -> None:
+            lose()
+            try:
+                await arelease(token)
+            finally:
+                await other.acquire(token="another's")
+
+        other.do_release = aovertaken
+        await other.acquire()
+        with outcome:
+            await other.release()
+        assert other.local.token == b"another's"
+        assert await other.owned()
+
+    held.do_release = overtaken
     held.acquire()
-    if is_lost:
-        with pytest.raises(LockNotOwnedError):
-            held.release()
-    else:
+    with outcome:
         held.release()
     assert held.local.token == b"another's"
     assert held.owned()
-    assert held.fence
+    redis.delete("a")
+    in_a_loop(redis_server.url, main)

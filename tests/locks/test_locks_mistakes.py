@@ -12,7 +12,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import LockError, LockNotOwnedError
 
-from components.exceptions import InvalidName, InvalidValue, LockLost
+from components.exceptions import InvalidName, InvalidValue
 from components.kit.client import get_async_client
 from components.services.locks import AsyncLock, Lock, LockReader, lock, locks
 from components.services.locks.named import key_of
@@ -73,20 +73,6 @@ def test_a_mistake_is_told_and_changes_nothing(
 
     assert not isinstance(caught.value, LockNotOwnedError)
     assert held.owned()
-
-
-@pytest.mark.parametrize("do", [Lock.release, lambda held: held.extend(5), Lock.reacquire, Lock.ensure_held])
-def test_using_a_lock_that_has_a_new_holder_leaves_the_new_holder_alone(
-    redis: Redis, held: Lock, do: Callable[[Lock], Any]
-) -> None:
-    redis.delete("a")
-    other = Lock(redis, "a", timeout=100)
-    other.acquire()
-
-    with unchanged(redis), pytest.raises(LockLost):
-        do(held)
-
-    assert other.owned()
 
 
 def test_a_lock_without_a_timeout_cannot_be_extended(redis: Redis) -> None:

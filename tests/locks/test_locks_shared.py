@@ -12,7 +12,6 @@ import pytest
 from redis import Redis
 from redis.exceptions import LockError
 
-from components.kit.client import get_async_client
 from components.services.locks import alock, lock
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
@@ -136,27 +135,6 @@ def test_the_children_of_a_coroutine_share_what_it_holds(redis: Redis) -> None:
         await shared.release()
 
     asyncio.run(main())
-    assert left_behind(redis) == []
-
-
-@pytest.mark.parametrize("is_fair", [False, True], ids=["any order", "fair"])
-def test_a_waiter_that_is_cancelled_leaves_nothing_behind(redis: Redis, is_fair: bool) -> None:
-    holder = lock("a", timeout=None)
-    holder.acquire()
-
-    async def main() -> None:
-        waiting = asyncio.create_task(alock("a", fair=is_fair).acquire())
-        while not await get_async_client().zcard(queue_of("a")):
-            await asyncio.sleep(0.005)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(alock("a", fair=is_fair).acquire(), 0.05)
-
-    asyncio.run(main())
-    assert redis.zcard(queue_of("a")) == 0
-    holder.release()
     assert left_behind(redis) == []
 
 

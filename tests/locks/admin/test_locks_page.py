@@ -24,12 +24,9 @@ DASH = "\N{EN DASH}"
 AWKWARD = [
     "a/b ü%{}&?#'\"<script>alert(1)</script>",
     "..",
-    ".",
-    "a/../b",
     "  ",
     "%2e%2e%2f",
     "q?x=1&key=no",
-    "日本",
     "two\nlines",
     "a\x00b",
     "turned \u202eround",

@@ -11,7 +11,7 @@ from asgiref.sync import async_to_sync
 from django.db import DatabaseError, models, transaction
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, Value, When
 from django.db.models.signals import post_save
-from django.test.utils import CaptureQueriesContext, isolate_apps, override_settings
+from django.test.utils import isolate_apps, override_settings
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -131,27 +131,6 @@ def test_any_condition_may_choose_the_rows(box: Box, condition: str, verb: str) 
     elif condition != "distinct":
         assert fenced(6).delete()[0] == 1
         assert facts() == [("other", 1, 9)]
-
-
-@pytest.mark.parametrize("condition", ["another table", "subquery", "before"])
-def test_the_condition_on_the_fence_stands_outside_of_any_subquery(box: Box, condition: str) -> None:
-    """PostgreSQL evaluates it anew after waiting for another writer only there."""
-    rows = CONDITIONS[condition](Box.objects.all())(6)
-
-    with CaptureQueriesContext(transaction.get_connection()) as queries:
-        rows.update(content=2)
-
-    (update,) = (each["sql"] for each in queries if each["sql"].startswith("UPDATE"))
-    outside = update
-    while "(SELECT" in outside:
-        start = outside.index("(SELECT")
-        depth, end = 0, start
-        for end in range(start, len(outside)):
-            depth += {"(": 1, ")": -1}.get(outside[end], 0)
-            if not depth:
-                break
-        outside = outside[:start] + outside[end + 1 :]
-    assert '"db_box"."fence" <= 6' in outside
 
 
 def test_querysets_of_different_fences_do_not_combine(box: Box) -> None:
@@ -385,26 +364,6 @@ def test_receivers_of_signals_save_without_the_fence_of_the_save_that_sent_them(
 
     assert facts() == [("box", 1, 7)]
     assert "_saving" not in vars(box)
-
-
-@isolate_apps("tests.db")
-def test_a_model_that_selects_before_it_saves_is_fenced(box: Box) -> None:
-    class Careful(FencedModel):
-        content = models.IntegerField()
-
-        class Meta:
-            app_label = "db"
-            db_table = "db_box"
-            managed = False
-            select_on_save = True
-
-    careful = Careful.objects.get()
-    careful.content = 2
-    with transaction.atomic(), pytest.raises(StaleFence):
-        careful.save(fence=4)
-    careful.save(fence=6)
-
-    assert facts() == [("box", 2, 6)]
 
 
 # --- which models
