@@ -78,15 +78,6 @@ def test_each_check_speaks_of_what_it_is_for_and_of_nothing_else(check: str) -> 
     assert messages[check].is_serious() == check.startswith("E")
 
 
-@pytest.mark.parametrize("alias", [[], {}, None, 3, ("components",)])
-def test_an_alias_that_is_no_name_is_an_error_of_the_settings_and_of_no_check(alias: object) -> None:
-    with override_settings(**{**cache(), "COMPONENTS": {"CACHE": alias}}):
-        messages = found(deploy=True)
-
-    assert list(messages) == ["E001"]
-    assert "cache" in messages["E001"].msg
-
-
 @pytest.mark.parametrize("path", ["Users", "nowhere.Users", "components.people.__doc__"])
 @pytest.mark.parametrize(
     "name", ["PEOPLE", "BOOKS", "API_AUTHENTICATION", "CHAT_CONSENT", *map(str.upper, FUNCTIONS)]
@@ -98,17 +89,6 @@ def test_a_dotted_path_that_leads_nowhere_is_named(name: str, path: str) -> None
 
     assert message.msg.startswith(f'settings.COMPONENTS["{name}"]: ')
     assert message.id == "components.E006"
-
-
-def test_every_check_is_tested() -> None:
-    source = "".join(path.read_text() for path in Path(components.__file__).parent.rglob("*.py"))
-    ids = set(re.findall(r"\"components\.([EW]\d{3})\"", source))
-    elsewhere = {"W001", "W008", "E011", "E004", "E005"}  # below, and where mail and fences are tested
-    elsewhere |= {"W010", "W011", "E012"}  # tests/doctor/test_mistakes.py, and below
-    elsewhere |= {"E007", "E008", "E009", "W005"}  # tests/rows/models/test_row_checks.py
-
-    elsewhere |= {id for id in ids if id[1:] >= "100"}  # those of the doctor: tests/doctor/
-    assert ids == BAD.keys() | elsewhere
 
 
 def test_every_check_and_every_finding_is_documented() -> None:
@@ -139,17 +119,6 @@ def test_a_cache_that_is_not_of_django_redis_is_an_error() -> None:
     assert list(messages) == ["E002"]
     assert "'default'" in messages["E002"].msg
     assert "django_redis.cache.RedisCache" in str(messages["E002"].hint)
-
-
-def test_only_the_alias_that_is_named_matters() -> None:
-    with override_settings(COMPONENTS={"CACHE": "redis"}, CACHES={"default": LOCMEM, "redis": DJANGO_REDIS}):
-        assert found() == {}
-
-
-@pytest.mark.parametrize("name", ["retry", "retry_on_error", "retry_on_timeout"])
-def test_retries_of_the_client_are_warned_of(name: str) -> None:
-    with override_settings(**cache({"CONNECTION_POOL_KWARGS": {name: object()}})):
-        assert list(found()) == ["W002"]
 
 
 NOWHERE = "redis://nowhere.example"
@@ -272,14 +241,6 @@ def test_a_second_runworker_command_is_warned_of(tmp_path: Path, monkeypatch: py
     with override_settings(INSTALLED_APPS=[*settings.INSTALLED_APPS, "channels"], **cache()):
         assert list(found()) == ["W001"]
     assert "W001" not in found()
-
-
-def test_options_of_other_backends_are_their_own_affair() -> None:
-    other = {**settings.TASKS["default"], "OPTIONS": {"leese": 5}}
-    module = "django_tasks" if "django_tasks" in settings.INSTALLED_APPS else "django.tasks"
-    other["BACKEND"] = f"{module}.backends.dummy.DummyBackend"
-    with override_settings(TASKS={"default": other}, **cache()):
-        assert found() == {}
 
 
 def test_a_site_without_middleware_serves_no_pages() -> None:

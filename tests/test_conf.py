@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,14 +22,6 @@ def test_without_the_setting_all_is_as_documented() -> None:
 
         assert conf() == Conf()
         assert (conf().prefix, conf().cache, conf().embedded) == ("components", "default", None)
-
-
-def test_configured_values_are_used() -> None:
-    given = {"PREFIX": "staging", "CACHE": "redis", "EMBEDDED": Path("var"), "MAIL_QUEUE": "mail"}
-    with override_settings(COMPONENTS=given):
-        found = conf()
-
-    assert found == Conf(prefix="staging", cache="redis", embedded=Path("var"), mail_queue="mail")
 
 
 def test_settings_are_read_anew_when_they_change() -> None:
@@ -137,31 +128,11 @@ def test_a_wrong_setting_is_named(cls: type[Conf], given: dict[str, Any], proble
     assert found.startswith(problem)
 
 
-def test_every_wrong_setting_is_named() -> None:
-    found = list(problems(QueueOptions, {"leese": 5, "max_crashes": 0, "lease": 5, "dead_limit": "many"}))
-
-    assert [problem.split()[0] for problem in found] == ["'leese'", "'max_crashes'", "'dead_limit'"]
-
-
 @pytest.mark.parametrize("cls", [Conf, QueueOptions])
 def test_the_defaults_are_right(cls: type[Conf]) -> None:
     defaults = cls()
 
     assert list(problems(cls, {field.name: getattr(defaults, field.name) for field in fields(cls)})) == []
-
-
-@pytest.mark.parametrize("name", NUMBERS)
-def test_no_number_may_be_negative(name: str) -> None:
-    assert list(problems(QueueOptions, {name: -1}))
-
-
-def test_a_whole_number_of_seconds_will_do() -> None:
-    given = {"lease": 5, "result_ttl": 60, "dead_ttl": 0, "backoff": 0, "max_backoff": 0, "timeout": 1}
-    assert list(problems(QueueOptions, given)) == []
-
-
-def test_no_timeout_is_none() -> None:
-    assert list(problems(QueueOptions, {"timeout": None})) == []
 
 
 @pytest.mark.parametrize(
@@ -181,13 +152,3 @@ def test_samples_of_counters_are_bounded(value: Any, say: str) -> None:
     [problem] = problems(Conf, {"counter_samples": value})
 
     assert say in problem
-
-
-def test_settings_of_counters_are_used() -> None:
-    given = {"COUNTER_PRECISIONS": [60, 3_600], "COUNTER_SAMPLES": 10, "COUNT_REQUESTS": False}
-    with override_settings(COMPONENTS=given):
-        assert (conf().counter_precisions, conf().counter_samples, conf().count_requests) == (
-            [60, 3_600],
-            10,
-            False,
-        )

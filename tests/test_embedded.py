@@ -105,14 +105,6 @@ def with_client(server: EmbeddedServer) -> Redis:
     return Redis.from_url(server.url, decode_responses=True)
 
 
-def test_data_are_there_again_after_a_restart(tmp_path: Path, program: Path) -> None:
-    with EmbeddedServer(tmp_path, server=program) as server, with_client(server) as client:
-        client.set("sword", "sold")
-
-    with EmbeddedServer(tmp_path, server=program) as server, with_client(server) as client:
-        assert client.get("sword") == "sold"
-
-
 def test_data_are_there_again_after_a_crash(tmp_path: Path, program: Path) -> None:
     with EmbeddedServer(tmp_path, server=program, appendfsync="always") as server:
         with with_client(server) as client:
@@ -194,17 +186,6 @@ def test_start_returns_only_when_all_data_are_loaded(tmp_path: Path, program: Pa
         assert client.dbsize() == 3000
 
 
-def test_keeps_nothing_if_told_so(tmp_path: Path, program: Path) -> None:
-    with EmbeddedServer(tmp_path, server=program, appendonly=False) as server:
-        with with_client(server) as client:
-            client.set("sword", "sold")
-        server.stop()
-        server.start()
-
-        with with_client(server) as client:
-            assert client.dbsize() == 0
-
-
 def test_never_evicts_and_saves_no_snapshots(tmp_path: Path, program: Path) -> None:
     with EmbeddedServer(tmp_path, server=program) as server, with_client(server) as client:
         assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
@@ -247,31 +228,6 @@ def test_a_second_start_is_refused_and_names_the_first(tmp_path: Path, program: 
             assert client.ping()
 
 
-def test_the_holder_of_a_folder_may_be_another_process(tmp_path: Path, start_parent: StartParent) -> None:
-    parent = start_parent()
-
-    with pytest.raises(RedisAlreadyRunning, match=f"process {parent.process.pid} started it"):
-        EmbeddedServer(tmp_path).start()
-
-
-def test_two_folders_never_meet(tmp_path: Path, program: Path) -> None:
-    with (
-        EmbeddedServer(tmp_path / "one", server=program) as one,
-        EmbeddedServer(tmp_path / "two", server=program) as two,
-        with_client(one) as ours,
-        with_client(two) as theirs,
-    ):
-        ours.set("sword", "sold")
-
-        assert theirs.dbsize() == 0
-
-
-@pytest.mark.parametrize("name", ["with a blank", "ümläut", 'q"uote', "per%20cent?"])
-def test_the_folder_may_have_any_name(tmp_path: Path, program: Path, name: str) -> None:
-    with EmbeddedServer(tmp_path / name, server=program) as server, with_client(server) as client:
-        assert client.ping()
-
-
 def test_the_folder_may_have_a_path_too_long_for_a_socket(tmp_path: Path, program: Path) -> None:
     one, two = (tmp_path / ("long" * 30) / name for name in ("one", "two"))
     with EmbeddedServer(one, server=program) as server, with_client(server) as client:
@@ -305,14 +261,6 @@ def test_a_killed_parent_takes_the_server_along(
     assert not is_running(tmp_path)
     with EmbeddedServer(tmp_path, server=program) as server, with_client(server) as client:
         assert client.get("sword") == "sold"
-
-
-def test_a_killed_parent_leaves_no_watcher_behind(start_parent: StartParent) -> None:
-    parent = start_parent()
-    assert len(parent.family) == 2
-    parent.kill()
-
-    assert eventually(parent.has_left_nothing)
 
 
 def test_stop_leaves_no_process_behind(tmp_path: Path, program: Path) -> None:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import django
 import pytest
 from redis import Redis
 
@@ -168,23 +167,6 @@ class Test(SimpleTestCase):
     def test_counts_are_dropped(self):
         count("swords")
 """
-EAGER = """
-from django.test import SimpleTestCase, override_settings
-
-from shop.tasks import add
-
-
-class Test(SimpleTestCase):
-    @override_settings(TASKS={"default": {"BACKEND": "DJANGOS.backends.immediate.ImmediateBackend"}})
-    def test_a_task_runs_at_once(self):
-        self.assertEqual(add.enqueue(1, 2).return_value, 3)
-
-    @override_settings(TASKS={"default": {"BACKEND": "DJANGOS.backends.dummy.DummyBackend"}})
-    def test_a_task_is_noted(self):
-        add.enqueue(1, 2)
-
-        self.assertEqual([result.args for result in add.get_backend().results], [[1, 2]])
-""".replace("DJANGOS", "django.tasks" if django.VERSION >= (6, 0) else "django_tasks")
 
 
 class Shop:
@@ -294,13 +276,6 @@ def test_the_runner_gives_each_process_a_server_of_its_own(shop: Shop, live: Red
 
 def test_djangos_own_runner_sends_nothing(shop: Shop, live: Redis) -> None:
     shop.write({"shop/tests.py": BY_DJANGO_WITHOUT_THE_RUNNER})
-
-    assert "Ran 2 tests" in shop.manage_test()
-    assert not was_touched(live)
-
-
-def test_djangos_immediate_backend_runs_tasks_without_a_redis(shop: Shop, live: Redis) -> None:
-    shop.write({"shop/tests.py": EAGER})
 
     assert "Ran 2 tests" in shop.manage_test()
     assert not was_touched(live)

@@ -12,10 +12,10 @@ from django.test import override_settings
 from redis import Redis
 
 from components.conf import conf
-from components.embedded import EmbeddedServer, servers
+from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
 from components.services.queues import Consumer, TaskQueue, keys
-from components.testing import ClusterServer, empty, redis_at
+from components.testing import empty, redis_at
 from tests.support.queues import ECHO
 from tests.support.waiting import eventually
 
@@ -68,19 +68,6 @@ def test_a_project_gets_a_redis_of_its_own_empty_each_time(shop: pytest.Pytester
     run.assert_outcomes(passed=3)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("program", list(servers()), ids=lambda program: program.name)
-def test_a_project_can_say_which_redis_to_test_with(shop: pytest.Pytester, program: Path) -> None:
-    shop.makepyfile(
-        test_shop=f"""
-        def test_the_server_is_the_one_that_was_named(redis):
-            assert redis.info("server")["executable"] == {str(program)!r}
-        """
-    )
-
-    shop.runpytest_subprocess("--ds=shop_settings", f"--redis-server={program}").assert_outcomes(passed=1)
-
-
 def test_the_alias_is_what_it_was_when_the_test_is_over(redis_server: EmbeddedServer) -> None:
     before = settings.CACHES
     with empty(redis_server):
@@ -130,15 +117,6 @@ def test_options_hold_for_their_own_block_only(redis_server: EmbeddedServer) -> 
         first.ping()
     with redis_at(redis_server.url) as third:
         assert timeout(third) == timeout(first) != 3
-
-
-@pytest.mark.slow
-def test_a_node_in_cluster_mode_knows_its_slots_after_a_restart(tmp_path: Path) -> None:
-    with ClusterServer(tmp_path) as server:
-        server.stop()
-        server.start()
-        with Redis.from_url(server.url) as node:
-            assert node.set("sword", "sold")
 
 
 def test_a_setting_that_is_changed_meanwhile_and_undone_later_brings_nothing_back(

@@ -8,8 +8,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import subprocess
-import threading
 import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,16 +22,15 @@ from django.test.utils import override_settings
 from redis import Connection, Redis
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio import RedisCluster as AsyncRedisCluster
-from redis.asyncio.connection import BlockingConnectionPool, SSLConnection
+from redis.asyncio.connection import BlockingConnectionPool
 from redis.asyncio.connection import Connection as AsyncConnection
-from redis.asyncio.sentinel import SentinelConnectionPool
 
-from components.embedded import EmbeddedServer, find_server
+from components.embedded import EmbeddedServer
 from components.exceptions import ComponentsError, NoEventLoop, RedisUnavailable
 from components.kit import aclient
 from components.kit.client import get_async_client, get_client, longest_block
 from components.kit.errors import redis_errors
-from components.testing import ClusterServer, _free_port, empty, redis_at
+from components.testing import ClusterServer, empty, redis_at
 from tests.kit.test_client import CLUSTER, AnnouncedServer
 from tests.support.proxy import LossyProxy
 from tests.support.waiting import eventually
@@ -108,17 +105,6 @@ async def increase() -> int:
 
 
 # Which client
-
-
-def test_it_works_on_the_same_data_and_answers_in_bytes(redis: Redis) -> None:
-    async def main() -> bytes | None:
-        await get_async_client().set("b", "2")
-        return await get_async_client().get("a")
-
-    redis.set("a", "1")
-
-    assert asyncio.run(main()) == b"1"
-    assert redis.get("b") == b"2"
 
 
 def test_it_is_of_the_kind_that_the_settings_name(redis: Redis, redis_mode: str) -> None:
@@ -199,16 +185,6 @@ def test_options_hold_for_both_clients_of_a_cluster(redis_cluster_server: Cluste
         asyncio.run(main())
 
 
-def test_a_url_of_tls_makes_connections_of_tls() -> None:
-    async def main() -> None:
-        pool = get_async_client().connection_pool
-        assert issubclass(pool.connection_class, SSLConnection)
-        assert pool.make_connection().cert_reqs == 0  # that is CERT_NONE
-
-    with redis_at("rediss://127.0.0.1:1", CONNECTION_POOL_KWARGS={"ssl_cert_reqs": None}):
-        asyncio.run(main())
-
-
 class OwnConnection(Connection):
     """A customer's own."""
 
@@ -239,62 +215,7 @@ def test_a_class_that_derives_from_nothing_known_is_an_error_that_names_it() -> 
         asyncio.run(main())
 
 
-@pytest.fixture
-def sentinel(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[int]:
-    """The port of a Sentinel that knows of a server as "shop"."""
-    program = request.config.getoption("--redis-server")
-    port, own = _free_port(), _free_port()
-    (tmp_path / "redis").mkdir()
-    config = tmp_path / "sentinel.conf"
-    config.write_text(
-        f"port {own}\nbind 127.0.0.1\ndir {tmp_path}\nsentinel monitor shop 127.0.0.1 {port} 1\n"
-    )
-    options = {"port": str(port), "bind": "127.0.0.1"}
-    with EmbeddedServer(tmp_path / "redis", server=program, appendonly=False, options=options):
-        command = [program or find_server(), config, "--sentinel"]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as process:
-            try:
-                with Redis(port=own) as client:
-                    assert eventually(lambda: _knows_its_master(client))
-                yield own
-            finally:
-                process.terminate()
-
-
-def _knows_its_master(client: Redis) -> bool:
-    with suppress(ConnectionError, Exception):
-        return client.sentinel_master("shop")["flags"] == "master"
-    return False
-
-
-@pytest.mark.slow
-def test_it_finds_the_server_by_sentinel(sentinel: int) -> None:
-    options = {
-        "CLIENT_CLASS": "django_redis.client.SentinelClient",
-        "CONNECTION_FACTORY": "django_redis.pool.SentinelConnectionFactory",
-        "SENTINELS": [("127.0.0.1", sentinel)],
-        "SENTINEL_KWARGS": {"socket_timeout": 2},
-    }
-
-    async def main() -> int:
-        assert isinstance(get_async_client().connection_pool, SentinelConnectionPool)
-        return await increase()
-
-    with redis_at("redis://shop/0", **options) as client, no_warnings():
-        assert client.incr("hits") == 1
-        assert asyncio.run(main()) == 2
-
-
 # One for each loop
-
-
-def test_a_loop_has_one_client_and_another_loop_another(redis: Redis) -> None:
-    async def main() -> object:
-        await get_async_client().ping()
-        assert get_async_client() is get_async_client()
-        return get_async_client()
-
-    assert asyncio.run(main()) is not asyncio.run(main())
 
 
 @pytest.mark.slow
@@ -329,40 +250,6 @@ def test_connections_that_are_in_use_when_the_loop_ends_are_closed_too(
     assert eventually(lambda: connections(server) <= before)
 
 
-@pytest.mark.slow
-def test_a_loop_that_is_run_again_keeps_its_client(redis: Redis) -> None:
-    async def main() -> object:
-        await increase()
-        return get_async_client()
-
-    with no_warnings(), asyncio.Runner() as runner:
-        assert runner.run(main()) is runner.run(main())
-
-
-@pytest.mark.slow
-def test_loops_of_several_threads_do_not_disturb_each_other(redis: Redis) -> None:
-    together = threading.Barrier(3)
-    seen: list[list[bytes | None]] = []
-
-    async def main(name: str) -> list[bytes | None]:
-        together.wait(20)
-        return [await echo(f"{name} {number}") for number in range(300)]
-
-    def run(name: str) -> None:
-        for _ in range(3):
-            seen.append(asyncio.run(main(name)))
-
-    with no_warnings():
-        threads = [threading.Thread(target=run, args=[name]) for name in ("a", "b", "c")]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    expected = {name: [f"{name} {number}".encode() for number in range(300)] for name in ("a", "b", "c")}
-    assert sorted(seen) == sorted(list(expected.values()) * 3)
-
-
 def test_a_loop_that_was_closed_carelessly_is_let_go_when_the_next_begins(redis: Redis) -> None:
     async def ask() -> None:
         get_async_client()  # and opens no connection, of which Python itself would warn
@@ -375,22 +262,6 @@ def test_a_loop_that_was_closed_carelessly_is_let_go_when_the_next_begins(redis:
     asyncio.run(increase())
 
     assert careless not in aclient._loops
-
-
-@pytest.mark.slow
-def test_a_child_process_leaves_the_connections_of_its_parent_alone(redis: Redis) -> None:
-    async def main() -> None:
-        waiting = asyncio.create_task(get_async_client().blpop(LIST, 0))
-        assert await increase() == 1
-        child = await asyncio.to_thread(fork)
-        _, status = await asyncio.to_thread(os.waitpid, child, 0)
-        assert os.waitstatus_to_exitcode(status) == 0
-        assert await increase() == 3
-        await get_async_client().rpush(LIST, "x")
-        assert list(await waiting) == [LIST.encode(), b"x"]
-
-    with no_warnings():
-        asyncio.run(main())
 
 
 def fork() -> int:
@@ -408,17 +279,6 @@ def fork() -> int:
 
 
 # Blocking, cancelling, losing
-
-
-def test_an_empty_list_is_waited_for_on_a_short_socket_timeout(redis: Redis, server: EmbeddedServer) -> None:
-    async def main() -> None:
-        client = get_async_client()
-        assert longest_block(client) == pytest.approx(0.1)
-        assert await client.blpop(LIST, longest_block(client)) is None
-
-    kind = CLUSTER if isinstance(server, ClusterServer) else {}
-    with redis_at(server.url, SOCKET_TIMEOUT=0.5, **kind):
-        asyncio.run(main())
 
 
 async def _block(client: AsyncRedis) -> object:
@@ -467,21 +327,6 @@ def test_a_cancelled_command_leaves_no_reply_for_the_next(
         assert asyncio.run(main()) >= 1
 
 
-def test_a_timeout_around_a_command_leaves_no_reply_either(redis: Redis) -> None:
-    async def main() -> None:
-        client = get_async_client()
-        await client.ping()
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
-                await client.blpop(LIST, 0)
-        await client.rpush(LIST, "x")
-
-        assert await client.lrange(LIST, 0, -1) == [b"x"]
-
-    with no_warnings():
-        asyncio.run(main())
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("silently", [False, True], ids=["connection lost", "no answer"])
 def test_a_write_whose_reply_was_lost_is_not_sent_again(proxied: LossyProxy, silently: bool) -> None:
@@ -524,32 +369,6 @@ def test_it_goes_on_when_the_server_is_back(
             await get_async_client().get("a")
 
     with server, redis_at(server.url, **(CLUSTER if is_cluster else {})), no_warnings():
-        asyncio.run(main())
-
-
-@pytest.mark.slow
-def test_a_cluster_is_found_by_any_node_that_answers(redis_cluster_server: ClusterServer) -> None:
-    away = redis_cluster_server.url.rpartition(":")[0] + ":1"
-    with redis_at(f"{away},{redis_cluster_server.url}", **CLUSTER) as client, no_warnings():
-        client.set("hits", 1)
-        assert asyncio.run(increase()) == 2
-
-
-@pytest.mark.slow
-def test_a_missing_node_raises_unavailable(redis_mode: str) -> None:
-    async def main() -> None:
-        with pytest.raises(RedisUnavailable, match="does not answer"), redis_errors():
-            await increase()
-
-    kind = CLUSTER if redis_mode == "cluster" else {}
-    caches = {
-        "default": {
-            "BACKEND": "django_redis.cache.RedisCache",
-            "LOCATION": "redis://127.0.0.1:1,redis://127.0.0.1:2",
-            "OPTIONS": kind,
-        }
-    }
-    with override_settings(CACHES=caches), no_warnings():
         asyncio.run(main())
 
 

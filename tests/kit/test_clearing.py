@@ -52,17 +52,6 @@ def assert_only_the_cache_is_empty(task: str, chat: Chat) -> None:
     assert news.chat_id == chat.id
 
 
-def test_clearing_a_cache_in_a_database_of_its_own_leaves_tasks_and_chats(
-    redis: Redis, redis_server: EmbeddedServer
-) -> None:
-    with site(with_database(redis_server.url, 1), redis_server.url):
-        task, chat = use_everything()
-
-        caches["default"].clear()
-
-        assert_only_the_cache_is_empty(task, chat)
-
-
 @pytest.mark.parametrize("prefix", ["", "components", "components:cache", "[shop]*"])
 def test_clearing_a_cache_of_a_cluster_leaves_tasks_and_chats(
     redis_cluster: Redis, redis_cluster_server: ClusterServer, prefix: str

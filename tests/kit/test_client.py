@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from django.core.cache import caches
-from django.core.cache.backends.base import InvalidCacheBackendError
 from django.core.exceptions import ImproperlyConfigured
 from django.test.utils import override_settings
 from redis import Redis, RedisCluster
@@ -17,10 +16,10 @@ from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
 from components.kit.client import get_client, longest_block
 from components.kit.errors import redis_errors
-from components.services.queues import Consumer, TaskQueue
+from components.services.queues import TaskQueue
 from components.testing import ClusterServer, redis_at
 from tests.support.proxy import LossyProxy
-from tests.support.queues import ECHO, claim, ids, push_many
+from tests.support.queues import push_many
 
 CLUSTER = {"CLIENT_CLASS": "components.cache.ClusterClient"}
 
@@ -64,16 +63,6 @@ def test_another_alias_can_be_named(redis_server: EmbeddedServer, server: Embedd
         assert client.get("a") == b"b"
 
 
-def test_an_alias_that_is_not_there_is_an_error() -> None:
-    with (
-        override_settings(COMPONENTS={"CACHE": "nothing"}),
-        pytest.raises(InvalidCacheBackendError, match="'nothing'") as refused,
-    ):
-        get_client()
-
-    assert isinstance(refused.value, ImproperlyConfigured)
-
-
 def test_a_cache_of_another_kind_is_an_error_that_says_what_to_write() -> None:
     locmem = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
     with (
@@ -94,11 +83,6 @@ def test_a_blocking_command_returns_before_the_socket_gives_up(
 
 def test_without_a_timeout_the_one_of_redis_py_counts(redis: Redis, redis_cluster: Redis) -> None:
     assert longest_block(redis) == longest_block(redis_cluster) == 4
-
-
-def test_an_empty_queue_is_waited_for_on_a_short_socket_timeout(server: EmbeddedServer) -> None:
-    with redis_at(server.url, SOCKET_TIMEOUT=0.5):
-        assert Consumer().wait(["default"], float("inf")) is False
 
 
 # Nothing is repeated
@@ -158,42 +142,6 @@ def test_a_cluster_client_is_one_for_the_whole_process(redis_cluster: Redis) -> 
 
     assert isinstance(redis_cluster, RedisCluster)
     assert found == [redis_cluster]
-
-
-def test_closing_a_cache_does_not_disturb_the_cluster_client(redis_cluster: Redis) -> None:
-    with override_settings(DJANGO_REDIS_CLOSE_CONNECTION=True):
-        caches["default"].close()
-
-    assert redis_cluster.ping()
-
-
-def test_the_first_node_that_answers_tells_of_all(
-    redis_cluster_server: ClusterServer, tmp_path: Path
-) -> None:
-    url = f"redis://127.0.0.1:1,{redis_cluster_server.url}"
-    with redis_at(url, **CLUSTER) as client:
-        assert client.set("a", "b")
-
-
-def test_a_cluster_without_any_node_is_unavailable() -> None:
-    with pytest.raises(RedisUnavailable), redis_at("redis://127.0.0.1:1,redis://127.0.0.1:2", **CLUSTER):
-        get_client()
-
-
-@pytest.mark.slow
-def test_a_cluster_that_was_away_is_used_again(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    program = request.config.getoption("--redis-server")
-    with ClusterServer(tmp_path, server=program) as server, redis_at(server.url, **CLUSTER):
-        [first] = push_many(1)
-        assert ids(claim(Consumer())) == [first]
-        server.stop()
-        with pytest.raises(RedisUnavailable):
-            TaskQueue().push(ECHO)
-        server.start()
-
-        second = TaskQueue().push(ECHO)
-
-        assert ids(claim(Consumer())) == [second]
 
 
 @pytest.mark.slow

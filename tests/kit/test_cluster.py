@@ -189,6 +189,7 @@ def test_chats_and_inboxes(redis: RedisCluster) -> None:
     for chats in (inbox.fetch(), inbox.chats(), asyncio.run(awaited()), _by_pages(inbox)):
         assert {news.chat_id: news.last_seq for news in chats} == seqs
         assert {news.chat_id: news.mentions for news in chats} == NUMBERS
+    assert [news.chat_id for news in _by_pages(inbox)] == NAMES[::-1]
     assert {news.chat_id: len(news.messages) for news in inbox.fetch()} == seqs
     assert inbox.unread().mentions == sum(NUMBERS.values())
     said = inbox.changes({}, limit=100)

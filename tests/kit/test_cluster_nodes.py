@@ -6,9 +6,7 @@ others go on.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,6 @@ from components.kit.together import together
 from components.services.chat import Chat, Inbox
 from components.services.counters import Counter
 from components.testing import redis_at
-from tests.api.serving import serve
 from tests.support.masters import Masters, forget_clients, masters
 
 pytestmark = pytest.mark.slow
@@ -118,19 +115,6 @@ def test_the_first_scripts_transactions_and_fetches_of_many_coroutines_all_succe
         assert {news.chat_id for news in found[0]} == {chat.id for chat in chats}
 
 
-@pytest.mark.parametrize("path", ["sync", "sync?timeout=0.1", "chats"])
-def test_the_first_requests_of_a_fresh_site_all_succeed(whole_site: Masters, path: str) -> None:
-    for number in range(20):
-        Chat.create("jill", members=[f"p{number}"], text="hello")
-
-    for _ in range(3):
-        with serve() as fresh, ThreadPoolExecutor(20) as pool:
-            asked = [pool.submit(fresh.ask, "GET", path, by=f"p{number}") for number in range(20)]
-            answers = [each.result() for each in asked]
-        assert [status for status, _told, _headers in answers] == [200] * 20
-        assert [len(told["chats"]) for _status, told, _headers in answers] == [1] * 20
-
-
 def test_a_cluster_that_moves_its_slots_disturbs_nobody(whole_site: Masters) -> None:
     """redis-py closes all connections, also those in use, at each fifth answer that a slot was moved."""
 
@@ -148,19 +132,6 @@ def test_a_cluster_that_moves_its_slots_disturbs_nobody(whole_site: Masters) -> 
             return await asyncio.gather(*(client.incr(key) for key in KEYS), return_exceptions=True)
 
     assert [each for each in asyncio.run(main()) if isinstance(each, BaseException)] == []
-
-
-def test_errors_of_connections_closed_by_redis_py_are_outages(whole_site: Masters) -> None:
-    async def main() -> None:
-        client: Any = get_async_client()
-        await client.set("key:0", 0)
-        waiting = asyncio.create_task(client.blpop("list", 5))
-        await asyncio.sleep(0.05)
-        await client.aclose()
-        with pytest.raises(RedisUnavailable), redis_errors():
-            await waiting
-
-    asyncio.run(main())
 
 
 def test_a_connection_that_is_closed_at_any_moment_of_a_command_is_an_outage_or_nothing(
@@ -242,28 +213,6 @@ def test_calls_that_travel_together_end_each_by_its_own_node(
         return []
 
     asyncio.run(main())
-
-
-@LOSE
-def test_a_node_that_hangs_keeps_nobody_waiting_who_asks_another(
-    site: Masters, lose: Callable[[Masters, str], None]
-) -> None:
-    async def one(key: str) -> tuple[float, Any]:
-        began = time.monotonic()
-        try:
-            [answer] = await together(increase, [([key], [])])
-        except RedisUnavailable as error:
-            answer = error
-        return time.monotonic() - began, answer
-
-    async def main() -> list[tuple[float, Any]]:
-        await asyncio.gather(*map(one, KEYS))
-        lose(site, KEYS[0])
-        return await asyncio.gather(*map(one, KEYS))
-
-    found = asyncio.run(main())
-    assert_only_the_lost_fail(site, KEYS[0], [answer for _took, answer in found])
-    assert max(took for took, answer in found if isinstance(answer, bytes)) < TIMEOUT
 
 
 @LOSE

@@ -15,14 +15,6 @@ MEMBER = Record("member", ("role", "joined", "muted"))
 words = st.text(st.characters(blacklist_characters=" \0", blacklist_categories=["Cs"]), max_size=5)
 
 
-def test_a_header_is_read_line_by_line_and_a_line_goes_on_in_the_next() -> None:
-    header = read_header(
-        "a/b", "-- Do it.\n-- KEYS    one two\n-- ARGV    a\n--         b...\nlocal c = 1\n-- KEYS no"
-    )
-
-    assert header == {"KEYS": ["one", "two"], "ARGV": ["a", "b..."]}
-
-
 def test_a_line_that_comes_twice_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"a/b\.lua: its header has two lines KEYS"):
         read_header("a/b", "-- Do it.\n-- KEYS    one\n-- KEYS    two")

@@ -17,7 +17,7 @@ from components.kit.client import get_async_client, get_client
 from components.kit.keyspace import BUCKETS
 from components.kit.scripts import Script
 from components.services.chat.keys import index
-from components.testing import empty, redis_at
+from components.testing import redis_at
 from tests.support.proxy import LossyProxy
 
 #: In the slots of all buckets.
@@ -69,20 +69,6 @@ def server(redis_mode: str, request: pytest.FixtureRequest) -> EmbeddedServer:
     return server
 
 
-def test_answers_come_in_the_order_of_the_calls_to_a_server_that_knows_the_script_or_not(
-    server: EmbeddedServer, many: Many
-) -> None:
-    calls = [([key], [number]) for number, key in enumerate(KEYS)]
-    with empty(server) as redis:
-        redis.script_flush()
-
-        first, again = many(SET, calls), many(SET, calls)
-
-        assert first == again == [b"%d" % number for number in range(len(KEYS))]
-        assert redis.get(KEYS[7]) == b"7"
-        assert many(SET, []) == []
-
-
 def test_answered_calls_are_not_repeated_when_a_script_is_unknown_to_other_nodes(
     redis: Redis, many: Many, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,17 +86,6 @@ def test_answered_calls_are_not_repeated_when_a_script_is_unknown_to_other_nodes
     monkeypatch.setattr(scripts, "_send_together", interrupted)
 
     assert many(count, [([key], []) for key in KEYS[:5]]) == [1] * 5
-
-
-def test_a_lost_reply_is_asked_for_once_more(redis_server: EmbeddedServer, redis: Redis, many: Many) -> None:
-    calls = [([key], [number]) for number, key in enumerate(KEYS)]
-    with LossyProxy(redis_server) as proxy, redis_at(proxy.url):
-        many(SET, calls)
-        proxy.lose_replies(to="EVALSHA")
-
-        assert many(SET, calls) == [b"%d" % number for number in range(len(KEYS))]
-
-        assert proxy.lost == 1
 
 
 def test_a_server_that_does_not_answer_is_unavailable(

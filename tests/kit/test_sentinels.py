@@ -7,14 +7,11 @@ The master's own timeout is short here. What is measured is what comes on top of
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -182,42 +179,6 @@ def _succeeds(act: Callable[[], object], took: list[float]) -> bool:
     return True
 
 
-PROCESS = """
-import asyncio, json, sys, time
-import django
-from django.conf import settings
-
-url, options = json.loads(sys.argv[1])
-cache = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": url, "OPTIONS": options}
-settings.configure(CACHES={"default": cache})
-django.setup()
-from components.kit.client import get_async_client, get_client
-
-async def main():
-    await get_async_client().incr("hits")
-
-began = time.monotonic()
-get_client().incr("hits")
-print(time.monotonic() - began)
-began = time.monotonic()
-asyncio.run(main())
-print(time.monotonic() - began)
-"""
-
-
-@KINDS
-def test_a_new_process_starts_while_the_first_sentinel_hangs(site: Site, kind: dict[str, str]) -> None:
-    stop(site.sentinels[0].pid)
-    given = json.dumps([SHOP, {**kind, "SENTINELS": site.addresses(), "SOCKET_TIMEOUT": 1}])
-
-    run = subprocess.run(
-        [sys.executable, "-c", PROCESS, given], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-
-    assert not run.stderr
-    assert max(map(float, run.stdout.split())) < SOON
-
-
 def test_settings_of_the_project_for_sentinels_hold(site: Site) -> None:
     given: dict[str, Any] = {"SENTINEL_KWARGS": {"socket_timeout": 0.2, "client_name": "ours"}}
     stop(site.sentinels[0].pid)
@@ -229,19 +190,3 @@ def test_settings_of_the_project_for_sentinels_hold(site: Site) -> None:
         for each in manager.sentinels:
             options = each.get_connection_kwargs()
             assert (options["socket_timeout"], options["client_name"]) == (0.2, "ours")
-
-
-def test_many_threads_lose_no_sentinel(site: Site) -> None:
-    """redis-py's own list had one twice and another not at all."""
-    stop(site.sentinels[0].pid)
-    url = f"{SHOP}?client_name={site.ports[0]}"
-    with (
-        redis_at(url, SENTINELS=site.addresses(), SOCKET_TIMEOUT=1, **OURS) as client,
-        ThreadPoolExecutor(16) as pool,
-    ):
-        manager = client.connection_pool.sentinel_manager
-        for each in [pool.submit(manager.discover_master, "shop") for _ in range(64)]:
-            each.result()
-
-        asked = {each.get_connection_kwargs()["port"] for each in manager.sentinels}
-        assert asked == set(site.ports)

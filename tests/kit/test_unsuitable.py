@@ -178,17 +178,6 @@ def test_both_clients_say_that_a_user_has_not_the_permissions(guest: str, act: C
         act()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("arguments", [["runworker", "--no-reload"], ["queues"], ["counters"]])
-def test_commands_say_that_a_user_has_not_the_permissions(guest: str, arguments: list[str]) -> None:
-    with Command(guest, *arguments) as command:
-        assert command.exit_code() == 2
-
-    assert re.search(_FORBIDDEN, command.output.splitlines()[-1])
-    assert "secret" not in command.output
-    assert "Traceback" not in command.output
-
-
 # What is no Redis
 
 
@@ -225,16 +214,6 @@ def test_a_cluster_has_no_second_database(redis_cluster_server: ClusterServer) -
         use()
     with at(f"{redis_cluster_server.url}/2"), pytest.raises(RedisUnsuitable, match="a cluster has 0 only"):
         use()
-
-
-@pytest.mark.parametrize("act", [use, ause])
-def test_an_old_server_is_no_cluster_either(act: Callable[[], None]) -> None:
-    with (
-        OldRedis("5.0.14") as server,
-        at(server.url, CLIENT_CLASS="components.cache.ClusterClient"),
-        pytest.raises(RedisUnsuitable, match=r"Install Redis 6\.2"),
-    ):
-        act()
 
 
 # Settings

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import time
 import weakref
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
@@ -93,16 +92,6 @@ def test_messages_published_after_the_subscription_are_heard(redis: Redis) -> No
     run(main)
 
 
-def test_nothing_new_is_an_empty_set_at_the_time_limit(redis: Redis) -> None:
-    async def main() -> None:
-        async with Listener.of_the_loop().interest(["a"]) as interest:
-            assert await interest.wait(0.01) == set()
-            await publish("b")
-            assert await interest.wait(0) == set()
-
-    run(main)
-
-
 def test_news_that_came_while_nobody_waited_are_told_once(redis: Redis) -> None:
     async def main() -> None:
         listener = Listener.of_the_loop()
@@ -128,14 +117,6 @@ def test_an_interest_can_grow(redis: Redis) -> None:
     run(main)
 
 
-def test_an_interest_in_nothing_waits_for_nothing(redis: Redis) -> None:
-    async def main() -> None:
-        async with Listener.of_the_loop().interest([]) as interest:
-            assert await interest.wait(0.01) == set()
-
-    run(main)
-
-
 def test_a_thousand_who_wait_share_one_connection(redis: Redis, server: EmbeddedServer) -> None:
     async def main() -> None:
         listener = Listener.of_the_loop()
@@ -153,20 +134,6 @@ def test_a_thousand_who_wait_share_one_connection(redis: Redis, server: Embedded
             await publish("own 7")
             assert await interests[7].wait(PATIENCE) == {"own 7"}
             assert await interests[8].wait(0) == set()
-
-    run(main)
-
-
-def test_a_burst_is_heard_by_all(redis: Redis) -> None:
-    async def main() -> None:
-        names = [str(number) for number in range(500)]
-        async with AsyncExitStack() as stack:
-            interests = [
-                await stack.enter_async_context(Listener.of_the_loop().interest([name])) for name in names
-            ]
-            script = "for n = 0, 499 do redis.call('PUBLISH', tostring(n), 'x') end"
-            await get_async_client().eval(script, 1, "{a}")
-            assert await asyncio.gather(*(each.wait(PATIENCE) for each in interests)) == [{n} for n in names]
 
     run(main)
 
@@ -249,22 +216,6 @@ def test_a_short_loop_leaves_nothing_behind(redis: Redis, server: EmbeddedServer
             async_to_sync(main)()
 
     assert eventually(lambda: connections(server) <= before)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("quick")
-def test_a_loop_that_ends_while_the_listener_does_leaves_nothing_behind(redis: Redis) -> None:
-    async def main(steps: int) -> None:
-        listener = Listener.of_the_loop()
-        async with listener.interest(["a"]):
-            pass
-        while listener._channels:
-            await asyncio.sleep(0.001)
-        for _ in range(steps):
-            await asyncio.sleep(0)
-
-    for steps in range(4):
-        run(lambda steps=steps: main(steps))  # type: ignore[misc]
 
 
 def test_each_loop_has_its_own_and_outside_of_one_there_is_none(redis: Redis) -> None:
@@ -382,25 +333,6 @@ def test_a_connection_that_died_silently_is_found_dead(
         run(lambda: main(proxy))
 
 
-def test_two_ticks_are_at_most_five_seconds() -> None:
-    assert 2 * news._TICK <= 5
-
-
-@pytest.mark.slow
-def test_a_quiet_connection_that_lives_is_kept(
-    redis: Redis, server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(news, "_TICK", 1.0)  # a busy machine may well be still for a tenth of a second
-
-    async def main() -> None:
-        async with Listener.of_the_loop().interest(["a"]) as interest:
-            before = connections(server)
-            assert await interest.wait(3.5 * news._TICK) == set()
-            assert connections(server) == before
-
-    run(main)
-
-
 def test_a_confirmation_that_was_lost_is_asked_for_again(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -452,53 +384,3 @@ def test_it_understands_both_protocols(redis: Redis, server: EmbeddedServer, pro
     kind = CLUSTER if isinstance(server, ClusterServer) else {}
     with redis_at(server.url, CONNECTION_POOL_KWARGS=pool, **kind):
         run(main)
-
-
-def test_it_takes_no_connection_from_a_pool_of_one(redis: Redis, server: EmbeddedServer) -> None:
-    async def main() -> None:
-        async with Listener.of_the_loop().interest(["a"]) as interest:
-            await publish("a")
-            assert await interest.wait(PATIENCE) == {"a"}
-
-    kind = CLUSTER if isinstance(server, ClusterServer) else {}
-    with redis_at(server.url, CONNECTION_POOL_KWARGS={"max_connections": 1}, SOCKET_TIMEOUT=0.5, **kind):
-        run(main)
-
-
-def test_the_wake_up_of_one_among_a_thousand_is_quick(
-    redis: Redis, record_property: Callable[[str, object], None]
-) -> None:
-    """The figure is printed; what holds here is that each of them is woken."""
-
-    async def main() -> None:
-        delays = []
-        async with AsyncExitStack() as stack:
-            interests = [
-                await stack.enter_async_context(Listener.of_the_loop().interest([str(number)]))
-                for number in range(1_000)
-            ]
-            tasks = [asyncio.create_task(_awaken(each)) for each in interests]
-            await asyncio.sleep(0)
-            for number, task in enumerate(tasks[:300]):
-                began = time.perf_counter()
-                await publish(str(number))
-                delays.append(await task - began)
-            for task in tasks[300:]:
-                task.cancel()
-        delays.sort()
-        figures.append(
-            (
-                "wake-up with 1,000 waiters, p50 / p99 (ms)",
-                f"{delays[150] * 1e3:.2f} / {delays[297] * 1e3:.2f}",
-            )
-        )
-        assert len(delays) == 300
-
-    figures: list[tuple[str, str]] = []
-    run(main)
-    record_property("figures", figures)
-
-
-async def _awaken(interest: Interest) -> float:
-    assert await interest.wait(PATIENCE)
-    return time.perf_counter()
