@@ -52,13 +52,12 @@ from components.services.semaphores import Semaphore, SemaphoreReader
 from components.services.semaphores.finder import find as find_semaphore
 from components.testing import redis_at
 from tests.fixtures.service import one_of_each  # noqa: F401
-from tests.kit import test_lost_replies  # noqa: F401  (whose cases are CASES)
 from tests.support.chats import FREE
 from tests.support.geo import city, write_mmdb
 from tests.support.logs import append, stream
 from tests.support.masters import Masters, forget_clients, masters
-from tests.support.repeating import CASES
 from tests.support.rows import bodies, cache, claimed
+from tests.support.scenarios import SCENARIOS
 from tests.support.traffic import tables
 
 #: Entities of each service: they lie in many buckets, and on all nodes.
@@ -101,16 +100,11 @@ class Tell(Script):
     source = "return {KEYS[1], ARGV[1]}"
 
 
-@pytest.mark.parametrize("service", CASES)
+@pytest.mark.parametrize("service", SCENARIOS)
 def test_scripts_that_change_something_stay_in_one_slot(redis: RedisCluster, service: str) -> None:
-    for case in CASES[service]:
+    for scenario in SCENARIOS[service]:
         redis.flushall()
-        act = case(redis)
-        try:
-            act()
-        except BaseException as error:
-            error.add_note(f"This is the case {case.__name__}.")
-            raise
+        scenario(redis)
 
 
 def test_calls_that_travel_together_are_answered_each_by_its_own_key(redis: RedisCluster) -> None:

@@ -1,6 +1,6 @@
 """
-A script whose reply was lost is sent again. So each one that changes something has a case in which all its calls are
-sent twice: the second call changes nothing, and gives the same answer.
+A script whose reply was lost is sent again. So each one that changes something has a scenario in which all calls
+are sent twice: the second call changes nothing, and gives the same answer.
 """
 
 from __future__ import annotations
@@ -16,22 +16,12 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
+from components.services.geo.importing import activate, put
 from components.services.geo.keys import TableKeys
+from components.services.geo.layout import Manifest
 from components.services.queues import Consumer, NewTask, TaskQueue
 from components.services.semaphores import Semaphore
 from components.testing import redis_at
-from tests.support import (
-    lost_books,
-    lost_chats,
-    lost_counts,
-    lost_geo,
-    lost_locks,
-    lost_logs,
-    lost_mail,
-    lost_queues,
-    lost_rows,
-    lost_semaphores,
-)
 from tests.support.declared import SCRIPTS
 from tests.support.proxy import LossyProxy
 from tests.support.queues import (
@@ -47,23 +37,10 @@ from tests.support.queues import (
     succeeded,
     to_retry,
 )
-from tests.support.repeating import CASES, each_script_twice
+from tests.support.repeating import each_script_twice
+from tests.support.scenarios import SCENARIOS, imported
 from tests.support.semaphores import let_pass
 from tests.support.waiting import eventually
-
-#: Modules that have put their cases into CASES.
-ALL = (
-    lost_books,
-    lost_chats,
-    lost_counts,
-    lost_geo,
-    lost_locks,
-    lost_logs,
-    lost_mail,
-    lost_queues,
-    lost_rows,
-    lost_semaphores,
-)
 
 
 def changing(redis: Redis) -> set[str]:
@@ -81,15 +58,10 @@ def changing(redis: Redis) -> set[str]:
 @pytest.mark.parametrize("service", sorted({name.partition("/")[0] for name in SCRIPTS}))
 def test_a_call_that_is_repeated_changes_nothing_and_is_answered_alike(redis: Redis, service: str) -> None:
     seen = set()
-    for case in CASES[service]:
+    for scenario in SCENARIOS[service]:
         redis.flushall()
-        act = case(redis)
-        try:
-            with each_script_twice(redis) as called:
-                act()
-        except BaseException as error:
-            error.add_note(f"This is the case {case.__name__}.")
-            raise
+        with each_script_twice(redis) as called:
+            scenario(redis)
         seen |= called
 
     assert {name for name in changing(redis) if name.startswith(f"{service}/")} <= seen
@@ -151,9 +123,14 @@ def test_what_has_another_worker_since_stays_theirs(redis: Redis) -> None:
 
 
 def test_a_version_that_was_made_current_before_another_is_not_made_current_again(redis: Redis) -> None:
-    act = lost_geo.activate_first(redis)
+    for number in range(2):
+        put("default", "new", number, b"part")
+    table = Manifest(1, 1, 10, 5, 10, ["digest"] * 2, "test")
 
-    assert repeated_after(redis, act, lambda: lost_geo.imported("newer")) == []
+    def act() -> list[int]:
+        return activate("default", "new", table)
+
+    assert repeated_after(redis, act, lambda: imported("newer")) == []
     assert redis.hget(TableKeys("default").current, "version") == b"newer"
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -14,11 +13,6 @@ from redis import Redis
 from components.kit.scripts import Call, Script
 from tests.support.snapshots import alike, snapshot
 
-Act: TypeAlias = Callable[[], Any]
-#: Prepares something, and returns what is then done, each of whose calls is repeated.
-Case: TypeAlias = Callable[[Redis], Act]
-#: The cases by service; the modules lost_*.py add theirs.
-CASES: dict[str, list[Case]] = defaultdict(list)
 #: What does not change of an answer if a call is repeated, of scripts that also tell a time left or, as nobody relies
 #: on it, what this call did.
 LASTING: dict[str, Callable[[Any], Any]] = {
@@ -26,7 +20,7 @@ LASTING: dict[str, Callable[[Any], Any]] = {
     "chat/attend": lambda said: said[:-1],
     "chat/charge": lambda said: said[0],
     "chat/delete": type,
-    "chat/send": lambda said: said[1:4],
+    "chat/send": lambda said: said[1:3],
     "counters/mend": type,
     "locks/acquire": lambda said: said[:-1],
     "locks/extend": lambda said: said > 0,
@@ -37,16 +31,6 @@ LASTING: dict[str, Callable[[Any], Any]] = {
     "rows/schedule": len,
     "semaphores/acquire": lambda said: said[:-1],
 }
-
-
-def cases(service: str) -> Callable[[Case], Case]:
-    """Return a decorator for the cases of a service."""
-
-    def add(case: Case) -> Case:
-        CASES[service].append(case)
-        return case
-
-    return add
 
 
 @contextmanager
