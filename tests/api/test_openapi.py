@@ -1,6 +1,5 @@
 """
-The description as a whole; and requests that are made up from it, the same in each run, so that only a change makes
-them fail. What each address promises is in test_contract.py.
+The description as a whole. What it says about each address is in test_contract.py.
 """
 
 from __future__ import annotations
@@ -14,25 +13,15 @@ from itertools import chain, cycle
 from pathlib import Path
 from typing import Any, is_typeddict
 
-import pytest
-import schemathesis
 from django.core.management import call_command
-from django.core.wsgi import get_wsgi_application
-from django.http import HttpRequest
 from django.test import Client
-from django.test.utils import override_settings
 from django.utils.translation import override
-from hypothesis import HealthCheck, settings
-from redis import Redis
-from schemathesis import Case
-from schemathesis.checks import CHECKS, load_all_checks
 
 from components.api import openapi
 from components.api.problems import KINDS
 from components.api.urls import urlpatterns
-from components.services.chat import Chat, ChatSettings, EventKind, Role
-from components.services.mailboxes import Fate, Mailbox
-from tests.api.serving import WITHOUT_DATABASE, Person
+from components.services.chat import EventKind, Role
+from components.services.mailboxes import Fate
 
 ROOT = Path(__file__).resolve().parents[2]
 DESCRIPTION: dict[str, Any] = json.loads(openapi.FILE.read_text(encoding="utf-8"))
@@ -40,62 +29,6 @@ METHODS = ("get", "post", "put", "patch", "delete")
 OPERATIONS = [
     (path, method) for path, item in DESCRIPTION["paths"].items() for method in METHODS if method in item
 ]
-
-#: What a description cannot say: that a cursor was given, that a text can be printed, that a field excludes another.
-UNSAID = {
-    ("POST", "/chats"),
-    ("PATCH", "/chats/{chat_id}"),
-    ("GET", "/sync"),
-    ("POST", "/sync"),
-    ("GET", "/chats/{chat_id}/messages"),
-    ("GET", "/chats/{chat_id}/members"),
-    ("GET", "/chats/{chat_id}/search"),
-    ("POST", "/chats/{chat_id}/typing"),  # five at once, then too-fast
-    ("GET", "/books/{book}"),
-    ("POST", "/books/{book}/select"),
-}
-CHAT_ID = re.compile(DESCRIPTION["components"]["parameters"]["chat_id"]["schema"]["pattern"])
-
-config = schemathesis.Config.from_dict(
-    {"checks": {"negative_data_rejection": {"expected-statuses": ["4xx", 503]}}}
-)
-# Authentication is tested elsewhere.
-schema = schemathesis.openapi.from_dict({**DESCRIPTION, "security": []}, config=config)
-schema.app = get_wsgi_application()
-
-load_all_checks()
-
-
-def only_joe(request: HttpRequest) -> Person | None:
-    return Person("joe") if request.headers["Authorization"] == "Bearer joe" else None
-
-
-SETTINGS = {**WITHOUT_DATABASE, "API_AUTHENTICATION": "tests.api.test_openapi.only_joe"}
-
-
-@pytest.fixture
-def chat(redis: Redis) -> str:
-    """A chat of joe and jill without a rate limit."""
-    chat = Chat.create("joe", members=["jill"], text="hello", settings=ChatSettings(rate_limit=0))
-    Mailbox("joe").push("jill", "hello")
-    Mailbox("jill").push("joe", "hello")
-    return chat.id
-
-
-@pytest.mark.slow
-@pytest.mark.django_db  # of which nothing is asked, but Django looks after its connections at each request
-@schema.parametrize()
-@settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-def test_it_answers_as_described(case: Case, chat: str) -> None:
-    is_unsaid = (case.method, case.path) in UNSAID
-    excluded = [CHECKS.get_one("positive_data_acceptance")] if is_unsaid else []
-    if CHAT_ID.fullmatch(str(case.path_parameters.get("chat_id", ""))) and len(str(case.body)) % 4:
-        case.path_parameters["chat_id"] = chat
-    with override_settings(COMPONENTS=SETTINGS, ALLOWED_HOSTS=["*"]):
-        case.call_and_validate(headers={"Authorization": "Bearer joe"}, excluded_checks=excluded)
-
-
-# The description as a whole
 
 
 def test_the_file_holds_what_the_endpoints_declare() -> None:
