@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from redis import Redis
 
 from components.exceptions import InvalidName, InvalidValue
+from components.kit.keyspace import bucket
 from components.services.counters import (
     RELATIVE_ERROR,
     Counter,
@@ -23,10 +24,16 @@ from components.services.counters import (
 )
 from components.services.counters.additions import MAX_COUNT
 from components.services.counters.histograms import bucket_of, value_of
-from components.services.counters.precisions import plan
+from components.services.counters.keys import CounterKeys
+from components.services.counters.precisions import WINDOW, plan
+from tests.support.counters import count_at, seconds
 
 VALUES = st.integers(0, MAX_COUNT) | st.integers(0, 1_000) | st.integers(0, 40).map(lambda power: 2**power)
 PERCENTS = st.sampled_from([0, 1, 50, 90, 95, 99, 99.9, 100]) | st.floats(0, 100)
+
+
+def at(second: int) -> datetime:
+    return datetime.fromtimestamp(second, UTC)
 
 
 def exact(values: list[int], percent: float) -> int:
@@ -105,12 +112,29 @@ def test_flushes_of_many_are_merged_in_each_precision(redis: Redis, precision: i
     found = [each for each in slices if each.histogram.count]
     assert len(found) <= 2  # a slice may have ended meanwhile
     assert sum((each.histogram for each in found), Histogram()) == Histogram.of([5, 500, 50_000])
-    at = found[0].at
+    began = found[0].at
     before = CounterReader().histograms(
-        ["pay-us"], precision, since=at - 9 * (slices[1].at - slices[0].at), until=at
+        ["pay-us"], precision, since=began - 9 * timedelta(seconds=precision), until=began
     )
     assert before["pay-us"].count == 0
     assert slices[1].at - slices[0].at == timedelta(seconds=precision)
+
+
+@pytest.mark.parametrize("precision", [60, 300])
+def test_histograms_of_two_windows_are_read_to_the_slice(redis: Redis, precision: int) -> None:
+    """Those of the last slice of one window, and of the first of the next."""
+    bound = seconds(redis) // (60 * WINDOW) * 60 * WINDOW
+    for second, value in ((bound - 1, 5), (bound, 500)):
+        count_at(redis, "pay-us", second, value)
+        key = f"{CounterKeys(bucket('pay-us')).histograms}:pay-us/60:{second // 60 // WINDOW}"
+        redis.hset(key, str(second // 60 % WINDOW), f"{bucket_of(value)} 1 ")
+
+    def read(since: int, until: int) -> Histogram:
+        since, until = bound + since * precision, bound + until * precision
+        return CounterReader().histograms(["pay-us"], precision, since=at(since), until=at(until))["pay-us"]
+
+    assert read(-1, 1) == Histogram.of([5, 500])
+    assert (read(-1, 0), read(0, 1)) == (Histogram.of([5]), Histogram.of([500]))
 
 
 def test_wrong_values_and_queries_are_refused() -> None:

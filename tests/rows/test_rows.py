@@ -258,7 +258,7 @@ def test_a_stale_row_is_kept_for_as_long_as_it_was_good_a_minute_to_a_day(
     ttl = redis.pttl(RowKeys(bucket("items:1")).row_of("items:1")) / 1000
 
     good = delay + LEASE
-    assert good + kept - 1 < ttl <= good + max(kept, min(good, 86_400)) + 0.001
+    assert good + kept - 10 < ttl <= good + max(kept, min(good, 86_400)) + 0.001
 
 
 def test_a_deleted_row_is_told_and_leaves_the_schedule(redis: Redis) -> None:
@@ -333,10 +333,12 @@ def test_a_claim_tells_when_the_next_row_is_due(redis: Redis) -> None:
     cache().schedule_many({"1": 300, "2": 600})
     refresh({"1": ["sword", 3], "2": ["bow", 4]})
 
-    pause = Loader().claim().pause
-
     soonest = min(due_at(redis, key) or 0 for key in ("1", "2"))
-    assert pause == pytest.approx((soonest - now(redis)) / 1e6, abs=1)
+
+    before, pause, after = now(redis), Loader().claim().pause, now(redis)
+
+    assert pause is not None
+    assert soonest - after <= pause * 1e6 <= soonest - before
 
 
 def test_a_scheduled_row_without_a_delay_leaves_the_schedule(redis: Redis) -> None:

@@ -21,6 +21,7 @@ def test_layers_stand_on_each_other_the_first_at_the_bottom():
     us, de, others = bars.layers
 
     assert bars.scale.high == 100
+    assert (bars.is_empty, Bars(days(3), []).is_empty) == (False, True)
     assert [(shape.y, shape.height) for shape in us.shapes] == [
         ("40.000%", "60.000%"),
         ("80.000%", "20.000%"),

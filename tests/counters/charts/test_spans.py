@@ -49,20 +49,23 @@ def test_the_last_minutes_end_in_the_slice_that_is_not_yet_over(redis):
 
     series = Span(HOUR).read(["hits"])["hits"]
 
-    assert series[-1].count == 3
+    assert 3 in (series[-1].count, series[-2].count)  # a minute may have ended meanwhile
     assert series[0].count is None
     assert series[-1].at <= series.until <= series[-1].at + timedelta(minutes=1)
 
 
 def test_a_time_between_two_instants_is_seen_as_fine_as_it_is_kept(redis):
-    recent = Span(since=ago(redis, 300), until=ago(redis, 100)).read(["hits"])["hits"]
+    now = datetime.fromtimestamp(seconds(redis), UTC)
+    recent = Span(since=now - timedelta(seconds=300), until=now - timedelta(seconds=100)).read(["hits"])[
+        "hits"
+    ]
     older = Span(since=ago(redis, 2 * DAY), until=ago(redis, 2 * DAY - HOUR)).read(["hits"])["hits"]
     whole = Span(since=ago(redis, 9 * HOUR)).read(["hits"])["hits"]
 
     assert (recent.precision, len(recent)) == (1, 200)
     assert older.precision == HOUR
     assert whole.precision == 300
-    assert whole.until > datetime.fromtimestamp(seconds(redis) - 5, UTC)
+    assert whole.until >= now
 
 
 @pytest.mark.parametrize("since", [580, 599, 600, 35_900, 36_000, 119 * DAY])
@@ -98,8 +101,9 @@ def test_other_settings_have_other_times():
 def test_families_are_lines_with_the_slices_of_the_others(redis):
     now = seconds(redis)
     for name, count in (("sales:wood", 2), ("sales:iron", 5), ("hits", 1)):
-        Counter(name).update(count)
-        count_at(redis, name, now - 1_800, count)
+        Counter(name).update(0)
+        for second in (now, now - 1_800):
+            count_at(redis, name, second, count)
 
     hits, sales, nothing = Span().lines(["hits"], ["sales", "gone"])[0]
 

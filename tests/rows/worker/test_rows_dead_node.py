@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from components.exceptions import RedisUnavailable
 from components.kit.keyspace import bucket
 from components.services.rows import Loader, Shape, member
 from components.services.rows.keys import RowKeys
@@ -100,13 +99,3 @@ def test_rows_claimed_from_a_node_that_died_are_not_stored_and_the_rest_is(nodes
 
     assert refused == {member("items", key) for key in lost}
     assert rows.get_many(set(KEYS) - lost).keys() == set(KEYS) - lost
-
-
-def test_a_claim_fails_if_no_node_answers(nodes: list[Node]) -> None:
-    loader = Loader()
-    loader.claim(0)
-    for node in nodes:
-        node.kill()
-
-    with pytest.raises(RedisUnavailable):
-        loader.claim(10)
