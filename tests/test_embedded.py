@@ -228,6 +228,12 @@ def test_a_second_start_is_refused_and_names_the_first(tmp_path: Path, program: 
             assert client.ping()
 
 
+def test_the_folder_may_have_any_name(tmp_path: Path, program: Path) -> None:
+    folder = tmp_path / 'ümläut, q"uote and per%20cent?'
+    with EmbeddedServer(folder, server=program) as server, with_client(server) as client:
+        assert client.ping()
+
+
 def test_the_folder_may_have_a_path_too_long_for_a_socket(tmp_path: Path, program: Path) -> None:
     one, two = (tmp_path / ("long" * 30) / name for name in ("one", "two"))
     with EmbeddedServer(one, server=program) as server, with_client(server) as client:

@@ -16,9 +16,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.core.cache.backends.base import InvalidCacheBackendError
 from django.core.exceptions import ImproperlyConfigured
-from django.test.utils import override_settings
 from redis import Connection, Redis
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio import RedisCluster as AsyncRedisCluster
@@ -120,20 +118,6 @@ def test_outside_of_a_loop_it_is_an_error_that_says_so(redis: Redis) -> None:
 
     assert isinstance(refused.value, ComponentsError)
     assert isinstance(refused.value, RuntimeError)
-
-
-def test_wrong_settings_are_the_same_errors_as_for_the_other_client() -> None:
-    async def main() -> object:
-        return get_async_client()
-
-    locmem = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
-    with (
-        override_settings(CACHES={"default": locmem}),
-        pytest.raises(ImproperlyConfigured, match="BACKEND must"),
-    ):
-        asyncio.run(main())
-    with override_settings(COMPONENTS={"CACHE": "nothing"}), pytest.raises(InvalidCacheBackendError):
-        asyncio.run(main())
 
 
 @pytest.mark.slow
@@ -340,35 +324,6 @@ def test_a_write_whose_reply_was_lost_is_not_sent_again(proxied: LossyProxy, sil
         assert await get_async_client().get("hits") == b"1"
 
     with no_warnings():
-        asyncio.run(main())
-
-
-@pytest.mark.slow
-def test_it_goes_on_when_the_server_is_back(
-    redis_mode: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    program = request.config.getoption("--redis-server")
-    is_cluster = redis_mode == "cluster"
-    server = (
-        ClusterServer(tmp_path, server=program)
-        if is_cluster
-        else EmbeddedServer(tmp_path, server=program, appendonly=False)
-    )
-
-    async def main() -> None:
-        await get_async_client().set("a", "b")
-        await asyncio.to_thread(server.kill)
-        for _ in range(2):
-            with pytest.raises(RedisUnavailable), redis_errors():
-                await get_async_client().get("a")
-        await asyncio.to_thread(server.start)
-        assert await get_async_client().get("a") is None
-
-        await asyncio.to_thread(server.kill)
-        with pytest.raises(RedisUnavailable), redis_errors():
-            await get_async_client().get("a")
-
-    with server, redis_at(server.url, **(CLUSTER if is_cluster else {})), no_warnings():
         asyncio.run(main())
 
 

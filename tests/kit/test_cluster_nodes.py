@@ -81,21 +81,6 @@ KEYS = [f"key:{number}" for number in range(50)]
 # The first use
 
 
-@pytest.mark.parametrize("time", range(5))
-def test_the_first_commands_of_many_coroutines_at_once_all_succeed(whole_site: Masters, time: int) -> None:
-    async def one(number: int) -> Any:
-        with redis_errors():
-            client = get_async_client()
-            await client.set(f"key:{number}", number)
-            return await client.get(f"key:{number}")
-
-    async def main() -> list[Any]:
-        return await asyncio.gather(*(one(number) for number in range(20)), return_exceptions=True)
-
-    for _ in range(4):  # loops, each with a client of its own
-        assert asyncio.run(main()) == [str(number).encode() for number in range(20)]
-
-
 def test_the_first_scripts_transactions_and_fetches_of_many_coroutines_all_succeed(
     whole_site: Masters,
 ) -> None:
@@ -234,31 +219,6 @@ def test_outcomes_tell_of_each_call_by_both_clients(
         assert_only_the_lost_fail(site, gone, asyncio.run(main()))
     with pytest.raises(RedisUnavailable):
         increase.many(get_client(), calls)
-
-
-@LOSE
-@GONE
-def test_commands_reach_the_nodes_that_are_there(
-    site: Masters, lose: Callable[[Masters, str], None], gone: str
-) -> None:
-    def one(key: str) -> Any:
-        with redis_errors():
-            return increase(get_client(), keys=[key])
-
-    async def aone(key: str) -> Any:
-        try:
-            return await increase.acall(get_async_client(), keys=[key])
-        except RedisUnavailable as error:
-            return error
-
-    async def main() -> list[Any]:
-        return await asyncio.gather(*map(aone, KEYS))
-
-    assert [one(key) for key in KEYS] == [key.encode() for key in KEYS]
-    lose(site, gone)
-
-    assert_only_the_lost_fail(site, gone, [outcome(lambda key=key: one(key)) for key in KEYS])
-    assert_only_the_lost_fail(site, gone, asyncio.run(main()))
 
 
 @LOSE

@@ -145,7 +145,7 @@ def watched(redis: Redis, seen: Seen) -> Iterator[None]:
         yield
 
 
-#: Keys that expire in some states only: chats with a max_age or deleted, tables that are not current, locks without an end.
+#: Keys that expire in some states only: of chats with a max_age, or deleted; tables not current; locks that end.
 SOMETIMES = {
     "ChatKeys.chat", "ChatKeys.messages", "ChatKeys.own", "ChatKeys.sent", "CounterKeys.names", "TableKeys.manifest",
     "TableKeys.part", "LockKeys.lock", "LockKeys.state", "LockKeys.held", "FencedKeys.value", "FencedKeys.fence",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import threading
@@ -12,14 +11,12 @@ from pathlib import Path
 
 import pytest
 from redis import Redis
-from redis.asyncio import Redis as AsyncRedis
-from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from components.embedded import EmbeddedServer
 from components.kit import leases as renewals
-from components.services.locks import AsyncLock, Lock
+from components.services.locks import Lock
 from components.services.semaphores import Semaphore
 from components.testing import empty, redis_at
 from tests.support.waiting import eventually
@@ -77,41 +74,6 @@ def test_threads_renew_what_lies_on_a_healthy_server(healthy: EmbeddedServer, ot
     permit.release()
     client.close()
     far.close()
-
-
-@pytest.mark.slow
-def test_the_loop_renews_what_lies_on_a_healthy_server(
-    healthy: EmbeddedServer, other: EmbeddedServer
-) -> None:
-    async def main() -> None:
-        again = AsyncRetry(NoBackoff(), 0)
-        async with (
-            AsyncRedis.from_url(healthy.url) as client,
-            AsyncRedis.from_url(other.url, socket_timeout=SOCKET_TIMEOUT, retry=again) as far,
-        ):
-            held = AsyncLock(client, "a", timeout=LEASE, auto_renewal=True)
-            permit = await Semaphore("a", limit=1, lease=LEASE).aacquire(auto_renewal=True)
-            await held.acquire()
-            others = [
-                AsyncLock(far, f"b{number}", timeout=LEASE, auto_renewal=True) for number in range(OTHERS)
-            ]
-            for each in others:
-                await each.acquire()
-            lost = [each.lost for each in others]
-
-            with stopped(other):
-                until = renewals.clock() + 3 * LEASE
-                with pytest.raises(TimeoutError):
-                    await asyncio.wait_for(held.lost.wait(), 3 * LEASE)
-                assert not permit.lost.is_set()
-                assert held._holding.valid_until > until
-                assert permit.valid_until > until
-                assert all(event.is_set() for event in lost)
-
-            await held.release()
-            await permit.arelease()
-
-    asyncio.run(main())
 
 
 def test_a_thread_that_has_nothing_to_renew_any_more_ends(

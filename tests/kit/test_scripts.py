@@ -15,12 +15,9 @@ from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
 from components.kit.client import get_async_client, get_client
 from components.kit.scripts import Script
-from components.services.queues import keys
 from components.testing import empty, redis_at
 from tests.support.monitoring import sent_to
 from tests.support.proxy import LossyProxy
-
-PAUSED = keys.BackendKeys("default").paused
 
 
 class Source(Script):
@@ -89,15 +86,6 @@ def test_a_name_without_a_file_is_an_error() -> None:
         Script("queues/nothing").source  # noqa: B018
 
 
-def test_keys_and_arguments_arrive(any_redis: Redis, call: Call) -> None:
-    script = Source("return {KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3]}")
-
-    answer = call(script, keys=["{a}1", "{a}2"], args=[1, "ü", b"\xff"])
-
-    assert answer == [b"{a}1", b"{a}2", b"1", "ü".encode(), b"\xff"]
-    assert call(script, keys=["a"]) == [b"a"]
-
-
 def test_the_source_is_sent_once_then_the_digest(
     any_redis: Redis, server: EmbeddedServer, call: Call
 ) -> None:
@@ -110,14 +98,6 @@ def test_the_source_is_sent_once_then_the_digest(
     assert answers == [1, 2, 3]
     sent = [command for command in commands if command.startswith("EVAL")]  # a new loop says hello as well
     assert sent == ["EVALSHA", "EVAL", "EVALSHA", "EVALSHA"]
-
-
-def test_a_server_that_forgot_the_script_gets_it_again(any_redis: Redis, call: Call) -> None:
-    script = Source(COUNT)
-    call(script, keys=["a"])
-    any_redis.script_flush()
-
-    assert call(script, keys=["a"]) == 2
 
 
 @pytest.mark.parametrize("silently", [False, True], ids=["connection lost", "no answer"])

@@ -106,11 +106,3 @@ def test_a_mistake_in_one_call_is_told(redis: Redis, many: Many) -> None:
         many(count, [([KEYS[0]], []), ([KEYS[1]], [])])
 
     assert redis.get(KEYS[0]) == b"1"
-
-
-def test_an_asynchronous_client_is_not_for_many(redis: Redis) -> None:
-    async def main() -> None:
-        with pytest.raises(TypeError, match="amany"):
-            SET.many(get_async_client(), [])  # type: ignore[arg-type]
-
-    asyncio.run(main())

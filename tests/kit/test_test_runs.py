@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from redis import Redis
 
 from components.exceptions import RedisNotPrivate, RedisUnavailable
 from components.kit import test_runs
-from components.kit.client import get_async_client, get_client
+from components.kit.client import get_client
 from components.kit.test_runs import is_test_run  # as it was before tests/conftest.py
 from components.services.counters import buffer, count
 from components.testing import redis_at
@@ -62,14 +61,6 @@ def test_what_a_test_asked_for_is_refused_without_showing_a_password() -> None:
     assert "CACHES['default']" in str(caught.value)
     assert "secret" not in str(caught.value)
     assert not isinstance(caught.value, RedisUnavailable), "a page would show it as an outage"
-
-
-def test_a_coroutine_is_refused_too() -> None:
-    async def ask() -> None:
-        get_async_client()
-
-    with in_a_test_run(), pytest.raises(RedisNotPrivate):
-        asyncio.run(ask())
 
 
 def test_a_private_server_is_allowed_until_it_is_given_back(redis: Redis) -> None:

@@ -245,9 +245,3 @@ def test_settings_that_decode_are_refused_wherever_they_say_so(
         pytest.raises(RedisUnsuitable, match="decode_responses"),
     ):
         use()
-
-
-def test_a_location_that_is_empty_is_reported() -> None:
-    assert list(mistakes({"LOCATION": ""})) == [
-        "LOCATION names no server. Give it a URL, such as redis://localhost:6379/0."
-    ]

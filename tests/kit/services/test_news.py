@@ -6,11 +6,8 @@ what happens, not even while Redis is away.
 from __future__ import annotations
 
 import asyncio
-import gc
-import weakref
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 
 import pytest
@@ -34,10 +31,6 @@ from tests.support.waiting import eventually
 def redis_mode(request: pytest.FixtureRequest) -> str:
     """The kit itself runs on both kinds of servers in each run."""
     return str(request.param)
-
-
-class Thing:
-    """What can be referred to weakly."""
 
 
 PATIENCE = 20  # seconds: nothing takes that long unless it is broken
@@ -105,18 +98,6 @@ def test_news_that_came_while_nobody_waited_are_told_once(redis: Redis) -> None:
     run(main)
 
 
-def test_an_interest_can_grow(redis: Redis) -> None:
-    async def main() -> None:
-        async with Listener.of_the_loop().interest(["a"]) as interest:
-            await interest.add(["b", "a"])
-            await publish("b")
-            assert await interest.wait(PATIENCE) == {"b"}
-            await publish("a")
-            assert await interest.wait(PATIENCE) == {"a"}
-
-    run(main)
-
-
 def test_a_thousand_who_wait_share_one_connection(redis: Redis, server: EmbeddedServer) -> None:
     async def main() -> None:
         listener = Listener.of_the_loop()
@@ -160,21 +141,6 @@ def test_a_subscription_stays_for_a_quick_return_and_goes_later(
         async with listener.interest(["a"]) as interest:
             await publish("a")
             assert await interest.wait(PATIENCE) == {"a"}
-
-    run(main)
-
-
-@pytest.mark.usefixtures("quick")
-def test_coming_and_going_in_a_hurry_loses_nothing(redis: Redis) -> None:
-    async def come(number: int) -> None:
-        for _ in range(20):
-            async with Listener.of_the_loop().interest([f"{number % 3}"]) as interest:
-                await publish(f"{number % 3}")
-                assert await interest.wait(PATIENCE)
-            await asyncio.sleep(0.001 * number)
-
-    async def main() -> None:
-        await asyncio.gather(*(come(number) for number in range(9)))
 
     run(main)
 
@@ -226,26 +192,6 @@ def test_each_loop_has_its_own_and_outside_of_one_there_is_none(redis: Redis) ->
     assert asyncio.run(main()) is not asyncio.run(main())
     with pytest.raises(NoEventLoop):
         Listener.of_the_loop()
-
-
-def test_it_does_not_keep_the_context_of_its_first_caller(redis: Redis) -> None:
-    variable: ContextVar[Thing] = ContextVar("variable")
-
-    async def first() -> weakref.ref[Thing]:
-        variable.set(thing := Thing())
-        async with Listener.of_the_loop().interest(["a"]):
-            return weakref.ref(thing)
-
-    async def main() -> None:
-        async with asyncio.TaskGroup() as tasks:
-            task = tasks.create_task(first())
-        thing = task.result()
-        del task
-        gc.collect()
-        assert Listener.of_the_loop()._task is not None
-        assert thing() is None
-
-    run(main)
 
 
 # Losing

@@ -9,7 +9,6 @@ import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.exceptions import RedisUnavailable
 from components.servers import inspect_server, server_name
 from components.testing import redis_at
 
@@ -58,13 +57,6 @@ def test_a_server_that_keeps_nothing_on_disk_is_warned_of(redis: Redis) -> None:
     assert "appendonly is off" in warning
 
 
-def test_a_server_that_keeps_all_is_not_warned_of(redis: Redis) -> None:
-    with configured(redis, appendonly="yes"):
-        warnings = inspect_server().warnings
-
-    assert warnings == ()
-
-
 def test_a_server_that_may_evict_tasks_is_warned_of(redis: Redis) -> None:
     with configured(redis, **{"maxmemory": "100mb", "maxmemory-policy": "allkeys-lru"}):
         warnings = inspect_server().warnings
@@ -81,8 +73,3 @@ def test_a_server_that_does_not_permit_info_is_no_error(redis_server: EmbeddedSe
     assert (server.name, server.version) == ("", "")
     assert str(server) == "Redis"
     assert "does not permit INFO" in server.warnings[0]
-
-
-def test_a_server_that_is_away_is_an_error() -> None:
-    with pytest.raises(RedisUnavailable):
-        inspect_server()

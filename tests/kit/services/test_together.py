@@ -62,16 +62,6 @@ def test_the_first_goes_at_once_and_those_that_come_meanwhile_in_one_round_trip(
     assert script.trips == [1, 9]
 
 
-def test_one_after_the_other_each_goes_by_itself(redis: Redis) -> None:
-    script = append()
-
-    async def main() -> list[list[int]]:
-        return [await together(script, [call(number)]) for number in range(3)]
-
-    assert asyncio.run(main()) == [[1], [2], [3]]
-    assert script.trips == [1, 1, 1]
-
-
 def test_calls_that_belong_together_stay_so(redis: Redis) -> None:
     script = append()
 
@@ -125,16 +115,6 @@ def test_an_outage_is_told_to_all(redis: Redis, server: EmbeddedServer) -> None:
         assert [type(each) for each in asyncio.run(main())] == [RedisUnavailable] * 3
 
 
-def test_each_event_loop_has_its_own(redis: Redis) -> None:
-    script = append()
-
-    async def main() -> list[int]:
-        _, answers = await asyncio.gather(*(together(script, [call(0)]) for _ in range(2)))
-        return answers
-
-    assert [asyncio.run(main()) for _ in range(2)] == [[2], [4]]
-
-
 def test_more_can_send_at_once_than_there_are_connections(redis: Redis) -> None:
     chat = Chat.create("owner", members=["jill"], settings=ChatSettings(rate_limit=0))
 
@@ -152,17 +132,6 @@ def test_more_can_send_at_once_than_there_are_connections(redis: Redis) -> None:
     assert [message.text for message in page.messages] == [
         f"{number}" for number in range(300) if number % 3 < 2
     ]
-
-
-def test_the_last_request_is_served_when_the_loop_ends(redis: Redis) -> None:
-    script = append()
-
-    async def main() -> list[asyncio.Task[list[Any]]]:
-        tasks = [asyncio.ensure_future(together(script, [call(number)])) for number in range(3)]
-        await asyncio.sleep(0)
-        return tasks
-
-    assert all(task.cancelled() for task in asyncio.run(main()))
 
 
 @pytest.fixture(autouse=True)

@@ -154,17 +154,6 @@ def test_a_worker_obeys_what_the_control_room_asks(
     assert worker.is_stopping == is_dismissed
 
 
-def test_an_order_is_obeyed_once_however_often_it_is_given(
-    redis: Redis, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    worker = Signalled()
-    for _ in range(3):
-        worker.obey("stop")
-
-    assert caplog.text.count("Asked to stop.") == 1
-
-
 def test_a_signal_after_an_order_to_stop_is_the_first(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
     worker = Signalled(signal.SIGTERM)
     worker.obey("stop")

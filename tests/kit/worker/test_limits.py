@@ -11,11 +11,6 @@ from components.kit.worker.limits import Limits, memory
 MANY = range(200)  # draws
 
 
-def test_without_limits_there_is_no_end() -> None:
-    assert Limits().left(1_000_000) is None
-    assert Limits().reached() is None
-
-
 def test_the_remaining_tasks_are_counted_down_to_zero() -> None:
     limit = Limits(max_tasks=3)
 
