@@ -13,30 +13,30 @@ from components.services.chat import Chat, ChatReader, Inbox
 from components.services.chat.keys import ChatKeys, InboxKeys
 from components.services.mailboxes import Mailbox, MailboxReader
 from components.testing import empty, redis_at
-from tests.support.cluster import Node, three_masters
+from tests.support.masters import Master, three_masters
 from tests.support.proxy import LossyProxy
 
 CHATS = [f"chat:{number}" for number in range(12)]
 
 
 @pytest.fixture
-def nodes(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[list[Node]]:
+def nodes(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[list[Master]]:
     with three_masters(tmp_path, request.config.getoption("--redis-server")) as nodes:
         yield nodes
 
 
-def node_of_chat(nodes: list[Node], chat_id: str) -> Node:
+def node_of_chat(nodes: list[Master], chat_id: str) -> Master:
     return next(node for node in nodes if node.has(ChatKeys(chat_id).chat))
 
 
-def node_of_inbox(nodes: list[Node], person: str) -> Node:
+def node_of_inbox(nodes: list[Master], person: str) -> Master:
     return next(node for node in nodes if node.has(InboxKeys(person).hints))
 
 
 class Scene:
     """joe has chats with jill on all nodes, of which one is dead that is not that of his inbox."""
 
-    def __init__(self, nodes: list[Node], joe: str, jill: str) -> None:
+    def __init__(self, nodes: list[Master], joe: str, jill: str) -> None:
         self.inbox, self.jill = Inbox(joe), jill
         for chat_id in CHATS:
             Chat.create(jill, members=[joe], text=f"in {chat_id}", id=chat_id)
@@ -51,7 +51,7 @@ class Scene:
 
 
 @pytest.mark.slow
-def test_available_results_are_returned_and_the_rest_is_marked(nodes: list[Node]) -> None:
+def test_available_results_are_returned_and_the_rest_is_marked(nodes: list[Master]) -> None:
     scene = Scene(nodes, "joe", "jill")
     inbox, since, lost, there = scene.inbox, scene.since, scene.lost, scene.there
 

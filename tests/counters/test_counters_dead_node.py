@@ -13,7 +13,7 @@ from components.kit.client import get_client
 from components.kit.keyspace import bucket
 from components.services.counters import Counter, buffer, count, flush
 from components.services.counters.keys import CounterKeys
-from tests.support.cluster import Node, three_masters
+from tests.support.masters import Master, three_masters
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.slow
@@ -24,13 +24,13 @@ NAMES = [f"page:{number}" for number in range(24)]
 @pytest.fixture
 def nodes(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[list[Node]]:
+) -> Iterator[list[Master]]:
     monkeypatch.setattr(buffer, "INTERVAL", 3_600.0)  # nothing is sent but by flush()
     with three_masters(tmp_path, request.config.getoption("--redis-server")) as nodes:
         yield nodes
 
 
-def names_of(node: Node) -> list[str]:
+def names_of(node: Master) -> list[str]:
     return [name for name in NAMES if node.has(CounterKeys(bucket(name)).names)]
 
 
@@ -43,7 +43,7 @@ def totals(names: list[str]) -> set[int]:
     return {Counter(name).get(3_600).total for name in names}
 
 
-def test_a_dead_node_delays_no_result_of_the_others(nodes: list[Node]) -> None:
+def test_a_dead_node_delays_no_result_of_the_others(nodes: list[Master]) -> None:
     dead = nodes[1]
     lost, there = names_of(dead), [name for node in (nodes[0], nodes[2]) for name in names_of(node)]
     assert lost
@@ -75,7 +75,7 @@ def flushes() -> bool:
 
 
 def test_the_end_of_the_process_sends_what_can_be_sent(
-    nodes: list[Node], caplog: pytest.LogCaptureFixture
+    nodes: list[Master], caplog: pytest.LogCaptureFixture
 ) -> None:
     dead = nodes[0]
     lost, there = names_of(dead), [name for node in nodes[1:] for name in names_of(node)]

@@ -16,7 +16,7 @@ from redis.cluster import RedisCluster
 from redis.crc import key_slot
 
 from components.embedded import EmbeddedServer
-from components.testing import _free_port
+from components.testing import _free_port, redis_at
 from tests.support.waiting import eventually
 
 _SLOTS = 16_384
@@ -24,10 +24,10 @@ NUMBER = 3
 
 
 class Master(EmbeddedServer):
-    """One of them."""
+    """The one of them with this number."""
 
-    def __init__(self, folder: Path, program: Path | None) -> None:
-        self.port = _free_port()
+    def __init__(self, folder: Path, program: Path | None, number: int) -> None:
+        self.port, self.number = _free_port(), number
         options = {
             "port": str(self.port),
             "bind": "127.0.0.1",
@@ -48,6 +48,10 @@ class Master(EmbeddedServer):
         """The name that redis-py gives to the node."""
         return f"127.0.0.1:{self.port}"
 
+    def has(self, key: str) -> bool:
+        """Return True if *key* is on this master."""
+        return int(key_slot(key.encode()) * NUMBER // _SLOTS) == self.number
+
     def hang(self) -> None:
         assert self.pid
         os.kill(self.pid, signal.SIGSTOP)
@@ -63,14 +67,14 @@ class Masters(list[Master]):
 
     def of(self, key: str) -> Master:
         """Return the master that has *key*."""
-        return self[key_slot(key.encode()) * NUMBER // _SLOTS]
+        return next(each for each in self if each.has(key))
 
 
 @contextmanager
 def masters(folder: Path, program: Path | None) -> Iterator[Masters]:
     """Yield a cluster whose slots are all served."""
     with ExitStack() as stack:
-        made = Masters(Master(folder / f"node-{number}", program) for number in range(NUMBER))
+        made = Masters(Master(folder / f"node-{number}", program, number) for number in range(NUMBER))
         for each in made:
             each.start()
             stack.callback(each.kill)
@@ -82,6 +86,15 @@ def masters(folder: Path, program: Path | None) -> Iterator[Masters]:
                 node.execute_command("CLUSTER MEET", "127.0.0.1", made[0].port)
             assert eventually(lambda: all(map(_knows_all, nodes)))
         yield made
+
+
+@contextmanager
+def three_masters(folder: Path, program: Path | None) -> Iterator[Masters]:
+    """Point the project's CACHES alias to a cluster, of which a test may lose masters."""
+    with masters(folder, program) as made:
+        with redis_at(made.urls, CLIENT_CLASS="components.cache.ClusterClient"):
+            yield made
+        forget_clients()
 
 
 def _knows_all(node: Redis) -> bool:

@@ -14,7 +14,7 @@ from components.kit.keyspace import bucket
 from components.services.rows import Loader, Shape, member
 from components.services.rows.keys import RowKeys
 from components.services.rows.worker import RowWorker
-from tests.support.cluster import Node, three_masters
+from tests.support.masters import Master, three_masters
 from tests.support.rows import SHAPE, bodies, cache, claimed
 from tests.support.waiting import eventually
 
@@ -24,12 +24,12 @@ KEYS = [str(number) for number in range(40)]
 
 
 @pytest.fixture
-def nodes(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[list[Node]]:
+def nodes(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[list[Master]]:
     with three_masters(tmp_path, request.config.getoption("--redis-server")) as nodes:
         yield nodes
 
 
-def keys_of(node: Node) -> set[str]:
+def keys_of(node: Master) -> set[str]:
     return {key for key in KEYS if node.has(RowKeys(bucket(member("items", key))).schedule)}
 
 
@@ -54,7 +54,7 @@ class Memory:
 
 
 def test_rows_of_the_other_nodes_are_loaded_as_ever(
-    nodes: list[Node], caplog: pytest.LogCaptureFixture
+    nodes: list[Master], caplog: pytest.LogCaptureFixture
 ) -> None:
     rows, source = cache(), Memory()
     for key in KEYS:
@@ -86,7 +86,7 @@ def test_rows_of_the_other_nodes_are_loaded_as_ever(
     assert "Redis answers again" in caplog.text
 
 
-def test_rows_claimed_from_a_node_that_died_are_not_stored_and_the_rest_is(nodes: list[Node]) -> None:
+def test_rows_claimed_from_a_node_that_died_are_not_stored_and_the_rest_is(nodes: list[Master]) -> None:
     rows, loader, dead = cache(), Loader(), nodes[0]
     for key in KEYS:
         rows.schedule(key, 60)
