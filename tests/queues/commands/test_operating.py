@@ -14,13 +14,13 @@ from tests.commands.processes import Command, Held, run_worker
 from tests.support.queues import places
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
 BEATS = {"LEASE": "1"}  # a heartbeat every third of it
 
 
 # --- Signals ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_quiet_worker_ends_what_runs_and_takes_nothing_more(
     server: EmbeddedServer, queue: TaskQueue, held: Held
 ) -> None:
@@ -39,8 +39,7 @@ def test_a_quiet_worker_ends_what_runs_and_takes_nothing_more(
     assert places()["ready"] == [waiting]
 
 
-@pytest.mark.slow
-def test_a_quiet_poller_goes_on_moving_tasks(server: EmbeddedServer, queue: TaskQueue) -> None:
+def test_a_quiet_poller_goes_on_moving_tasks_until_it_is_stopped(server: EmbeddedServer, queue: TaskQueue) -> None:
     with Command(server.url, "pollqueue") as poller:
         assert poller.is_working()
         poller.signal(signal.SIGTSTP)
@@ -48,6 +47,9 @@ def test_a_quiet_poller_goes_on_moving_tasks(server: EmbeddedServer, queue: Task
         queue.push("tests.tasks.echo", delay=0.1)
 
         assert eventually(lambda: queue.stats("default").ready == 1)
+        poller.signal(signal.SIGTERM)
+        assert poller.exit_code() == 0
+    assert queue.workers() == []
 
 
 def test_a_worker_shows_what_its_threads_do_and_goes_on(
@@ -73,7 +75,6 @@ def grow_old(path: Path) -> float:
     return path.stat().st_mtime
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", ["runworker", "pollqueue"])
 def test_the_heartbeat_file_is_touched_also_while_redis_is_away(
     server: EmbeddedServer, queue: TaskQueue, tmp_path: Path, command: str
@@ -95,7 +96,6 @@ def test_the_heartbeat_file_is_touched_also_while_redis_is_away(
     assert not beat.exists()
 
 
-@pytest.mark.slow
 def test_a_heartbeat_file_that_cannot_be_touched_is_said_once_and_stops_nothing(
     server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
 ) -> None:
@@ -117,7 +117,6 @@ def test_a_heartbeat_file_that_cannot_be_touched_is_said_once_and_stops_nothing(
 # --- Limits ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_worker_that_has_run_long_enough_ends_when_its_running_tasks_have(
     server: EmbeddedServer, queue: TaskQueue, held: Held
 ) -> None:
@@ -131,7 +130,6 @@ def test_a_worker_that_has_run_long_enough_ends_when_its_running_tasks_have(
     assert places() == {"ready": [waiting], "successful": [held.id]}
 
 
-@pytest.mark.slow
 def test_a_worker_that_has_grown_too_large_ends(server: EmbeddedServer, queue: TaskQueue) -> None:
     grown = queue.push("tests.commands.jobs.grow", [300])
     with run_worker(server.url, "--max-memory", "300", **BEATS) as worker:

@@ -63,6 +63,7 @@ def test_the_first_signal_lets_running_tasks_end_and_begins_no_other(
     assert queue.workers() == []
 
 
+@pytest.mark.slow
 @SIGNALS
 def test_the_second_signal_ends_at_once_and_gives_back_what_runs(
     server: EmbeddedServer, queue: TaskQueue, held: Held, number: signal.Signals
@@ -190,6 +191,7 @@ def test_a_worker_that_ends_by_an_error_says_so_and_ends_with_1(
 # --- While Redis is away ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_while_redis_is_away_a_worker_can_be_stopped_at_once(
     server: EmbeddedServer, queue: TaskQueue, held: Held
 ) -> None:

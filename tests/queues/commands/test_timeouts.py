@@ -53,28 +53,6 @@ def test_a_function_that_timed_out_is_not_tried_again_before_its_process_has_end
         assert last_seen < next_began
 
 
-def test_tasks_that_time_out_again_and_again_do_not_starve_their_neighbours(
-    server: EmbeddedServer, queue: TaskQueue, held: Held, tmp_path: Path
-) -> None:
-    """The slow one takes longer than three timeouts, and ends in the process that began it."""
-    folder = tmp_path / "overrun"
-    folder.mkdir()
-    with run_worker(server.url, "-c", "2") as worker:
-        assert held.has_begun()
-        overrun = queue.push(OVERRUN, [str(folder)])
-        others = [queue.push(OVERRUN, [str(folder)]) for _ in range(2)]
-        assert worker.says("Taking no more tasks; the 1 others that run have 25 s to end")
-        assert [found(task_id).state for task_id in others] == ["ready", "ready"]
-        assert found(overrun).state == "running"
-        held.end()
-
-        assert eventually(lambda: queue.stats("default").dead == 3)
-    info = found(held.id)
-    assert (info.state, info.starts, info.cut_off) == ("successful", 1, 0)
-    # The last two may have run side by side.
-    assert worker.output.count("restarting to get rid of it") in (2, 3)
-
-
 def test_a_worker_that_is_stopped_beside_a_stuck_function_hands_its_failure_in(
     server: EmbeddedServer, queue: TaskQueue, held: Held, tmp_path: Path
 ) -> None:

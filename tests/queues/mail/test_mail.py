@@ -345,22 +345,7 @@ if HAS_MAILERS:
 
         assert sorted(message.sent_using for message in mail.outbox) == ["cheap", "real"]  # type: ignore[attr-defined]
 
-    def test_mail_in_the_queue_is_sent_after_the_project_turned_the_queue_off(settings: Settings) -> None:
-        hello().send()
-        settings.MAILERS = {"default": {"BACKEND": MEMORY}}
-        deliver_all()
-
-        assert len(mail.outbox) == 1
-
-    def test_without_mailers_mail_is_sent_by_the_backend_of_the_older_setting(settings: Settings) -> None:
-        del settings.MAILERS
-        settings.COMPONENTS = {**settings.COMPONENTS, "MAIL_BACKEND": MEMORY}
-        EmailBackend().send_messages([hello()])
-        deliver_all()
-
-        assert len(mail.outbox) == 1
-
-    def test_without_mailers_smtp_is_opened_by_the_older_settings_and_warns_of_nothing(
+    def test_without_mailers_the_older_settings_say_how_mail_is_sent_and_warn_of_nothing(
         settings: Settings,
     ) -> None:
         del settings.MAILERS
@@ -369,6 +354,10 @@ if HAS_MAILERS:
         assert isinstance(backend, smtp.EmailBackend)
         assert (backend.host, backend.port) == ("localhost", 25)
         assert check_mail() == []
+        settings.COMPONENTS = {**settings.COMPONENTS, "MAIL_BACKEND": MEMORY}
+        EmailBackend().send_messages([hello()])
+        deliver_all()
+        assert len(mail.outbox) == 1
 
 else:
 
