@@ -100,12 +100,13 @@ def test_the_asynchronous_doors_lead_to_the_same() -> None:
         result = await send.aenqueue(1)
         found = await send.aget_result(result.id)
         again = await backend().aget_result(result.id)
+        waited = await backend().await_for(result.id, wait=0.01)
         await result.arefresh()
-        return [result, found, again]
+        return [result, found, again, waited, backend().wait_for(result.id, wait=0.01)]
 
-    result, found, again = asyncio.run(through())
+    result, *others = asyncio.run(through())
 
-    assert result == found == again
+    assert others == [result] * 4
     assert places("mail") == {"ready": [result.id]}
 
 

@@ -39,7 +39,9 @@ def test_a_quiet_worker_ends_what_runs_and_takes_nothing_more(
     assert places()["ready"] == [waiting]
 
 
-def test_a_quiet_poller_goes_on_moving_tasks_until_it_is_stopped(server: EmbeddedServer, queue: TaskQueue) -> None:
+def test_a_quiet_poller_goes_on_moving_tasks_until_it_is_stopped(
+    server: EmbeddedServer, queue: TaskQueue
+) -> None:
     with Command(server.url, "pollqueue") as poller:
         assert poller.is_working()
         poller.signal(signal.SIGTSTP)

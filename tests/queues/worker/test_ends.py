@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.exceptions import RedisRefused
+from components.exceptions import RedisRefused, RedisUnavailable, StepRefused
 from components.kit.worker.loop import STUCK
-from components.services.queues import Consumer, TaskFailure, TaskQueue, every, periodic
+from components.services.queues import (
+    Claimed,
+    Consumer,
+    Finished,
+    Step,
+    TaskFailure,
+    TaskQueue,
+    every,
+    periodic,
+)
 from components.services.queues import periodic_tasks as declarations
 from components.services.queues.backend import RedisBackend
+from components.services.queues.consumer import Request
 from components.services.queues.formats import write_errors
+from components.services.queues.worker.apart import Apart, is_refused
 from components.services.queues.worker.poller import Poller
+from components.services.queues.worker.runs import ServerClock
 from components.services.queues.worker.tasks import how_many_fit
 from components.services.queues.worker.worker import Worker
 from components.testing import redis_at
@@ -64,12 +80,12 @@ def test_a_result_of_the_largest_size_is_stored_and_a_larger_one_is_a_failure_th
     assert "5,001 bytes" in error.traceback
 
 
-def test_thirty_megabytes_on_a_server_that_has_64_stop_nobody_and_do_not_fill_the_log(
+def test_eight_megabytes_on_a_server_that_has_24_stop_nobody_and_do_not_fill_the_log(
     own: Redis, backend: RedisBackend, make_worker: MakeWorker, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "components.done")
-    own.config_set("maxmemory", 64 * MB)
-    result, wrong = jobs.huge.enqueue(30 * MB), jobs.fail_hugely.enqueue(30 * MB)
+    own.config_set("maxmemory", 24 * MB)
+    result, wrong = jobs.huge.enqueue(8 * MB), jobs.fail_hugely.enqueue(8 * MB)
     push(NOTE, 20)
 
     worker = make_worker(max_tasks=23)
@@ -117,6 +133,104 @@ def test_a_request_has_so_many_bytes_of_ends_or_one_end(backend: RedisBackend) -
 
 
 # --- Refused ---------------------------------------------------------------------------------------
+
+
+class Stubborn(Consumer):
+    """A consumer whose Redis answers each request with the next of *errors*, and then takes all."""
+
+    def __init__(self, *errors: Exception) -> None:
+        super().__init__()
+        self.errors = list(errors)
+        self.sent: list[tuple[str, str]] = []
+
+    def advance(self, request: Request) -> Step:
+        self.sent += [(done.task.id, done.outcome) for done in request.finished]
+        if self.errors:
+            raise self.errors.pop(0)
+        return Step(datetime(2026, 1, 1, tzinfo=UTC), [], None, ["lost"])
+
+
+def end(task_id: str, outcome: Any = "successful") -> Finished:
+    return Finished(Claimed(task_id, "default", "token", 1, b"", b"", b""), outcome, 60.0, "a result")
+
+
+@pytest.mark.parametrize(
+    ("error", "refuses"),
+    [
+        (StepRefused("no"), True),
+        (RedisRefused("used memory > 'maxmemory'"), True),
+        (RedisRefused("READONLY"), False),
+        (RedisUnavailable("maxmemory"), False),
+    ],
+)
+def test_an_end_that_is_refused_holds_up_no_other_and_a_server_that_is_away_is_not_asked_again(
+    error: Exception, refuses: bool
+) -> None:
+    consumer = Stubborn(error)
+    apart = Apart(consumer, ServerClock())
+    apart.add([end("a"), end("b")])
+    assert apart.pause() <= 0
+
+    assert is_refused(error) == refuses
+    assert apart.send() == (["lost"] if refuses else [])
+    assert [task_id for task_id, _outcome in consumer.sent] == (["a", "b"] if refuses else ["a"])
+    assert [claimed.id for claimed in apart.tasks()] == (["a"] if refuses else ["a", "b"])
+    assert len(apart) == len(apart.tasks())
+
+
+@pytest.mark.parametrize(
+    ("outcome", "becomes"), [("successful", "dead"), ("dead", "dead"), ("retry", "retry")]
+)
+def test_an_end_that_is_refused_twice_is_sent_without_its_document_at_growing_intervals(
+    monkeypatch: pytest.MonkeyPatch, outcome: str, becomes: str
+) -> None:
+    now, clock = [1_000.0], ServerClock()
+    time = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr("components.services.queues.worker.apart.time", time)
+    clock.set(datetime(2026, 1, 1, tzinfo=UTC))
+    consumer = Stubborn(*[StepRefused("too large")] * 7)
+    apart = Apart(consumer, clock)
+    apart.add([end("a", outcome)])
+    pauses = []
+    while len(apart):
+        apart.send()
+        pauses.append(apart.pause())
+        now[0] += min(pauses[-1], 60.0) - 0.001
+        assert apart.send() == []  # not yet
+        now[0] += 0.001
+
+    assert pauses == pytest.approx([1, 2, 4, 8, 16, 30, 30, math.inf])
+    assert consumer.sent == [("a", outcome)] * 2 + [("a", becomes)] * 6
+
+
+@pytest.mark.parametrize("error", [StepRefused("no"), RedisUnavailable("no answer")])
+def test_ends_that_are_refused_together_are_sent_one_by_one(
+    make_worker: MakeWorker, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    advance, refused = Consumer.advance, []
+
+    def one_by_one(self: Consumer, request: Request) -> Step:
+        if len(request.finished) > 1:
+            refused.append(request.number)
+            raise error
+        return advance(self, request)
+
+    monkeypatch.setattr(Consumer, "advance", one_by_one)
+    push(NOTE, 20)
+
+    assert make_worker(max_tasks=20).run() == 0
+
+    assert counts() == {"successful": 20}
+    tries = [refused.count(number) for number in dict.fromkeys(refused)]
+    assert set(tries) == {1 if is_refused(error) else 3}
+
+
+def test_many_ends_that_are_refused_are_sent_in_turns() -> None:
+    consumer = Stubborn()
+    apart = Apart(consumer, ServerClock())
+    apart.add([end(str(number)) for number in range(120)])
+
+    assert [len(apart.send()) for _turn in range(4)] == [50, 50, 20, 0]
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from components.kit.compat import Task, TaskResult, TaskResultStatus, task_finis
 from components.services.queues import Claimed, Consumer, Finished, TaskInfo, keys
 from components.services.queues.backend import RedisBackend
 from components.services.queues.consumer import Parking
-from components.services.queues.worker.execution import Execution
+from components.services.queues.worker.execution import Execution, _shown
 from components.services.queues.worker.runs import Run, ServerClock
 from tests import tasks
 from tests.fixtures.worker import MakeWorker
@@ -204,6 +204,24 @@ def test_a_function_that_is_no_declared_task_is_not_run(runner: Runner) -> None:
     info = runner.call_named("tests.tasks.not_a_task")
 
     assert (info.state, info.errors[0].exception_class_path) == ("dead", "components.exceptions.UnknownTask")
+
+
+class Unshowable(Exception):
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        (ValueError("no"), "ValueError('no')"),
+        (ValueError("x" * 988), f"ValueError('{'x' * 988}… (1,002 characters)"),
+        (ValueError("x" * 986), f"ValueError('{'x' * 986}')"),
+        (Unshowable(), "Unshowable, whose repr() failed"),
+    ],
+)
+def test_an_error_is_shown_in_the_log_as_far_as_that_goes(error: Exception, shown: str) -> None:
+    assert _shown(error) == shown
 
 
 def test_a_task_whose_module_cannot_be_imported_dies_with_the_reason(

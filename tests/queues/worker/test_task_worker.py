@@ -61,17 +61,31 @@ def test_a_worker_that_was_told_to_stop_ends_as_soon_as_its_running_tasks_have(
     assert counts() == {"successful": 1}
 
 
+def test_a_worker_becomes_quiet_and_stops_when_it_is_asked_to(make_worker: MakeWorker, start: Start) -> None:
+    with options(lease=1.0):
+        worker = start(make_worker())
+        assert eventually(TaskQueue().workers)
+        TaskQueue().tell(worker.id, "quiet")
+        assert eventually(lambda: TaskQueue().workers()[0].is_quiet)
+        push(NOTE)
+        TaskQueue().tell(worker.id, "stop")
+
+        assert worker.ended.wait(10)
+    assert counts() == {"ready": 1}
+
+
 # --- How much it takes -----------------------------------------------------------------------------
 
 
 def test_a_worker_runs_as_many_tasks_at_once_as_it_has_slots_and_claims_no_more(
     make_worker: MakeWorker, start: Start
 ) -> None:
-    push(CROWD, 5)
-    start(make_worker(concurrency=2))
+    pushed = push(CROWD, 5)
+    worker = start(make_worker(concurrency=2))
 
     assert eventually(lambda: jobs.crowded["now"] == 2)
     assert counts() == {"ready": 3, "running": 2}
+    assert [line.split()[1] for line in worker.describe_running()] == pushed[:2]
     jobs.agate.set()
     assert reaches(successful=5)
     assert jobs.crowded["most"] == 2
@@ -318,6 +332,23 @@ def test_tasks_that_end_during_an_outage_are_handed_in_after_it(
     assert reaches(successful=1)
     assert caplog.text.count("Waiting for Redis") == 1
     assert eventually(lambda: "Redis answers again after" in caplog.text)
+
+
+def test_an_idle_worker_goes_on_when_redis_is_back(
+    server: EmbeddedServer,
+    make_worker: MakeWorker,
+    start: Start,
+    patient: None,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    start(make_worker())
+    assert eventually(TaskQueue().workers)
+    server.kill()
+    assert eventually(lambda: "Waiting for Redis" in caplog.text)
+    server.start()
+    push(NOTE)
+
+    assert reaches(successful=1)
 
 
 def test_redis_is_back_only_when_it_has_answered(
