@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from threading import Event, Thread
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -13,7 +14,7 @@ from redis.exceptions import LockError, LockNotOwnedError
 from components.exceptions import InvalidName, LockLost, LockNotAcquired
 from components.kit.at_once import at_once
 from components.kit.leases import Holder
-from components.services.locks import Lock, LockReader, alock, lock
+from components.services.locks import Lock, LockReader, alock, drop_ins, lock
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
 from tests.support.waiting import eventually
@@ -97,14 +98,19 @@ def test_a_wait_in_vain_leaves_nothing_behind(redis: Redis) -> None:
         assert redis.dbsize() == before
 
 
-def test_a_fair_lock_does_not_wait_for_the_dead(redis: Redis) -> None:
+@pytest.mark.parametrize("is_evicted", [False, True])
+def test_a_fair_lock_does_not_wait_for_the_dead(redis: Redis, is_evicted: bool) -> None:
     held, dead = acquired(fair=True), lock("a", fair=True)
     assert at_once(dead._try(b"dead", waits=True))
     held.release()
     assert not held.acquire(blocking=False)
     assert 0 < at_once(held._try(b"asks")) <= 0.8  # until the dead one counts as dead
 
-    redis.zadd(LockKeys.named("a").beats, {"dead": 1})
+    if is_evicted:
+        redis.delete(LockKeys.named("a").beats)
+        assert not held.acquire(blocking=False)  # and takes away the place of a waiter without a heartbeat
+    else:
+        redis.zadd(LockKeys.named("a").beats, {"dead": 1})
 
     assert held.acquire(blocking=False)
     assert not redis.exists(LockKeys.named("a").queue)
@@ -113,7 +119,7 @@ def test_a_fair_lock_does_not_wait_for_the_dead(redis: Redis) -> None:
 def test_a_release_wakes_the_first_and_a_waiter_who_leaves_the_next(redis: Redis) -> None:
     held, waiter = acquired(), lock("a")
     for token in (b"first", b"second"):
-        assert at_once(waiter._try(token, waits=True))
+        assert 29 < at_once(waiter._try(token, waits=True)) <= 30  # the holder's time
     wake = LockKeys.named("a").wake
 
     held.release()
@@ -197,6 +203,20 @@ def test_a_negative_extension_shortens_or_loses_the_lock(redis: Redis) -> None:
 def test_patience_may_be_less_than_none_or_without_end(redis: Redis, seconds: float, waits: bool) -> None:
     assert lock("a")._patience(None, seconds)[0] is waits
     assert lock("a", blocking_timeout=seconds).acquire()
+
+
+def test_how_long_it_was_held_and_waited_for_is_measured(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": True}
+    seen: dict[str, tuple[str, float]] = {}
+    monkeypatch.setattr(drop_ins, "took", lambda event, seconds, *, of: seen.update({event: (of, seconds)}))
+
+    with lock("item:42"):
+        assert not lock("item:42").acquire(blocking_timeout=0.02)
+
+    assert seen.keys() == {"locks-held", "locks-waited", "locks-refused"}
+    assert all(of == "item:*" and 0.02 <= seconds < 60 for of, seconds in seen.values())
 
 
 def test_an_owner_and_where_it_is_can_be_read_off_the_token(redis: Redis) -> None:

@@ -200,6 +200,7 @@ def test_a_renewal_goes_on_when_all_tasks_were_cancelled(
         async with asyncio.timeout(20):
             while held._holding.valid_until == first:
                 await asyncio.sleep(0.005)
+        assert held.remaining <= 10
         await held.release()
 
     asyncio.run(main())

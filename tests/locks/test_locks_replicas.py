@@ -10,10 +10,13 @@ from secrets import token_hex
 import pytest
 from redis import Redis
 from redis.asyncio import RedisCluster as AsyncRedisCluster
+from redis.exceptions import ResponseError
 
 from components.embedded import EmbeddedServer
 from components.exceptions import NotReplicated
+from components.kit.client import get_client
 from components.services.locks import AsyncLock, alock, lock, replicas
+from components.services.locks.named import key_of
 from components.testing import _free_port, redis_at
 from tests.support.waiting import eventually
 
@@ -66,6 +69,9 @@ def test_it_is_held_if_enough_replicas_have_it(replica: Redis, monkeypatch: pyte
     with pytest.raises(NotReplicated):
         lock("a", min_replicas=2).acquire()
     assert not lock("a").locked()
+    get_client().rpush(key_of("list"), 1)
+    with pytest.raises(ResponseError):
+        lock("list", min_replicas=1).acquire()
 
 
 def test_an_asynchronous_cluster_cannot_do_it() -> None:

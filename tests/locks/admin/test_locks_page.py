@@ -68,7 +68,7 @@ def test_locks_are_listed_with_who_holds_them_and_how_it_went_the_longest_held_f
     holdings.waits("item:42", "jack", "joan")
     figures = {"waits": 4, "waited": 6_000_000, "longest": 2_500_000, "expired": 1}
     redis.hset(LockKeys.named("item:42").state, mapping=figures)
-    for name in ("c", "b"):
+    for name in "dcba":
         holdings.held(name, timeout=None)
 
     rows = rows_of(viewer, ROOT)
@@ -77,7 +77,7 @@ def test_locks_are_listed_with_who_holds_them_and_how_it_went_the_longest_held_f
     place = re.escape(f"MainThread, process {os.getpid()} on {socket.gethostname()}")
     assert re.fullmatch(rf"item:42 jill {place} [\d:]+ \d+ m?s", who)
     assert re.fullmatch(r"(59 min \d+ s|1 h) 2 3 4 after a wait 1\.5 s longest 2\.5 s 1", figures)
-    assert [row.split()[0] for row in rows[1:]] == ["c", "b"]
+    assert [row.split()[0] for row in rows[1:]] == ["d", "c", "b", "a"]
     assert all(row.endswith(f"never 0 1 {DASH} 0") for row in rows[1:])
 
 
