@@ -15,7 +15,7 @@ from components.kit.at_once import at_once
 from components.services.chat import Chat, ChatSettings, Inbox
 from components.services.chat.hints import YOUNG, write_hints
 from components.services.chat.keys import ChatKeys, InboxKeys
-from tests.support.chats import FREE, stored, texts
+from tests.support.chats import FREE, texts
 
 
 def make(*members: str, settings: ChatSettings = FREE) -> Chat:
@@ -32,17 +32,6 @@ def test_2_and_3_there_is_one_reading_position_and_the_slowest_member_loses_noth
     assert texts(Inbox("jack").fetch()[0].messages) == ["created", "hello"]
 
 
-def test_4_acknowledging_makes_no_ghost_of_a_former_member(redis: Redis) -> None:
-    chat = make("jack")
-    chat.leave("jack")
-
-    with pytest.raises(ChatNotFound):
-        chat.acknowledge("jack", 2)
-    assert Inbox("jack").acknowledge({chat.id: 2}) == {}
-    assert [member.user for member in chat.members()] == ["joe"]
-    assert redis.zscore(ChatKeys(chat.id).reads, "jack") is None
-
-
 def test_5_a_former_member_reads_no_more_whatever_their_inbox_says(redis: Redis) -> None:
     chat = make("jack")
     chat.leave("jack")
@@ -52,22 +41,6 @@ def test_5_a_former_member_reads_no_more_whatever_their_inbox_says(redis: Redis)
     with pytest.raises(ChatNotFound):
         chat.history("jack")
     assert [member.user for member in chat.members()] == ["joe"]
-
-
-def test_8_an_answer_is_bounded_and_says_whether_there_is_more(redis: Redis) -> None:
-    chat = make("jack")
-    quiet = make("jack")
-    Inbox("jack").acknowledge({quiet.id: 9})
-    for number in range(30):
-        chat.send("joe", f"{number:0>4000}")
-
-    [few] = Inbox("jack").fetch(limit=3)
-    [many] = Inbox("jack").fetch(limit=200)
-
-    assert (texts(few.messages)[:2], len(few.messages), few.has_more) == (["created", "hello"], 3, True)
-    assert len(many.messages) < 32
-    assert many.has_more
-    assert few.position.seq == 3
 
 
 def test_9_and_10_positions_are_exact_whatever_is_said(redis: Redis) -> None:
@@ -80,22 +53,6 @@ def test_9_and_10_positions_are_exact_whatever_is_said(redis: Redis) -> None:
     assert sent.seq == 10**13 + 1
     assert [message.seq for message in chat.history("jack", after=10**13 - 1).messages] == [10**13 + 1]
     assert chat.acknowledge("jack", 10**13 + 1) == 10**13 + 1
-
-
-def test_13_strangers_cannot_send_and_nothing_is_left_of_it(redis: Redis) -> None:
-    chat = make("jack")
-    for person in ("jack", "joe"):
-        chat.leave(person)
-    before = stored(redis, chat.id)
-
-    for person in ("joe", "mary"):
-        with pytest.raises(ChatNotFound):
-            chat.send(person, "anybody there?")
-
-    # How far the sequence has come, and the calls of who left, for a minute.
-    assert stored(redis, chat.id) == before
-    assert {part.partition("/")[0] for part in before} == {"calls", "chat"}
-    assert 0 < redis.ttl(ChatKeys(chat.id).chat) <= 366 * 86_400
 
 
 def test_15_a_send_is_one_round_trip(redis: Redis) -> None:

@@ -17,7 +17,7 @@ from components.kit.news import channel
 from components.services.chat import Chat, Inbox, Presence, Present
 from components.services.chat.keys import ChatKeys
 from tests.chat.test_chat_waiting import LONG, while_waiting
-from tests.support.chats import FREE, let_pass, texts
+from tests.support.chats import FREE, let_pass
 from tests.support.snapshots import snapshot
 
 NOBODY = Present((), 0, ())
@@ -38,16 +38,6 @@ def seen(chat: Chat, user: str = "joe") -> dict[str, tuple[bool, bool]]:
     return {each.user: (each.seen_at is not None, each.is_here) for each in chat.members(user=user)}
 
 
-def test_looking_notes_nobody(redis: Redis, chat: Chat, presence: Presence) -> None:
-    presence.attend("jack")
-    before = snapshot(redis)
-
-    assert presence.look("joe") == Present(("jack",), 1, ())
-
-    assert snapshot(redis) == before
-    assert seen(chat) == {"joe": (False, False), "jack": (True, True), "jill": (False, False)}
-
-
 def test_a_sign_of_life_counts_for_a_minute(redis: Redis, chat: Chat, presence: Presence) -> None:
     presence.attend("jack")
 
@@ -57,19 +47,6 @@ def test_a_sign_of_life_counts_for_a_minute(redis: Redis, chat: Chat, presence: 
     let_pass(redis, chat.id, 2)
     assert presence.look("joe") == NOBODY
     assert seen(chat)["jack"] == (True, False)
-
-
-def test_a_member_is_noted_once_in_twenty_seconds(redis: Redis, chat: Chat, presence: Presence) -> None:
-    presence.attend("jack")
-    let_pass(redis, chat.id, 18)
-    before = snapshot(redis)
-    presence.attend("jack")
-    assert snapshot(redis) == before
-
-    let_pass(redis, chat.id, 3)
-    presence.attend("jack")
-    let_pass(redis, chat.id, 50)
-    assert presence.look("joe").here == ("jack",)
 
 
 def test_who_was_here_is_forgotten_after_thirty_days(redis: Redis, chat: Chat, presence: Presence) -> None:
@@ -173,19 +150,6 @@ def test_a_clock_that_jumped_back_makes_nobody_present_forever(
 
 
 # Typing
-
-
-def test_typing_is_no_part_of_the_history(redis: Redis, chat: Chat, presence: Presence) -> None:
-    position = chat.news("joe").position
-    before = snapshot(redis)
-
-    presence.type("jack")
-
-    assert Inbox("joe").changes({chat.id: position}).chats == []
-    assert texts(chat.history("joe").messages) == ["created", "hello"]
-    keys = {ChatKeys(chat.id).typing.encode()}
-    assert {key: value for key, value in snapshot(redis).items() if key not in keys} == before
-    assert 0 < redis.pttl(ChatKeys(chat.id).typing) <= 6_000
 
 
 def test_five_type_at_once_at_most(redis: Redis) -> None:

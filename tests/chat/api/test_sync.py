@@ -12,7 +12,7 @@ from django.core import signing
 from redis import Redis
 
 from components.api import waiting
-from components.services.chat import Chat, ChatSettings, Inbox, Position
+from components.services.chat import Chat, Position
 from components.services.chat.api.sync import make_cursor, read_cursor
 from tests.api.serving import Site, serve
 from tests.fixtures.api import Asker, problem
@@ -111,46 +111,6 @@ def test_many_chats_come_in_parts_and_no_message_in_between_is_missed(
     assert sync(jill, told["cursor"])["chats"] == []
 
 
-def test_erased_messages_are_news(joe: Asker, jill: Asker) -> None:
-    chat = Chat.create(joe.id, members=[jill.id])
-    chat.send(jill.id, "secret", mentions=[joe.id])
-    chat.send(jill.id, "another", mentions=[joe.id])
-    told = sync(joe)
-    assert (told["chats"][0]["unread"], told["chats"][0]["mentions"]) == (2, 2)
-    Inbox(jill.id).erase()
-
-    told = sync(joe, told["cursor"])
-    [found] = told["chats"]
-    assert (found["unread"], found["mentions"]) == (0, 0)
-    *_left, last = found["messages"]
-    assert last["event"] == {"kind": "erased", "by": "", "user": jill.id, "detail": ""}
-    assert found["last_message"]["seq"] == last["seq"] == found["last_seq"]
-    assert sync(joe, told["cursor"])["chats"] == []
-
-
-def test_reading_positions_of_others_are_news(joe: Asker, jill: Asker) -> None:
-    chat = Chat.create(joe.id, members=[jill.id], text="hello")
-    cursor = sync(joe)["cursor"]
-    chat.acknowledge(jill.id, 2)
-
-    [found] = sync(joe, cursor)["chats"]
-    assert found["reads"][jill.id] == 2
-    assert found["messages"] == []
-
-
-def test_many_messages_come_in_parts(joe: Asker, jill: Asker) -> None:
-    chat = Chat.create(joe.id, members=[jill.id], settings=ChatSettings(rate_limit=0))
-    cursor = sync(jill)["cursor"]
-    for number in range(55):
-        chat.send(joe.id, str(number))
-
-    seen: list[str] = []
-    while (told := sync(jill, cursor))["chats"]:
-        seen += texts(told)
-        cursor = told["cursor"]
-    assert seen == [str(number) for number in range(55)]
-
-
 def test_a_cursor_too_long_for_an_address_can_be_posted(joe: Asker, jill: Asker) -> None:
     chat = Chat.create(joe.id, members=[jill.id])
     positions = {f"{number:032x}"[::-1] + str(number): Position(1) for number in range(2_000)}
@@ -201,16 +161,6 @@ def test_a_message_wakes_a_waiting_request(site: Site) -> None:
         status, told, headers = answer.result(20)
     assert (status, texts(told)) == (200, ["hello"])
     assert "Retry-After" not in headers
-
-
-def test_a_new_chat_wakes_a_waiting_request(site: Site) -> None:
-    cursor = site.ask("GET", "sync", by="jill")[1]["cursor"]
-    with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(site.ask, "GET", f"sync?cursor={cursor}&timeout=50", by="jill")
-        assert eventually(lambda: waiting.waiters() == 1)
-        Chat.create("joe", members=["jill"], text="hello")
-
-        assert texts(answer.result(20)[1]) == ["hello"]
 
 
 def test_requests_above_the_limit_are_answered_at_once_with_the_same_cursor(redis: Redis) -> None:
