@@ -105,13 +105,6 @@ async def increase() -> int:
 # Which client
 
 
-def test_it_is_of_the_kind_that_the_settings_name(redis: Redis, redis_mode: str) -> None:
-    async def main() -> object:
-        return get_async_client()
-
-    assert isinstance(asyncio.run(main()), AsyncRedis if redis_mode == "plain" else AsyncRedisCluster)
-
-
 def test_outside_of_a_loop_it_is_an_error_that_says_so(redis: Redis) -> None:
     with pytest.raises(NoEventLoop, match="no event loop is running") as refused:
         get_async_client()
@@ -246,20 +239,6 @@ def test_a_loop_that_was_closed_carelessly_is_let_go_when_the_next_begins(redis:
     asyncio.run(increase())
 
     assert careless not in aclient._loops
-
-
-def fork() -> int:
-    """A child that increases once and ends; 0 if it could."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # there are threads: that is the case to try
-        pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            code = 0 if asyncio.run(increase()) == 2 else 2
-        finally:
-            os._exit(code)
-    return pid
 
 
 # Blocking, cancelling, losing
