@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -19,7 +18,6 @@ from asgiref.sync import async_to_sync
 from django.core.exceptions import ImproperlyConfigured
 from redis import Connection, Redis
 from redis.asyncio import Redis as AsyncRedis
-from redis.asyncio import RedisCluster as AsyncRedisCluster
 from redis.asyncio.connection import BlockingConnectionPool
 from redis.asyncio.connection import Connection as AsyncConnection
 

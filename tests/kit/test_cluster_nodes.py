@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.test.utils import override_settings
 from redis import Redis
-from redis.asyncio import RedisCluster
 
 from components.exceptions import RedisUnavailable
 from components.kit.client import get_async_client, get_client
@@ -157,17 +155,6 @@ def hang(nodes: Masters, key: str) -> None:
     nodes.of(key).hang()
 
 
-LOSE = pytest.mark.parametrize("lose", [kill, hang])
-GONE = pytest.mark.parametrize("gone", ["key:0", "key:1", "key:3"])  # one of each
-
-
-def outcome(act: Callable[[], Any]) -> Any:
-    try:
-        return act()
-    except RedisUnavailable as error:
-        return error
-
-
 def assert_only_the_lost_fail(nodes: Masters, gone: str, outcomes: list[Any]) -> None:
     lost = nodes.of(gone)
     for key, found in zip(KEYS, outcomes, strict=True):
@@ -178,11 +165,13 @@ def assert_only_the_lost_fail(nodes: Masters, gone: str, outcomes: list[Any]) ->
     assert 0 < sum(isinstance(each, RedisUnavailable) for each in outcomes) < len(KEYS)
 
 
-@LOSE
-@GONE
-def test_calls_that_travel_together_end_each_by_its_own_node(
-    site: Masters, lose: Callable[[Masters, str], None], gone: str
+@pytest.mark.parametrize("lose", [kill, hang])
+def test_only_calls_to_the_node_that_is_gone_fail(
+    site: Masters, lose: Callable[[Masters, str], None]
 ) -> None:
+    """Whoever sends them: many coroutines together, both clients, and those of a process that has just started."""
+    calls, gone = [([key], []) for key in KEYS], KEYS[0]
+
     async def one(key: str) -> Any:
         try:
             [answer] = await together(increase, [([key], [])])
@@ -190,59 +179,21 @@ def test_calls_that_travel_together_end_each_by_its_own_node(
             return error
         return answer
 
-    async def main() -> list[Any]:
+    async def by_many() -> None:
         assert await asyncio.gather(*map(one, KEYS)) == [key.encode() for key in KEYS]
         lose(site, gone)
         for _ in range(3):
             assert_only_the_lost_fail(site, gone, await asyncio.gather(*map(one, KEYS)))
-        return []
 
-    asyncio.run(main())
-
-
-@LOSE
-@GONE
-def test_outcomes_tell_of_each_call_by_both_clients(
-    site: Masters, lose: Callable[[Masters, str], None], gone: str
-) -> None:
-    calls = [([key], []) for key in KEYS]
-    assert increase.outcomes(get_client(), calls) == [key.encode() for key in KEYS]
-    lose(site, gone)
-
-    for _ in range(2):
-        assert_only_the_lost_fail(site, gone, increase.outcomes(get_client(), calls))
-
-    async def main() -> list[Any]:
+    async def by_one() -> list[Any]:
         return await increase.aoutcomes(get_async_client(), calls)
 
-    for _ in range(2):  # loops: the client of each meets the cluster as it is now
-        assert_only_the_lost_fail(site, gone, asyncio.run(main()))
-    with pytest.raises(RedisUnavailable):
-        increase.many(get_client(), calls)
-
-
-@LOSE
-@pytest.mark.parametrize("gone", [0, 1, 2])
-def test_a_process_that_starts_while_a_node_is_gone_reaches_the_others(
-    nodes: Masters, lose: Callable[[Masters, str], None], gone: int
-) -> None:
-    key = next(key for key in KEYS if nodes.of(key) is nodes[gone])
-    lose(nodes, key)
-    caches = {
-        "default": {
-            "BACKEND": "django_redis.cache.RedisCache",
-            "LOCATION": nodes.urls,
-            "OPTIONS": {"SOCKET_TIMEOUT": TIMEOUT, **CLUSTER},
-        }
-    }
-
-    async def main() -> list[Any]:
-        assert isinstance(get_async_client(), RedisCluster)
-        return await increase.aoutcomes(get_async_client(), [([each], []) for each in KEYS])
-
-    forget_clients()
-    with override_settings(CACHES=caches):
-        assert_only_the_lost_fail(nodes, key, asyncio.run(main()))
-        calls = [([each], []) for each in KEYS]
-        assert_only_the_lost_fail(nodes, key, increase.outcomes(get_client(), calls))
-    forget_clients()
+    assert increase.outcomes(get_client(), calls) == [key.encode() for key in KEYS]
+    asyncio.run(by_many())
+    for _ in range(2):  # known, and found anew
+        for _ in range(2):
+            assert_only_the_lost_fail(site, gone, increase.outcomes(get_client(), calls))
+            assert_only_the_lost_fail(site, gone, asyncio.run(by_one()))
+        with pytest.raises(RedisUnavailable):
+            increase.many(get_client(), calls)
+        forget_clients()
