@@ -75,6 +75,7 @@ def parts(redis: Redis) -> dict[str, bool]:
     for key in redis.keys("*:part:*"):
         version = key.decode().split(":part:")[1].split(":")[0]
         expires = redis.ttl(key) > 0
+        assert redis.ttl(key) <= HOUR
         assert found.setdefault(version, expires) == expires
     return found
 

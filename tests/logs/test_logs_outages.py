@@ -1,25 +1,20 @@
-"""Logs while Redis' disk or memory is full, and when it is killed: what it keeps is not lost, and counts once."""
+"""Logs while Redis' memory is full, and when it has lost its last second: each line counts once."""
 
 from __future__ import annotations
 
 import os
-import resource
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from components.embedded import EmbeddedServer, find_server
-from components.exceptions import RedisUnavailable
+from components.embedded import EmbeddedServer
 from components.services.logs import Aggregation, Chunk, Copier, LogStream
 from components.services.logs.lines import Columns, LineReader, find_format
 from components.services.logs.worker.log_worker import LogWorker
 from components.testing import redis_at
-from tests.support.geo import city, import_networks
 from tests.support.logs import bytes_in_flight, joined, let_leases_pass, lines
 from tests.support.restricted import operator
 from tests.support.waiting import eventually
@@ -35,26 +30,16 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def program(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """A server to which a file that may not grow is a full disk: the kernel's signal would end it."""
-    found = request.config.getoption("--redis-server") or find_server()
-    wrapper = tmp_path / "redis-server"
-    wrapper.write_text(f"#!/bin/sh\ntrap '' XFSZ\nexec {found} \"$@\"\n")
-    wrapper.chmod(0o700)
-    return wrapper
-
-
 Start = Callable[[Literal["everysec", "always"]], EmbeddedServer]
 
 
 @pytest.fixture
-def server_with(tmp_path: Path, program: Path) -> Iterator[Start]:
+def server_with(tmp_path: Path) -> Iterator[Start]:
     """A server that writes what it does into a file."""
     servers: list[EmbeddedServer] = []
 
     def begin(appendfsync: Literal["everysec", "always"]) -> EmbeddedServer:
-        servers.append(EmbeddedServer(tmp_path / "redis", server=program, appendfsync=appendfsync).start())
+        servers.append(EmbeddedServer(tmp_path / "redis", appendfsync=appendfsync).start())
         return servers[0]
 
     yield begin
@@ -96,26 +81,6 @@ def assert_each_line_counted_once() -> None:
     assert LogStream().status().lines == LINES
 
 
-def copy_through(
-    log: Path, begin: Callable[[], object], meanwhile: Callable[[], object], end: Callable[[], object]
-) -> list[str]:
-    """Copy *log*; on the way trouble begins, and it ends after *meanwhile*. What copying said."""
-    said: list[str] = []
-    taken = iter(range(10_000))
-    copier = Copier(LogStream(), size=SIZE, say=said.append, progress=lambda: next(taken) == 9 and begin())
-    with ThreadPoolExecutor() as pool:
-        copying = pool.submit(copier.copy, log)
-        try:
-            assert eventually(lambda: said)
-            meanwhile()
-        finally:
-            end()
-        assert copying.result() == "copied"
-    assert said[1:] == ["Redis answers again; copying continues."]
-    assert said[0].endswith(" Nothing is lost; trying again, for 300 s.")
-    return said
-
-
 class Lines:
     """A callback that counts lines, and fills the memory of Redis when it has the first."""
 
@@ -153,39 +118,6 @@ def test_workers_make_room_where_memory_is_full(server_with: Start, log: Path) -
         assert aggregation.table("lines") == {"all": LINES}
         assert aggregation.table("totals:lines")["format"] == 1
         assert [sample.head for sample, _at in aggregation.samples()] == ["junk"]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="Only Linux lets a process change another's limits.")
-def test_while_the_disk_is_full_copying_and_counting_wait(
-    server_with: Start, log: Path, tmp_path: Path
-) -> None:
-    server = server_with("everysec")
-    with redis_at(server.url), disk(server) as (fill, empty):
-        worker = Worker()
-
-        def meanwhile() -> None:
-            with pytest.raises(RedisUnavailable, match=r"does not take commands now: .*AOF"):
-                worker.count()
-            with pytest.raises(RedisUnavailable, match="AOF"):
-                import_networks(tmp_path, {"1.0.0.0/8": city("US")})
-
-        copy_through(log, fill, meanwhile, empty)
-        server.kill()
-        server.start()
-
-        worker.count_all()
-        assert_each_line_counted_once()
-
-
-@contextmanager
-def disk(server: EmbeddedServer) -> Iterator[tuple[Callable[[], None], Callable[[], None]]]:
-    """What fills the disk of *server*, and what makes room on it."""
-    assert server.pid
-    at, (_, most) = server.pid, resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield (
-        lambda: resource.prlimit(at, resource.RLIMIT_FSIZE, (1_000, most)),
-        lambda: resource.prlimit(at, resource.RLIMIT_FSIZE, (most, most)),
-    )
 
 
 def test_lines_lost_in_a_power_cut_are_copied_and_counted_again(server_with: Start, log: Path) -> None:

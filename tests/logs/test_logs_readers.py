@@ -7,7 +7,6 @@ import gzip
 import io
 import os
 import threading
-import zlib
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -68,14 +67,6 @@ def test_all_lines_are_read_in_blocks_of_whole_lines(log: Path) -> None:
         assert LOG[block.start : block.end] == block.data
         number, end = number + block.data.count(b"\n"), block.end
     assert (number, end) == (501, len(LOG))
-
-
-def test_reading_goes_on_at_the_end_of_any_block(log: Path) -> None:
-    blocks = list(readblocks(log, size=SIZE))
-
-    for at, block in enumerate(blocks):
-        place = Place(block.end, block.line + block.lines - 1, block.mark)
-        assert list(readblocks(log, size=SIZE, place=place)) == blocks[at + 1 :]
 
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"\n\n", b"a", b"a\nb", b"a\r\nb\r\n", b"\0\n\xff\xfe\n"])
@@ -180,20 +171,6 @@ def test_a_file_that_is_read_while_it_grows_gives_the_lines_of_a_plain_split(
     assert found.splitlines() == kept
     assert [each.line for each in problems] == left_out
     assert reader.left == 0
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(lengths, min_size=1, max_size=8), st.integers(1, 40))
-def test_a_truncated_gzip_file_is_read_up_to_its_last_whole_line(sizes: list[int], cut: int) -> None:
-    whole = gzip.compress(numbered(sizes, True))
-    packed = whole[: max(11, len(whole) - 8 - cut)]
-    there = zlib.decompressobj(31).decompress(packed)
-    found: list[bytes] = []
-
-    with pytest.raises(FileDamaged, match="ends too early"):
-        _read_into(found, packed)
-
-    assert b"".join(found).splitlines() == split(there[: there.rfind(b"\n") + 1])[0]
 
 
 def test_a_pipe_that_has_nothing_yet_has_not_ended() -> None:

@@ -25,17 +25,8 @@ from components.services.logs.traffic import Traffic
 from tests.support.logs import FILE, fill, ids, joined, let_leases_pass, lines, stream
 
 JUNK = [
-    b"",
-    b"\xff\xfe",
-    b"{",
-    b"null",
-    b"[1]",
-    b"3",
-    b"[" * 100_000,
-    b'{"line": "x"}',
-    b'{"line": 1, "reason": 2, "file": null, "byte": 1.5, "head": []}',
-    b"1 2 3",
-    b"x" * 1_000,
+    *(b"", b"\xff\xfe", b"{", b"null", b"[1]", b"3", b"[" * 100_000, b"1 2 3", b"x" * 1_000),
+    *(b'{"line": "x"}', b'{"line": 1, "reason": 2, "file": null, "byte": 1.5, "head": []}'),
 ]
 SAID = WorkerRecord("node-1", 7, "2026-01-01T12:00:00+00:00", 1_000, 3, 250.5, "book", "city", "numba")
 
@@ -114,26 +105,6 @@ def test_a_job_is_looked_at_although_something_in_it_cannot_be_read(redis: Redis
     assert list_jobs() == ["\\xff", "default"]
 
 
-def test_an_aggregation_that_takes_no_part_fails_no_look_at_its_job(redis: Redis) -> None:
-    fill(stream(), 3)
-    aggregation = joined()
-    aggregation.consumer().claim(1)
-    for name in (b"\xff", b"ghost", b""):
-        redis.hset(JobKeys("default").aggregations, name, "7 30000")
-    redis.xgroup_create(JobKeys("default").stream, b"\xfe", "0")
-    redis.hset(JobKeys("default").aggregations, b"\xfe", b"\xff")
-    redis.xreadgroup(b"\xfe", b"\xfd", {JobKeys("default").stream: ">"}, 1)
-
-    found = {each.name: each for each in look_at("default").aggregations}
-
-    assert sorted(found) == ["\\xfe", "geo"]
-    assert (found["geo"].claimed, found["geo"].waiting) == (1, 2)
-    assert (found["\\xfe"].claimed, found["\\xfe"].waiting) == (1, 2)
-    assert [each.id for each in found["\\xfe"].workers] == ["\\xfd"]
-    redis.delete(JobKeys("default").stream)
-    assert look_at("default").aggregations == []
-
-
 def test_tables_and_instants_of_an_aggregation_are_read_although_something_in_them_cannot_be(
     redis: Redis,
 ) -> None:
@@ -144,16 +115,9 @@ def test_tables_and_instants_of_an_aggregation_are_read_although_something_in_th
     redis.zadd(JobKeys("default").samples("geo"), {"{}": float("inf")})
 
     assert aggregation.table("daily") == {"\\xff": 3, "US": 7, "debt": -2}
-    assert [(name, at.year) for name, at in aggregation.dead()] == [
-        ("5-0", 9999),
-        ("4-0", 1970),
-        ("3-0", 9999),
-    ]
-    assert [(each.id, each.at.year) for each in dead_chunks("default", "geo")] == [
-        ("5-0", 9999),
-        ("4-0", 1970),
-        ("3-0", 9999),
-    ]
+    years = [("5-0", 9999), ("4-0", 1970), ("3-0", 9999)]
+    assert [(name, at.year) for name, at in aggregation.dead()] == years
+    assert [(each.id, each.at.year) for each in dead_chunks("default", "geo")] == years
     assert [at.year for _sample, at in aggregation.samples()] == [9999]
 
 

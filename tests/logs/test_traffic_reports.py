@@ -97,16 +97,6 @@ def test_a_report_says_what_plain_sums_say(
     check(Traffic().report(level, first=first, last=last, within=within, top=top), days, top)
 
 
-def test_counts_are_exact_up_to_the_largest_that_redis_has(redis: Redis) -> None:
-    days = {DAY: {"US": LARGEST - 1, "DE": 1}, DAY - timedelta(1): {"US": LARGEST}}
-    count(days)
-
-    report = Traffic().report(first=DAY, last=DAY)
-
-    check(report, days, 10)
-    assert report.total == LARGEST
-
-
 def test_a_large_table_is_read_by_pages(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "_PAGE", 500)
     cities = {f"{'US' if n % 3 else 'DE'}/{n % 7}/City {n}": 1 + n % 50 for n in range(2_000)}
@@ -128,27 +118,6 @@ def test_a_long_period_is_read_in_parts(redis: Redis, monkeypatch: pytest.Monkey
     count(days)
 
     check(Traffic().report(first=WEEK[3], last=DAY), days, 10)
-
-
-def test_a_member_that_comes_twice_counts_once(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Redis gives them when a table grows between two pages."""
-    monkeypatch.setattr(tables, "_PAGE", 100)
-    days = {DAY: {f"US/CA/City {n}": 1 + n for n in range(1_000)}}
-    count(days)
-    turn, seen, twice = tables._next, dict[bytes, bytes](), set[bytes]()
-
-    def turn_again(*about: Any) -> tuple[int, dict[bytes, bytes]]:
-        cursor, found = turn(*about)
-        both = {**found, **seen}
-        twice.update(seen)
-        seen.clear()
-        seen.update(found)
-        return cursor, both
-
-    monkeypatch.setattr(tables, "_next", turn_again)
-
-    check(Traffic().report("city", first=DAY, last=DAY), days, 10)
-    assert twice  # the last page may be empty
 
 
 def test_a_country_without_finer_data_shows_the_country(redis: Redis) -> None:

@@ -7,12 +7,9 @@ import re
 import pytest
 from django.contrib.admin.models import LogEntry
 
-from components.control_room.names import shortened
 from components.services.logs import Aggregation, dead_chunks, look_at, note_job
 from components.services.logs.keys import JobKeys
-from components.templatetags.control_room import legible
 from tests.control_room.pages import addresses, done, logged, rows_of, text_of, trips, words
-from tests.locks.admin.test_locks_page import AWKWARD
 from tests.logs.admin import traffic
 from tests.support.logs import append, fill, joined, stream
 
@@ -78,21 +75,6 @@ def test_a_job_shows_how_its_aggregation_stands(viewer, redis):
     [gone] = [row for row in workers if row.startswith(silent.id)]
     assert "alive node-1 7 4,200,000 1 1,000,000 30 book, by city, numba 2026-01-01" in at_work
     assert re.search(rf"silent for .+: presumed dead {DASH} {DASH} {DASH} 1 ", gone)
-
-
-@pytest.mark.parametrize(
-    "junk",
-    ["", "{", '{"started_at": "yesterday"}', '{"started_at": "2026-01-01T12:00"}', '{"host": "node-9"}'],
-)
-def test_unreadable_workers_and_samples_break_no_page(viewer, redis, junk):
-    living, silent = traffic.busy(redis)
-    redis.set(JobKeys("default").worker(living.id), junk)
-    redis.zadd(JobKeys("default").samples("places"), {f"{junk} <": 9e12})
-
-    assert living.id in job(viewer)
-    assert silent.id in job(viewer)
-    assert any(row.startswith("unreadable") for row in rows_of(viewer, ROOT, "job/", job="default", table=2))
-    assert len(rows_of(viewer, ROOT)) == 1
 
 
 def test_rejected_lines_are_told_by_reason_and_shown_safely(viewer, redis):
@@ -177,18 +159,6 @@ def test_all_dead_chunks_are_discarded(operator, redis):
     assert (dead(), look_at("default").chunks) == ([], chunks - 3)
 
 
-def test_a_selection_that_has_changed_meanwhile_is_reported(operator, redis):
-    traffic.busy(redis, dead=2)
-    second, first = dead()
-    Aggregation("places").resend([first])
-    address = f"{url('discard', **OF_PLACES)}&chunk={first}&chunk={second}"
-    changed = "No longer dead: 1 chunk of the selection."
-    assert changed in words(operator.get(address))
-
-    assert done(operator, address) == ["Discarded 1 dead chunk of places.", changed]
-    assert dead() == []
-
-
 def test_an_aggregation_leaves_and_what_is_lost_is_said_before(operator, redis):
     traffic.busy(redis)
     address = url("leave", **OF_PLACES)
@@ -202,25 +172,6 @@ def test_an_aggregation_leaves_and_what_is_lost_is_said_before(operator, redis):
     assert look_at("default").aggregations == []
     done(operator, address)
     assert len(logged()) == 1
-
-
-@pytest.mark.parametrize("name", AWKWARD[::4])
-def test_a_job_of_any_name_can_be_listed_changed_and_looked_up(operator, redis, name):
-    traffic.busy(redis, job=name)
-    traffic.count(2, job=name)
-
-    [row] = rows_of(operator, ROOT)
-    detail = job(operator, name)
-    said = done(operator, url("leave", job=name, aggregation="places"))
-    entry = LogEntry.objects.get()
-    logged_page = operator.get(entry.get_admin_url(), follow=True)
-
-    shown = shortened(legible(name))
-    assert row.startswith(f"{shown} Traffic")
-    assert "Aggregation places" in detail
-    assert said == [f"Removed the aggregation places from the job {shown}."]
-    assert f"Job {shown}" in words(logged_page)
-    assert operator.get(url("traffic", job=name)).status_code == 200
 
 
 def test_a_page_costs_as_many_round_trips_however_much_is_in_a_job(viewer, redis):

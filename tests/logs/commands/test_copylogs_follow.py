@@ -170,18 +170,6 @@ def test_files_that_begin_with_the_same_line_are_told_apart(
     assert found == each_once(lines(0, 30), lines(100, 30))
 
 
-def test_another_goes_on_where_a_follower_ended(follow: Callable[..., Follower], log: Path) -> None:
-    first = follow(log)
-    write(log, b"half ")
-    first.look()
-    first.close()
-    write(log, b"a line\n" + lines(100, 5))
-
-    follow(log).look()
-
-    assert copied() == each_once(lines(0, 100), b"half a line\n", lines(100, 5))
-
-
 def test_a_file_that_is_followed_is_not_forgotten_although_nothing_comes(
     follow: Callable[..., Follower], redis: Redis, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

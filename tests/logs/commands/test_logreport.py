@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import subprocess
-import sys
 from datetime import date, timedelta
 from io import StringIO
 from pathlib import Path
@@ -16,7 +13,6 @@ import pytest
 from django.core.management import CommandError, call_command
 from redis import Redis
 
-from components.embedded import EmbeddedServer
 from tests.support.geo import city, import_networks
 from tests.support.traffic import add, count
 
@@ -155,33 +151,6 @@ def test_a_wrong_argument_is_two(redis: Redis, arguments: list[str], say: str) -
         run(*arguments)
 
     assert refused.value.returncode == 2
-
-
-WITHOUT_NUMPY = """
-import sys
-sys.modules.update(dict.fromkeys(["numpy", "numba", "zstandard", "maxminddb"]))
-from django.core.management import execute_from_command_line
-execute_from_command_line(["manage.py", "logreport", *sys.argv[1:]])
-"""
-
-
-@pytest.mark.slow
-def test_it_needs_nothing_of_what_counting_does(
-    redis_server: EmbeddedServer, redis: Redis, tmp_path: Path
-) -> None:
-    import_networks(tmp_path, {"1.0.0.0/8": city("US")})
-    count({DAY: {"US": 4}})
-    settings = {"DJANGO_SETTINGS_MODULE": "tests.commands.settings", "REDIS_URL": redis_server.url}
-
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_NUMPY, "--csv", "--days", "1"],
-        env={**os.environ, **settings},
-        capture_output=True,
-        text=True,
-    )
-
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[1] == "US,us,4,1.0,0,,4"
 
 
 @pytest.mark.usefixtures("counted")

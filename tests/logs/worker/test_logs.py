@@ -16,7 +16,6 @@ from redis import Redis
 from components.exceptions import AggregationNotFound, RedisUnavailable, WorkersDiffer
 from components.kit.scripts import Script
 from components.kit.worker.pulse import Pulse
-from components.services.geo.keys import TableKeys
 from components.services.logs import Aggregation, Consumer, WorkerRecord
 from components.services.logs.lines import Columns
 from components.services.logs.traffic import Traffic
@@ -175,37 +174,6 @@ def test_a_chunk_that_cannot_be_counted_spoils_no_other_and_is_given_up(
     assert "What is this?" in caplog.text
 
 
-def test_a_chunk_that_cannot_be_counted_spoils_no_other_although_callbacks_cannot_be_made_anew_at_once(
-    redis: Redis,
-) -> None:
-    """Redis goes away just then, and the callback needs it to be made."""
-    aggregation = Aggregation("events")
-    _good, bad = hand_out(lines("1.0.0.1"), lines("6.6.6.6"))
-    troubles = ["block", "make"]
-
-    class Fragile(Events):
-        def __init__(self) -> None:
-            super().__init__()
-            if troubles == ["make"]:
-                troubles.clear()
-                let_leases_pass(redis, aggregation, [bad])
-                raise RedisUnavailable("No answer.")
-
-        def block(self, columns: Columns) -> None:
-            super().block(columns)
-            if "block" in troubles and b"6.6.6.6" in columns.data:
-                troubles.remove("block")
-                raise ValueError("What is this?")
-
-    counting = worker(Fragile, name="events")
-    counting._limit = 2
-    counting.run()
-
-    assert troubles == []
-    assert aggregation.table("events") == {"achievement-762": 2}
-    assert aggregation.table("totals:events") == {"lines": 2, "counted": 2}
-
-
 def test_callbacks_count_side_by_side_with_places(redis: Redis) -> None:
     for name in ("places", "events"):
         Aggregation(name).join()
@@ -247,23 +215,6 @@ def test_another_table_of_addresses_is_taken_between_two_blocks(
 
 
 NOWHERE = {"country": {"iso_code": "FR", "names": {"en": "France"}}}
-
-
-def test_it_goes_on_with_the_table_at_hand_if_no_other_can_be_read(
-    redis: Redis, caplog: pytest.LogCaptureFixture
-) -> None:
-    hand_out(LINES, LINES)
-
-    class Losing(PlaceCounter):
-        def block(self, columns: Columns) -> None:
-            redis.delete(TableKeys("default").current)
-            self._kept._look_at = 0.0
-            super().block(columns)
-
-    worker(lambda: Losing(kernel="naive")).run()
-
-    assert Aggregation("places").table("days") == {DAY: 12}
-    assert caplog.text.count("Addresses are still located by version") == 1
 
 
 def test_it_says_what_it_does_and_nothing_after_its_end(redis: Redis, tmp_path: Path) -> None:
