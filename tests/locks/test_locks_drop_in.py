@@ -7,7 +7,7 @@ redis-py's own tests of both are run in tests/redis_suite; what differs on purpo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from decimal import Decimal
@@ -30,6 +30,7 @@ from components.testing import empty
 from tests.support.proxy import LossyProxy
 from tests.support.waiting import eventually
 
+OPTIONS: list[dict[str, Any]] = [{}, {"sleep": 0.01}, {"timeout": 5, "auto_renewal": True}]
 SENT = 3  # times at most that a script is sent before its caller hears of it
 
 
@@ -46,6 +47,11 @@ def proxy(redis_server: EmbeddedServer, redis: Redis) -> Iterator[LossyProxy]:
         held.extend(1)  # now the server knows the scripts
     with LossyProxy(redis_server) as proxy:
         yield proxy
+
+
+def was_held(redis: Redis) -> bool:
+    """Return whether somebody acquired it once, and released it."""
+    return bool(redis.keys("*:let-go:*")) and not redis.zscore(LockKeys.of("a", redis).held, b"\xffa")
 
 
 def in_a_loop(url: str, main: Any, **options: Any) -> None:
@@ -312,3 +318,48 @@ def test_a_release_leaves_the_token_of_the_next_holder(
     assert held.owned()
     redis.delete("a")
     in_a_loop(redis_server.url, main)
+
+
+# What was asked for, and given up before the first answer
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_an_interrupt_before_the_first_answer_leaves_nothing_held(
+    redis: Redis, proxy: LossyProxy, alarm: Callable[[float], object], options: dict[str, Any]
+) -> None:
+    with Redis.from_url(proxy.url, retry=Retry(NoBackoff(), 0)) as client:
+        asked = Lock(client, "a", **options)
+        client.ping()
+        proxy.lose_replies(to="EVALSHA", silently=True)
+        alarm(0.1)
+
+        with pytest.raises(KeyboardInterrupt):
+            asked.acquire()
+
+        assert proxy.lost == 1
+        assert was_held(redis)
+        assert not redis.exists("a")
+        assert asked.local.token is None
+        assert asked.acquire(blocking=False)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_a_cancellation_before_the_first_answer_leaves_nothing_held(
+    redis: Redis, proxy: LossyProxy, options: dict[str, Any]
+) -> None:
+    async def main() -> None:
+        async with AsyncRedis.from_url(proxy.url) as client:
+            asked = AsyncLock(client, "a", **options)
+            await client.ping()
+            proxy.lose_replies(to="EVALSHA", silently=True)
+            acquiring = asyncio.create_task(asked.acquire())
+            while not proxy.lost:
+                await asyncio.sleep(0.005)
+            acquiring.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await acquiring
+            assert asked.local.token is None
+
+    asyncio.run(main())
+    assert was_held(redis)
+    assert not redis.exists("a")

@@ -156,18 +156,6 @@ def test_a_waiter_that_is_interrupted_leaves_nothing_behind(redis: Redis, alarm:
         assert waiting.result(WAIT)
 
 
-def test_an_interrupt_in_the_block_releases_it(redis: Redis, alarm: Any) -> None:
-    def work() -> None:
-        with lock("a", timeout=None):
-            alarm(0.01)
-            threading.Event().wait(WAIT)
-
-    with pytest.raises(KeyboardInterrupt):
-        work()
-
-    assert left_behind(redis) == []
-
-
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_fork_in_the_block_is_no_second_holder(redis: Redis) -> None:
     """The child inherits the token: what it does with it is what the parent does. It renews nothing."""

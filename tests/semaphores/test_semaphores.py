@@ -79,16 +79,6 @@ def test_waiters_are_served_in_the_order_in_which_they_came(semaphore: Semaphore
     assert granted == [waiters[:2], waiters[:2]]
 
 
-def test_a_try_is_not_held_up_by_dead_requests(semaphore: Semaphore, redis: Redis) -> None:
-    permit, _other = take(semaphore, 2)
-    Waiter(semaphore).ask()
-    permit.release()
-
-    let_pass(redis, "api", 0.8)
-
-    assert semaphore.try_acquire() is not None
-
-
 def test_a_request_made_while_the_clock_turned_back_is_behind_earlier_ones(
     semaphore: Semaphore, redis: Redis
 ) -> None:

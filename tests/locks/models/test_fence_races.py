@@ -13,7 +13,7 @@ from threading import Barrier, Event
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connections, transaction
+from django.db import connections, transaction
 from django.db.models import F
 
 from components.exceptions import StaleFence
@@ -103,15 +103,6 @@ def test_an_older_writer_that_waited_for_a_newer_one_is_refused(arena: str, how:
     assert facts(arena) == [("a", 2, 2), ("b", 0, 0)]
 
 
-def test_the_database_may_be_named_before_or_after_the_fence(arena: str) -> None:
-    put(arena, "a")
-
-    assert Box.objects.fenced(1).using(arena).filter(shelf__name="top").update(content=1) == 1
-    assert Box.objects.using(arena).fenced(2).update(content=2) == 1
-
-    assert facts(arena) == [("a", 2, 2)]
-
-
 @pytest.mark.parametrize(
     ("waits", "first", "gives_up", "written"),
     [
@@ -135,23 +126,6 @@ def test_a_writer_that_waited_for_another_is_accepted(
 
     assert count == len(written)
     assert facts(arena) == written
-
-
-@pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
-@pytest.mark.parametrize("arena", ["postgres"], indirect=True)
-def test_under_stricter_isolation_the_database_itself_refuses(arena: str, level: str) -> None:
-    put(arena, "a")
-
-    def older() -> None:
-        with transaction.atomic(using=arena):
-            with connections[arena].cursor() as cursor:
-                cursor.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
-            rows(arena).fenced(1).update(content=1)
-
-    with pytest.raises(OperationalError):
-        held_up(arena, older, lambda: rows(arena).fenced(2).update(content=2))
-
-    assert facts(arena) == [("a", 2, 2)]
 
 
 def test_among_many_writers_no_accepted_write_has_a_lower_fence_than_one_before(arena: str) -> None:

@@ -58,24 +58,6 @@ def test_a_holder_writes_its_rows_and_leaves_its_fence(box: Box) -> None:
     assert facts() == [("another", 0, 9), ("box", 3, 6)]
 
 
-def test_a_refusal_leaves_the_transaction_around_it_usable(box: Box) -> None:
-    with transaction.atomic():
-        Shelf.objects.create(name="before")
-        with pytest.raises(StaleFence):
-            Box.objects.fenced(4).update(content=2)
-        Shelf.objects.create(name="after")
-
-    assert Shelf.objects.count() == 2
-
-
-def test_a_rolled_back_write_leaves_no_fence(box: Box) -> None:
-    with transaction.atomic():
-        Box.objects.fenced(9).update(content=2)
-        transaction.set_rollback(True)
-
-    assert Box.objects.fenced(6).update(content=3) == 1
-
-
 def test_an_update_of_nothing_marks_the_rows(box: Box) -> None:
     assert Box.objects.fenced(6).update() == 1
 
