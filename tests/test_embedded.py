@@ -49,12 +49,15 @@ server.stop()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test with a program runs for each of this machine, or for the one that --redis-server names."""
+    """
+    A test with a program runs for each of this machine, or for the one that --redis-server names; quickly for the
+    first.
+    """
     if "program" in metafunc.fixturenames:
         named = metafunc.config.getoption("--redis-server")
-        metafunc.parametrize(
-            "program", [named] if named else list(embedded.servers()), ids=lambda path: path.name
-        )
+        first, *others = [named] if named else embedded.servers()
+        programs = [first, *(pytest.param(each, marks=pytest.mark.slow) for each in others)]
+        metafunc.parametrize("program", programs, ids=lambda path: path.name)
 
 
 @dataclass
