@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from django.conf import settings
 from playwright.sync_api import expect
 
 from components.services.chat import Chat, Inbox
@@ -81,31 +80,6 @@ def test_messages_sent_while_a_member_is_offline_are_there_on_return(enter, serv
 
 
 @pytest.mark.slow
-def test_a_long_list_is_loaded_in_parts_and_shown_in_parts(enter, served):
-    joe = served.ids["joe"]
-    first = Chat.create(joe, title="The first", text="x" * 4_000)
-    for number in range(214):
-        Chat.create(joe, title=f"Chat {number}", text="hello")
-    page = enter("joe").page
-    asked = []
-    page.on("request", lambda request: asked.append(request.url) if "/sync" in request.url else None)
-    page.goto(f"{served.url}/chat/{first.id}/")
-    expect(page.locator(".chat-message .chat-text")).to_have_text(["x" * 4_000])
-    rows = page.locator(".chat-items > li")
-    expect(rows).to_have_count(100)
-    assert len(asked) >= 3
-
-    page.get_by_role("button", name="More chats").click()
-    expect(rows).to_have_count(200)
-    page.get_by_role("button", name="More chats").click()
-    expect(rows).to_have_count(215)
-    expect(page.get_by_role("button", name="More chats")).to_have_count(0)
-    expect(page.get_by_role("link", name="More chats")).to_have_count(0)
-    page.get_by_role("searchbox", name="Find a chat").fill("the first")
-    expect(rows).to_have_count(1)
-
-
-@pytest.mark.slow
 def test_erased_people_disappear_from_open_pages_and_counts(enter, served, chat):
     joe, jack, jill = (served.ids[name] for name in ("joe", "jack", "jill"))
     chat.add([jill])
@@ -130,77 +104,6 @@ def test_erased_people_disappear_from_open_pages_and_counts(enter, served, chat)
     expect(list_page).to_have_title(re.compile(r"^\(2\) Elsewhere"))
     assert "secret" not in open_page.content() + list_page.content()
     assert held == []  # it was the sync that told
-
-
-@pytest.mark.slow
-def test_a_page_of_history_that_was_on_its_way_brings_nothing_erased_back(enter, served, chat):
-    jill = served.ids["jill"]
-    chat.add([jill])
-    chat.send(jill, "secret")
-    held = []
-
-    def hold(route):
-        held.append((route, route.fetch()))
-
-    page = enter("joe").page
-    page.route(f"**/chats/{chat.id}/messages?*", hold)
-    page.goto(f"{served.url}/chat/{chat.id}/")
-    assert eventually(lambda: page.wait_for_timeout(50) or held)
-    Inbox(jill).erase()
-    chat.send(served.ids["jack"], "later")
-    expect(item(page)).to_have_accessible_name(re.compile("later"))
-    route, answer = held[0]
-    assert "secret" in answer.text()
-    route.fulfill(response=answer)
-
-    expect(said(page)).to_have_text([KEYS, "later"])
-
-
-@pytest.mark.slow
-def test_a_chat_that_was_left_before_its_messages_came_is_not_taken_for_read(enter, served, chat):
-    Chat.create(served.ids["jack"], title="Elsewhere", text="alone")
-    held = []
-    page = enter("jack").chat("/chat/")
-    page.route(f"**/chats/{chat.id}/messages?*", lambda route: held.append(route))
-    with page.expect_request(f"**/chats/{chat.id}/messages?*"):
-        item(page).click()
-    item(page, "Elsewhere").click()
-    expect(said(page)).to_have_text(["alone"])
-
-    with page.expect_event("requestfinished", lambda request: f"{chat.id}/messages?" in request.url):
-        held[0].continue_()
-    say(page, "still here")
-
-    expect(page.locator(".chat-message:not(.pending) .chat-text")).to_have_text(["alone", "still here"])
-    expect(item(page)).to_have_accessible_name(re.compile("1 unread$"))
-    assert chat.news(served.ids["jack"]).unread == 1
-
-
-@pytest.mark.slow
-def test_senders_see_that_their_message_was_read(enter, chat):
-    joe = enter("joe").chat(f"/chat/{chat.id}/")
-    say(joe, "Read this.")
-    expect(said(joe)).to_have_text([KEYS, "Read this."])
-    expect(joe.locator(".chat-seen")).to_have_count(0)
-
-    enter("jack").chat(f"/chat/{chat.id}/")
-
-    expect(joe.locator(".chat-seen")).to_have_text("Seen")
-
-
-@pytest.mark.slow
-def test_readers_of_a_message_are_kept_up_to_date(enter, served):
-    jack, jill = (served.ids[name] for name in ("jack", "jill"))
-    chat = Chat.create(served.ids["joe"], members=[jack, jill], title="Keepers")
-    joe = enter("joe").chat(f"/chat/{chat.id}/")
-    say(joe, "Read this.")
-    expect(said(joe)).to_have_text(["Read this."])
-    expect(joe.locator(".pending")).to_have_count(0)
-
-    chat.acknowledge(jack, chat.info().last_seq)
-    expect(joe.locator(".chat-seen")).to_have_text("Seen by jack")
-    chat.acknowledge(jill, chat.info().last_seq)
-    expect(joe.locator(".chat-seen")).to_have_text("Seen by everyone")
 
 
 @pytest.mark.slow
@@ -247,55 +150,6 @@ def test_an_answer_that_is_lost_makes_no_second_message(enter, served, chat):
 
 
 @pytest.mark.slow
-def test_unsent_messages_survive_leaving_the_page(enter, served, chat):
-    page = enter("joe").chat(f"/chat/{chat.id}/")
-    expect(said(page)).to_have_count(1)
-    page.route(
-        "**/messages", lambda route: route.abort() if route.request.method == "POST" else route.fallback()
-    )
-    say(page, "still here")
-    expect(page.locator(".pending")).to_have_text(re.compile("still here.*Sending", re.DOTALL))
-    page.unroute("**/messages")
-
-    page.goto(f"{served.url}/chat/")
-
-    assert eventually(lambda: stored(chat, served.ids["joe"]) == [KEYS, "still here"])
-
-
-@pytest.mark.slow
-def test_a_history_that_did_not_come_is_asked_for_again(enter, chat):
-    window = enter("joe")
-    asked = []
-    window.page.route(f"**/chats/{chat.id}/messages?*", lambda route: (asked.append(1), route.abort()))
-    with window.page.expect_event("requestfailed", lambda request: "/messages?" in request.url):
-        page = window.open(f"/chat/{chat.id}/")
-    with page.expect_response(lambda answer: "/messages?" in answer.url and answer.ok):
-        page.unroute_all()
-
-    expect(said(page)).to_have_text([KEYS])
-    assert asked
-
-
-def test_a_history_that_is_refused_is_not_asked_for_again(enter, chat):
-    window, asked = enter("joe"), []
-    page = window.page
-    refusal = {
-        "status": 403,
-        "content_type": "application/problem+json",
-        "body": '{"title": "No history for you."}',
-    }
-    page.route(f"**/chats/{chat.id}/messages?*", lambda route: (asked.append(1), route.fulfill(**refusal)))
-    page.clock.install()
-    window.open(f"/chat/{chat.id}/")
-    expect(status(page)).to_have_text("No history for you.")
-
-    page.clock.fast_forward(10_000)
-
-    expect(status(page)).to_be_empty()
-    assert asked == [1]
-
-
-@pytest.mark.slow
 def test_tabs_of_one_person_send_what_was_written_once(enter, served, chat):
     window = enter("joe")
     first = window.chat(f"/chat/{chat.id}/")
@@ -314,39 +168,6 @@ def test_tabs_of_one_person_send_what_was_written_once(enter, served, chat):
         expect(page.locator(".pending")).to_have_count(0)
         expect(said(page)).to_have_text([KEYS, "from the first", "from the second"])
     assert stored(chat, served.ids["joe"]) == [KEYS, "from the first", "from the second"]
-
-
-@pytest.mark.slow
-def test_messages_sent_too_fast_go_out_a_little_later(enter, served, chat):
-    chat.configure(rate_limit=2, rate_period=6.0)  # the third comes within 3 s of the first, however slow
-    window = enter("jack")
-    page = window.chat(f"/chat/{chat.id}/")
-    texts = [f"number {number}" for number in range(4)]
-    for text in texts:
-        say(page, text)
-    expect(said(page)).to_have_text([KEYS, *texts])
-
-    expect(page.locator(".pending")).to_have_count(0)
-    assert stored(chat, served.ids["joe"]) == [KEYS, *texts]
-    assert any("429" in complaint for complaint in window.complaints)
-
-
-@pytest.mark.slow
-def test_the_page_says_while_redis_is_away_and_goes_on_after(enter, served, chat):
-    page = enter("joe").chat(f"/chat/{chat.id}/")
-    away = {"status": 503, "content_type": "application/problem+json", "body": '{"status": 503}'}
-    page.route("**/api/**", lambda route: route.fulfill(**away))
-    chat.send(served.ids["jack"], "ends the wait")
-    expect(said(page)).to_have_text([KEYS, "ends the wait"])
-    expect(status(page)).to_contain_text("The server cannot be used at the moment.")
-    say(page, "later")
-    expect(page.locator(".pending")).to_have_count(1)
-
-    page.unroute("**/api/**")
-
-    expect(status(page)).to_be_empty()
-    expect(page.locator(".pending")).to_have_count(0)
-    assert stored(chat, served.ids["joe"]) == [KEYS, "ends the wait", "later"]
 
 
 @pytest.mark.slow
@@ -417,57 +238,6 @@ def test_the_history_is_loaded_above_and_nothing_moves(enter, served, chat):
     assert chat.news(served.ids["joe"]).unread == 0 or eventually(
         lambda: not chat.news(served.ids["joe"]).unread
     )
-
-
-@pytest.mark.slow
-def test_a_deleted_message_is_gone_for_all(enter, chat):
-    joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
-    say(joe, "oops")
-    expect(said(jack)).to_have_text([KEYS, "oops"])
-
-    act(joe, "oops", "Delete")
-    expect(joe.get_by_role("button", name="Cancel")).to_be_focused()
-    joe.get_by_role("button", name="Delete", exact=True).click()
-
-    for page in (joe, jack):
-        expect(said(page)).to_have_text([KEYS])
-        expect(page.locator(".chat-event").last).to_have_text("joe deleted a message")
-    jack.locator(".chat-message").hover()
-    jack.locator(".chat-menu > summary").click()
-    expect(jack.locator(".chat-menu[open] .chat-verb")).to_have_text(["Reply"])
-
-
-@pytest.mark.slow
-def test_a_message_looks_alike_with_and_without_scripts(enter, served, chat):
-    text = "**Now** @jack, *or* `x = 1`\n> <b>never</b>\n- [one](https://example.com/)\n- two\n```\ncode\n```"
-    chat.send(served.ids["joe"], text, mentions=[served.ids["jack"]])
-    live = enter("jack").chat(f"/chat/{chat.id}/")
-    still = enter("joe", java_script_enabled=False).open(f"/chat/{chat.id}/")
-    expect(said(live)).to_have_count(2)
-
-    [made, sent] = [said(page).last.inner_html() for page in (live, still)]
-
-    assert re.sub(r"</?mark[^>]*>", "", made) == sent
-    expect(said(live).last.locator("mark.me")).to_have_text("@jack")
-
-
-@pytest.mark.slow
-def test_a_reaction_is_seen_by_all_and_taken_back(enter, served, chat):
-    joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
-    act(jack, KEYS, "React with 👍 to")
-    theirs, own = (page.locator(".chat-reaction") for page in (joe, jack))
-    expect(own).to_have_attribute("aria-pressed", "true")
-    expect(theirs).to_have_accessible_name("👍 1 jack")
-    expect(theirs).to_have_attribute("aria-pressed", "false")
-
-    theirs.click()
-    expect(own).to_have_accessible_name("👍 2 jack, joe")
-    own.click()
-    expect(theirs).to_have_accessible_name("👍 1 joe")
-    theirs.click()
-    for reactions in (theirs, own):
-        expect(reactions).to_have_count(0)
-    assert chat.message(served.ids["joe"], 2).reactions == {}
 
 
 @pytest.mark.slow
@@ -563,48 +333,6 @@ def test_the_keyboard_is_enough(enter, served, chat):
 
 
 @pytest.mark.slow
-def test_the_focus_stays_with_a_chat_that_moves_up_in_the_list(enter, served, chat):
-    quiet = Chat.create(served.ids["jack"], members=[served.ids["joe"]], title="Quiet", text="hi")
-    chat.send(served.ids["jack"], "newer")
-    page = enter("joe").chat("/chat/")
-    item(page, "Quiet").focus()
-
-    quiet.send(served.ids["jack"], "newest")
-
-    expect(page.locator(".chat-item").first).to_have_accessible_name(re.compile("^Quiet.*newest 2 unread$"))
-    expect(item(page, "Quiet")).to_be_focused()
-
-
-@pytest.mark.slow
-def test_history_is_plain_and_only_the_live_end_is_read_out(enter, chat):
-    joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
-    expect(said(joe)).to_have_text([KEYS])
-    log = joe.get_by_role("log", name="New messages")
-    expect(log).to_be_empty()
-
-    say(jack, "hello")
-
-    expect(log.locator(".chat-text")).to_have_text(["hello"])
-    told = ".chat :is([role=status], [role=alert], [aria-live=polite])"
-    # One for what happens, and one for who is typing.
-    expect(joe.locator(told).and_(joe.locator(":not(.complete-hidden)"))).to_have_count(2)
-
-
-@pytest.mark.slow
-def test_a_former_member_has_the_chat_no_more(enter, served, chat):
-    joe = enter("joe").open(f"/chat/{chat.id}/members/")
-    jack = enter("jack").chat(f"/chat/{chat.id}/")
-    expect(said(jack)).to_have_text([KEYS])
-
-    joe.get_by_text("Manage").click()
-    joe.get_by_role("button", name="Remove jack", exact=True).click()
-
-    expect(jack.get_by_text("It is quiet here")).to_be_visible()
-    expect(item(jack)).to_have_count(0)
-    assert Inbox(served.ids["jack"]).chats() == []
-
-
-@pytest.mark.slow
 def test_a_logged_out_person_is_told_and_keeps_their_text(enter, served, chat):
     window = enter("joe")
     page = window.chat(f"/chat/{chat.id}/")
@@ -616,22 +344,3 @@ def test_a_logged_out_person_is_told_and_keeps_their_text(enter, served, chat):
 
     expect(status(page)).to_contain_text("You are logged out.")
     expect(said(page)).to_contain_text([KEYS, "not lost"])
-
-
-@pytest.mark.slow
-def test_dates_are_in_the_language_of_the_page_if_the_browser_speaks_another(enter, chat):
-    window = enter("joe")
-    cookie = {"name": settings.LANGUAGE_COOKIE_NAME, "value": "de", "url": window.base}
-    window.page.context.add_cookies([cookie])
-    page = window.chat(f"/chat/{chat.id}/")
-
-    expect(page.locator("html")).to_have_attribute("lang", "de")
-    expect(page.locator("header.top")).to_have_attribute("lang", "en")
-    expect(page.locator(".chat-day")).to_have_text("Heute")
-    sent = page.locator(".chat-when time")
-    german, british = (
-        sent.evaluate("(sent, language) => new Date(sent.dateTime).toLocaleString(language)", language)
-        for language in ("de", "en-GB")
-    )
-    assert german != british
-    expect(sent).to_have_attribute("title", german)

@@ -65,18 +65,6 @@ def test_two_people_see_each_other_come_type_send_and_go(enter, served, chat):
     assert joe.complaints == []
 
 
-def test_presence_goes_away_with_the_network_and_comes_back(enter, served, chat):
-    joe, jack = enter("joe"), enter("jack")
-    jack.chat(f"/chat/{chat.id}/")
-    page = joe.chat(f"/chat/{chat.id}/")
-    expect(here(page)).to_have_text("Here now: jack")
-
-    page.context.set_offline(True)
-    expect(here(page)).to_be_empty()
-    page.context.set_offline(False)
-    expect(here(page)).to_have_text("Here now: jack")
-
-
 def test_a_search_leads_to_the_message_with_scripts_and_without(enter, served, chat):
     for number in range(130):
         chat.configure(rate_limit=0)
@@ -97,32 +85,3 @@ def test_a_search_leads_to_the_message_with_scripts_and_without(enter, served, c
         page.locator(".chat-found a").click()
         expect(page.locator(".chat-message.wanted .chat-text")).to_have_text("Who has the Schlüssel?")
         assert joe.complaints == []
-
-
-def test_an_old_page_says_who_was_there_when_it_was_loaded(enter, served, chat):
-    Presence(chat.id).attend(served.ids["jack"])
-    page = enter("joe", java_script_enabled=False).open(f"/chat/{chat.id}/")
-
-    expect(here(page)).to_have_text("Here now: jack")
-
-    assert Presence(chat.id).look(served.ids["jack"]).count == 0
-
-
-def test_who_types_on_right_after_their_message_is_seen(enter, chat):
-    """The page asks anew with what it knows then, not with what the last answer said."""
-    page = enter("joe").chat(f"/chat/{chat.id}/")
-    known = page.evaluate("""async () => {
-        const { Presence } = await import("/static/components/chat/presence.js");
-        const known = [];
-        const answers = [{ here: [], count: 1, typing: ["jack"], people: {}, retryAfter: 0 }];
-        const store = { learn() {}, chats: new Map(), messages: () => [{ seq: 1, sender: "jack" }] };
-        return new Promise((resolve) => {
-            const api = { async presence(chat, typing) {
-                known.push(typing);
-                if (known.length === 2) resolve(known);
-                return answers.shift() ?? new Promise(() => {});
-            } };
-            const presence = new Presence(api, store, "chat", () => setTimeout(() => presence.heard()));
-        });
-    }""")
-    assert known == [None, []]

@@ -71,18 +71,3 @@ def test_the_number_falls_by_anothers_purchase(
     page.clock.fast_forward(6_000)
     expect(page.get_by_text("the market does not answer")).to_be_visible()
     expect(first(page).locator("[data-remaining]")).to_have_text("?")  # and no number that grows old
-
-
-def test_without_scripts_it_is_bought_by_a_form(
-    window: Callable[..., Any], client: Client, redis: Redis
-) -> None:
-    client.force_login(player("jack").user)
-    page = window(client, java_script_enabled=False).open("/")
-    page.get_by_role("link", name="The flash sale of the day").click()
-    number = int(first(page).locator("[data-remaining]").inner_text())
-
-    first(page).get_by_role("button").click()
-
-    expect(page.get_by_text("is yours, for")).to_be_visible()
-    expect(first(page).locator("[data-remaining]")).to_have_text(str(number - 1))
-    expect(first(page)).to_contain_text("You have one")

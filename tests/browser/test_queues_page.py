@@ -1,104 +1,79 @@
-"""The Queues page in a real browser: policy, live refresh, keyboard, colours, small screens, no scripts."""
+"""Pages of queues in a real browser: what is selected, tables as cards, languages, colours, fingers."""
 
 from __future__ import annotations
 
 import re
-from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import expect
 
-from components.services.queues import Progress, TaskQueue
+from components.services.queues import TaskQueue
+from tests.browser.axe import assert_accessible
 from tests.browser.clock import stop_clock
-from tests.browser.looks import CONTRASTS, assert_good_looks
+from tests.browser.test_live_page import ready_of, refreshed
+from tests.locks.admin import holdings
 from tests.queues.admin import scene
-from tests.queues.admin.periodic import HOURLY, NIGHTLY, declare_only
+from tests.support.queues import places
 
 ROOT = "/admin/components/queue/"
 MAIL = "?alias=default&queue=mail"
-PAGES = {
-    "overview": "",
-    **{
-        state: f"tasks/{MAIL}&state={state}"
-        for state in ("ready", "delayed", "running", "dead", "successful")
-    },
-    "task": "task/?alias=default&id={dead}",
-    "result": "task/?alias=default&id={successful}",
-    "progress": "task/?alias=default&id={running}",
-    "by error": f"failures/{MAIL}",
-    "filtered": f"tasks/{MAIL}&state=dead&task=send&error=OSError",
-    "all queues, by error": "failures/?alias=default",
-    "sorted": "?sort=-dead&q=mai",
-    "search": f"tasks/{MAIL}&state=dead&q=route",
-    "nothing found": f"tasks/{MAIL}&state=dead&q=nowhere",
-    "all selected": f"tasks/{MAIL}&state=dead&select=page",
-    "pause": f"pause/{MAIL}",
-    "send again": f"resend/{MAIL}&state=dead&scope=all",
-    "cancel": f"cancel/{MAIL}&state=running&id={{running}}",
-    "delete": f"delete/{MAIL}&state=dead&id={{dead}}&id=gone",
-    "nothing selected": f"delete/{MAIL}&state=dead",
-    "stop": "stop/?alias=default",
-    "periodic": "periodic/",
-    "run now": f"run/?{urlencode({'alias': 'default', 'periodic': NIGHTLY.name})}",
-    "history": "default_2Fmail/history/",
-    "missing": "task/?alias=default&id=gone",
-}
+PATHS = (
+    ROOT,
+    f"{ROOT}tasks/{MAIL}&state=dead",
+    "/admin/components/lock/",
+    "/admin/components/semaphore/semaphore/?semaphore=api",
+)
+#: The tables that have to be scrolled to be read.
+TOO_WIDE = """() => [...document.querySelectorAll(".cards")]
+    .filter(table => table.scrollWidth > table.clientWidth + 1).map(table => table.ariaLabel)"""
+LABEL = "node => getComputedStyle(node, '::before').content"
 
 
-@pytest.fixture(autouse=True)
-def periodic_tasks():
-    with declare_only(HOURLY, NIGHTLY):
-        yield
+def box(page, task_id):
+    return page.locator(f'input[value="{task_id}"]')
 
 
-@pytest.fixture
-def ids(redis):
-    return {**scene.one_of_each("mail"), "running": scene.running("mail", progress=Progress(4, 10, "rows"))}
+def said(page):
+    return page.locator(".messagelist")
 
 
-def refreshed(page, seconds=5, says="Updated"):
-    """Let *seconds* pass for the page, and wait until it *says* what came of it."""
-    page.get_by_role("status").evaluate("node => { node.textContent = ''; }")
-    page.clock.fast_forward(seconds * 1000)
-    expect(page.get_by_role("status")).to_contain_text(says)
+@pytest.mark.parametrize("java_script_enabled", [True, False])
+def test_selected_tasks_are_sent_again(window, admin, redis, java_script_enabled):
+    first, second, third = (scene.dead() for _ in range(3))
+    opened = window(admin, java_script_enabled=java_script_enabled)
+    page = opened.open(f"{ROOT}tasks/{MAIL}&state=dead")
+
+    box(page, first).check()
+    box(page, third).check()
+    page.get_by_role("button", name="Send again…").click()
+    expect(page.locator(".effects")).to_contain_text("Send 2 dead tasks of the queue mail again.")
+    assert set(places("mail")) == {"dead"}
+    page.get_by_role("button", name="Send again", exact=True).click()
+
+    expect(said(page)).to_contain_text("Sent 2 tasks of the queue mail again.")
+    assert places("mail") == {"dead": [second], "ready": [first, third]}
+    assert opened.complaints == []
 
 
-def ready_of(page, queue="mail"):
-    return page.locator(f'tr[data-key="{queue}"] td').first
-
-
-def fetches(page):
-    """A list that grows with each refresh."""
-    seen = []
-    page.on("request", lambda request: seen.append(request.url) if request.headers.get("x-live") else None)
-    return seen
-
-
-@pytest.fixture
-def overview(window, admin, ids):
-    """The first page, with a clock that the test can put forward."""
+def test_a_refresh_keeps_what_is_selected_and_selects_nothing_that_is_new(window, admin, redis):
+    chosen, other = scene.dead(), scene.dead()
     opened = window(admin)
     stop_clock(opened.page)
-    return opened.open(ROOT)
+    page = opened.open(f"{ROOT}tasks/{MAIL}&state=dead")
+    box(page, chosen).check()
+    page.get_by_role("searchbox", name="Search").fill("half a wo")
+    TaskQueue().delete("mail", "dead", [other])
+    new = scene.dead()
+
+    page.clock.fast_forward(5_000)
+
+    expect(box(page, new)).not_to_be_checked()
+    expect(box(page, other)).to_have_count(0)
+    expect(box(page, chosen)).to_be_checked()
+    expect(page.get_by_role("searchbox", name="Search")).to_have_value("half a wo")
 
 
-@pytest.mark.slow
-def test_all_pages_keep_the_policy_have_contrast_fit_and_say_what_is_what(window, admin, ids):
-    assert_good_looks(window(admin), {name: ROOT + path.format(**ids) for name, path in PAGES.items()})
-
-
-def test_a_break_of_the_policy_would_be_noticed(window, admin, ids):
-    opened = window(admin)
-
-    page = opened.open(ROOT)
-    with page.expect_console_message():
-        page.evaluate("document.body.setAttribute('style', 'color: red')")
-
-    [complaint] = opened.complaints
-    assert "Applying inline style violates the following Content Security Policy" in complaint
-
-
-def test_page_scripts_and_numbers_are_in_the_language_of_the_browser(window, admin, ids):
+def test_page_scripts_and_numbers_are_in_the_language_of_the_browser(window, admin, redis):
     opened = window(admin, locale="de-DE")
     stop_clock(opened.page)
     page = opened.open(ROOT)
@@ -108,74 +83,14 @@ def test_page_scripts_and_numbers_are_in_the_language_of_the_browser(window, adm
 
     expect(page.locator("html")).to_have_attribute("lang", "de")
     expect(page.get_by_role("heading", name="Warteschlangen")).to_be_visible()
-    expect(ready_of(page)).to_have_text("1.235")
+    expect(ready_of(page)).to_have_text("1.234")
     page.get_by_label("Aktualisieren").select_option("0")
     expect(page.get_by_role("status")).to_have_text("Die Aktualisierung ist ausgeschaltet.")
     assert opened.complaints == []
 
 
-@pytest.mark.slow
-def test_all_works_without_scripts(window, admin, ids):
-    page = window(admin, java_script_enabled=False).open(ROOT)
-    expect(page.get_by_label("Refresh")).to_be_hidden()
-
-    page.get_by_role("link", name="1 dead in mail").click()
-    page.get_by_role("link", name="OSError: <b>no route</b>", exact=True).click()
-    page.locator("#live tbody a").click()
-    expect(page.locator("details pre")).to_contain_text("no route")
-
-    page.get_by_role("link", name="mail", exact=True).first.click()
-    page.get_by_role("link", name="Pause: mail").click()
-    page.get_by_role("button", name="Pause").click()
-
-    expect(page.locator(".messagelist")).to_contain_text("Paused the queue mail")
-    assert TaskQueue().stats("mail").paused
-
-
-@pytest.mark.slow
-def test_a_queue_is_paused_with_the_keyboard_alone_and_the_focus_is_always_seen(window, admin, ids):
-    page = window(admin).open(ROOT)
-
-    for name in ("Pause: mail", "Pause"):
-        press_tab_until(page, name)
-        with page.expect_navigation():
-            page.keyboard.press("Enter")
-
-    expect(page.locator(".messagelist")).to_contain_text("Paused the queue mail")
-
-
-def press_tab_until(page, name):
-    describe = """() => {
-        const node = document.activeElement, style = getComputedStyle(node);
-        const isOurs = Boolean(node.closest("#live, .live-control"));
-        return [node.ariaLabel ?? node.value ?? node.textContent.trim(), isOurs, style.outlineStyle];
-    }"""
-    for _attempt in range(100):
-        page.keyboard.press("Tab")
-        label, is_ours, outline = page.evaluate(describe)
-        assert not is_ours or outline != "none", label
-        if label == name:
-            return
-    pytest.fail(f"{name} cannot be reached")
-
-
-@pytest.mark.slow
-def test_text_has_the_contrast_of_wcag_aa_where_dark_was_chosen(window, admin, ids):
-    opened = window(admin, color_scheme="light")
-    opened.page.add_init_script("localStorage.setItem('theme', 'dark')")
-
-    contrasts, colours = {}, set()
-    for name, path in PAGES.items():
-        page = opened.open(ROOT + path.format(**ids))
-        contrasts |= {(name, text): ratio for text, ratio in page.evaluate(CONTRASTS).items()}
-        colours.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
-
-    assert colours == {"rgb(18, 18, 18)"}
-    assert len(contrasts) > 100
-    assert {where: ratio for where, ratio in contrasts.items() if ratio < 4.5} == {}
-
-
-def test_scrollable_regions_scroll_with_the_keyboard(window, admin, ids):
+def test_scrollable_regions_scroll_with_the_keyboard(window, admin, redis):
+    scene.one_of_each("mail")
     page = window(admin, viewport={"width": 1_280, "height": 640}).open(ROOT)
     region = page.get_by_role("region", name=re.compile("^Queues of"))
     region.evaluate("node => { node.querySelector('table').style.minWidth = '3000px'; }")  # longer names
@@ -189,3 +104,44 @@ def test_scrollable_regions_scroll_with_the_keyboard(window, admin, ids):
 
     assert page.evaluate("window.scrolled") > 0
     assert region.locator("thead th").first.bounding_box()["x"] >= 0
+
+
+@pytest.mark.slow
+def test_text_has_contrast_where_dark_was_chosen(window, admin, redis):
+    ids = scene.one_of_each("mail")
+    opened = window(admin, color_scheme="light")
+    opened.page.add_init_script("localStorage.setItem('theme', 'dark')")
+
+    for path in ("", f"tasks/{MAIL}&state=dead", f"task/?alias=default&id={ids['dead']}"):
+        page = opened.open(ROOT + path)
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 18, 18)"
+        assert_accessible(page)
+
+
+def test_nothing_of_a_table_is_off_screen(window, admin, redis):
+    scene.one_of_each("mail")
+    holdings.held("item:42")
+    holdings.permit("api")
+    opened = window(admin)
+
+    for path in PATHS:
+        page = opened.open(path)
+        assert page.locator(".cards tbody tr").count() > 0
+        for width in (390, 768):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate(TOO_WIDE) == []
+
+
+def test_cells_of_a_card_have_their_labels_and_their_roles(window, admin, redis):
+    scene.one_of_each("mail")
+    page = window(admin, viewport={"width": 390, "height": 800}).open(ROOT)
+
+    table = page.get_by_role("table", name="Queues").first
+    row = table.get_by_role("row").filter(has=page.get_by_role("rowheader", name="mail"))
+    cell = row.get_by_role("cell").first
+    assert cell.evaluate(LABEL) == '"Ready" / ""'
+    expect(cell).to_have_css("display", "block")
+
+    page.set_viewport_size({"width": 1440, "height": 800})
+    expect(cell).to_have_css("display", "table-cell")
+    assert cell.evaluate(LABEL) == "none"

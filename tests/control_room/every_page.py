@@ -1,26 +1,17 @@
-"""Every page of the control room: its address, what it needs, and what it is about. Tests of all pages use these."""
+"""
+Every page of the control room, as the admin site has it: its address, what it needs, and what it is about. Tests of
+all pages use these. A page is called "lock release", and the first of its kind "lock changelist".
+"""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from django.contrib import admin
 
-from components import models
-from components.admin import (
-    AddressBookAdmin,
-    CachedRowAdmin,
-    ChatAdmin,
-    CounterAdmin,
-    LockAdmin,
-    LogJobAdmin,
-    MailboxAdmin,
-    OverviewAdmin,
-    QueueAdmin,
-    SemaphoreAdmin,
-)
 from components.services.autocomplete import AddressBook
 from components.services.autocomplete import models as books
 from components.services.locks import LockReader
@@ -37,86 +28,47 @@ from tests.support.logs import append, joined, stream
 from tests.support.queues import ECHO
 from tests.support.rows import cache, refresh
 
-ADMINS = {
-    "queue": QueueAdmin(models.Queue, admin.site),
-    "addressbook": AddressBookAdmin(models.AddressBook, admin.site),
-    "cachedrow": CachedRowAdmin(models.CachedRow, admin.site),
-    "chat": ChatAdmin(models.Chat, admin.site),
-    "counter": CounterAdmin(models.Counter, admin.site),
-    "lock": LockAdmin(models.Lock, admin.site),
-    "logjob": LogJobAdmin(models.LogJob, admin.site),
-    "mailbox": MailboxAdmin(models.Mailbox, admin.site),
-    "overview": OverviewAdmin(models.Overview, admin.site),
-    "semaphore": SemaphoreAdmin(models.Semaphore, admin.site),
-}
 METHODS = ["get", "head", "post", "put", "patch", "delete", "options"]
-
-
-def every_page():
-    """The URL of each page; a page is called "lock release", and the first of its kind "lock changelist"."""
-    return {
-        f"{model} {pattern.name.removeprefix(f'components_{model}_')}": ROOTS[model]
-        + str(pattern.pattern).replace("<path:object_id>", "default_2Fmail")
-        for model, pages in ADMINS.items()
-        for pattern in pages.get_urls()
-        if not pattern.name.endswith("_jsi18n")  # it is about nothing
-    }
-
-
+ADMINS: dict[str, Any] = {
+    model._meta.model_name: each
+    for model, each in admin.site._registry.items()
+    if model._meta.app_label == "components"
+}
 ROOTS = {model: f"/admin/components/{model}/" for model in ADMINS}
-ROOT = ROOTS["queue"]
-PAGES = every_page()
-#: The pages that change something, by the permission that they need.
+PAGES = {
+    f"{model} {pattern.name.removeprefix(f'components_{model}_')}": ROOTS[model]
+    + str(pattern.pattern).replace("<path:object_id>", "default_2Fmail")
+    for model, each in ADMINS.items()
+    for pattern in each.get_urls()
+    if not pattern.name.endswith("_jsi18n")  # it is about nothing
+}
+#: The pages that change something, by the permission that they need. It is written here once more, for tests.
 NEEDS = {
-    "queue pause": "change",
-    "queue resume": "change",
-    "queue resend": "change",
-    "queue cancel": "change",
-    "queue quiet": "change",
-    "queue stop": "change",
-    "queue run": "change",
-    "queue pause-periodic": "change",
-    "queue resume-periodic": "change",
-    "queue rerun": "change",
-    "queue delete": "delete",
-    "addressbook rebuild": "change",
-    "addressbook remove": "delete",
-    "cachedrow refresh": "refresh",
-    "cachedrow delay": "change",
-    "cachedrow remove": "delete",
-    "chat close": "change",
-    "chat reopen": "change",
-    "chat kick": "change",
-    "chat block": "change",
-    "chat unblock": "change",
-    "chat mute": "change",
-    "chat unmute": "change",
-    "chat trim": "delete",
-    "chat delete_message": "delete",
-    "chat delete": "delete",
-    "lock release": "change",
-    "logjob resend": "resend",
-    "logjob discard": "delete",
-    "logjob leave": "delete",
-    "mailbox unblock": "change",
-    "mailbox clear": "delete",
-    "semaphore limit": "change",
-    "semaphore reset": "change",
-    "semaphore evict": "change",
+    f"{model} {page}": verb
+    for verb, pages in {
+        "change": {
+            "queue": "pause resume resend cancel quiet stop run pause-periodic resume-periodic rerun",
+            "cachedrow": "delay",
+            "chat": "close reopen kick block unblock mute unmute",
+            "lock": "release",
+            "mailbox": "unblock",
+            "semaphore": "limit reset evict",
+        },
+        "delete": {"queue": "delete", "chat": "trim delete_message delete", "mailbox": "clear"},
+        "remove": {"addressbook": "remove", "cachedrow": "remove", "logjob": "leave"},
+        "rebuild": {"addressbook": "rebuild"},
+        "refresh": {"cachedrow": "refresh"},
+        "resend": {"logjob": "resend"},
+        "discard": {"logjob": "discard"},
+    }.items()
+    for model, names in pages.items()
+    for page in names.split()
 }
-CHANGING = set(NEEDS)
-LOOKING = {
-    "queue": {"changelist", "tasks", "failures", "task", "periodic", "history", "change"},
-    "addressbook": {"changelist", "book", "history", "change"},
-    "cachedrow": {"changelist", "model", "failing", "row", "history", "change"},
-    "chat": {"changelist", "chat", "messages", "history", "change"},
-    "counter": {"changelist", "family", "chart", "csv", "times", "time", "times_csv", "history", "change"},
-    "lock": {"changelist", "lock", "history", "change"},
-    "logjob": {"changelist", "job", "dead", "traffic", "csv", "hours", "history", "change"},
-    "mailbox": {"changelist", "mailbox", "messages", "history", "change"},
-    "overview": {"changelist", "find", "history", "change"},
-    "semaphore": {"changelist", "semaphore", "history", "change"},
-}
+#: What may be looked at; to read what was written is a permission beyond "view".
+VIEWS = [*(f"view_{model}" for model in ADMINS), "view_arguments_queue", "view_messages_chat"]
+VIEWS.append("view_messages_mailbox")
+#: Without Redis the search still finds pages and people, and to run a periodic task asks nothing before it is done.
+ASKING_REDIS = [page for page in PAGES if page.split()[1] not in ("history", "change", "run", "find")]
 #: A state in which each verb may be done to a task; all others do not care.
 STATE = {"queue resend": "dead", "queue cancel": "ready", "queue delete": "dead"}
 #: What a form sends; all others do not care.
@@ -127,30 +79,6 @@ IN_CHAT = {
     "chat unblock": {"user": "jenny"},
     "chat unmute": {"user": "jill"},
 }
-#: To change an address book is to rebuild it, and logs are handed out again; counters can only be looked at. To read
-#: what was written is a permission beyond these.
-CHANGES = [
-    "rebuild_addressbook",
-    "refresh_cachedrow",
-    "resend_logjob",
-    *(f"change_{model}" for model in ADMINS.keys() - {"addressbook", "counter", "logjob", "overview"}),
-]
-DELETES = [
-    "remove_addressbook",
-    "remove_cachedrow",
-    "delete_chat",
-    "discard_logjob",
-    "remove_logjob",
-    "delete_mailbox",
-    "delete_queue",
-]
-READS = [
-    "view_arguments_queue",
-    "view_counter",
-    "view_overview",
-    "view_messages_chat",
-    "view_messages_mailbox",
-]
 #: What the pages are about; each looks for what it needs.
 NAMES = {
     "book": "market.item",
@@ -174,9 +102,86 @@ NAMES = {
     "name": "tests.tasks.note",
     "aggregation": "places",
 }
+MAIL = {"alias": "default", "queue": "mail"}
+DEAD = {**MAIL, "state": "dead"}
+STATES = ("ready", "delayed", "running", "dead", "successful")
+TOO_LONG = "x" * 600
+#: What else pages are asked: other contents, what there is not, and what cannot be. A page, its query, the status.
+ASKED: list[tuple[str, dict[str, Any], int]] = [
+    *((f"{model} changelist", {"q": "nothing"}, 200) for model in ADMINS),
+    *(("queue tasks", {**MAIL, "state": state, "q": "send"}, 200) for state in STATES),
+    *(("queue tasks", {**MAIL, "state": state, "task": "send"}, 200) for state in STATES),
+    ("queue tasks", {**MAIL, "since": "yesterday"}, 200),
+    ("queue tasks", {**DEAD, "group": "none"}, 200),
+    ("queue tasks", {**MAIL, "state": "ready", "group": "none"}, 404),
+    ("queue tasks", {**MAIL, "state": "odd"}, 404),
+    *(("queue tasks", each, 404) for each in ({"queue": "mail"}, {"alias": "default"})),
+    ("queue tasks", {"alias": "default", "queue": "a\nb"}, 404),
+    ("queue failures", {"alias": "default"}, 200),
+    *(("queue task", {"alias": "default", "id": each}, 404) for each in ("gone", "")),
+    ("queue task", {"alias": "other", "id": "gone"}, 404),
+    ("queue stop", {"alias": "default"}, 200),
+    ("queue quiet", {"alias": "default", "worker": "gone"}, 404),
+    ("queue pause", {"alias": "default"}, 404),
+    ("queue resume", {"alias": "no", "queue": "mail"}, 404),
+    ("queue resend", {**MAIL, "state": "ready"}, 404),
+    *(("queue delete", {**DEAD, "scope": "all", "q": each}, 200) for each in ("", "send", "nothing")),
+    ("queue delete", {**DEAD, "scope": "selected"}, 200),
+    ("queue cancel", {**MAIL, "state": "ready", "id": ["1", "2"]}, 200),
+    ("counter changelist", {"q": "hi"}, 200),
+    ("counter chart", {}, 200),
+    ("counter chart", {"counter": ["hits", "requests:a"], "family": ["requests"], "span": "600"}, 200),
+    *(
+        ("counter chart", {"counter": "hits", **each}, 400)
+        for each in (
+            {"from": "yesterday"},
+            {"from": "2026-01-01T00:00", "until": "2026-01-01T00:00"},
+            {"until": "2026-01-01T00:00"},
+            {"from": "2222-01-01T00:00"},
+            {"span": "0"},
+            {"span": "long"},
+            {"precision": "7"},
+            {"precision": "1", "span": "99999"},
+        )
+    ),
+    *(("counter times", {"of": each}, 200) for each in ("tasks", "views", "locks")),
+    ("counter times", {"of": "people"}, 404),
+    ("counter time", {"of": "locks", "name": "requests"}, 200),
+    ("counter time", {"name": ""}, 404),
+    *(("counter family", {"family": each}, 200) for each in ("requests", "none")),
+    ("counter family", {"family": "requests", "top": "99"}, 400),
+    *(
+        ("addressbook book", {"book": "market.item", "prefix": each}, 200)
+        for each in ("lan", "x", "", "x" * 201)
+    ),
+    *((f"addressbook {page}", {"book": book}, 404) for page in ("book", "remove") for book in ("none", "")),
+    *(("cachedrow model", {"model": each}, 404) for each in ("none", "a:b", "")),
+    ("cachedrow failing", {}, 200),
+    *(("cachedrow row", {"row": each}, 404) for each in ("items:9", "none:1", "a", "")),
+    *((f"cachedrow {each}", {"row": ""}, 404) for each in ("refresh", "delay", "remove")),
+    ("cachedrow delay", {"row": "items:9"}, 404),
+    *((f"cachedrow {each}", {"model": "items"}, 200) for each in ("refresh", "delay", "remove")),
+    ("cachedrow refresh", {"model": "items", "bucket": "9"}, 200),
+    *(
+        (f"chat {page}", {"chat": chat}, 404)
+        for page in ("chat", "messages", "close")
+        for chat in ("gone", "", "a\x00b", TOO_LONG)
+    ),
+    ("chat mute", {"chat": "guild:7", "user": "gone"}, 404),
+    *((f"chat {each}", {"chat": "closed"}, 200) for each in ("close", "kick", "unmute", "delete_message")),
+    *((f"lock {page}", {"key": key}, 404) for page in ("lock", "release") for key in ("gone", "", TOO_LONG)),
+    ("lock release", {"key": key_of("item:42"), "holder": "gone"}, 200),
+    *((f"logjob {page}", {"job": job}, 404) for page in ("job", "leave") for job in ("", "gone", TOO_LONG)),
+    ("logjob hours", {"job": "default", "hour": "25"}, 400),
+    *((f"mailbox {page}", {"mailbox": each}, 404) for page in ("mailbox", "clear") for each in ("gone", "")),
+    ("mailbox messages", {"mailbox": "jack", "first": "9" * 16}, 200),
+    ("mailbox unblock", {"mailbox": "jack", "sender": "jill"}, 200),
+    *((f"semaphore {page}", {"semaphore": "gone"}, 404) for page in ("semaphore", "limit")),
+    ("semaphore evict", {"semaphore": "api", "permit": "gone"}, 404),
+]
 
 
-def query_of(page, **names):
+def query_of(page: str, **names: object) -> str:
     return f"?{urlencode({**NAMES, 'state': STATE.get(page, 'dead'), **names})}"
 
 
@@ -188,39 +193,33 @@ def one_periodic_task():
 
 @pytest.fixture
 def query(redis, monkeypatch, one_periodic_task):
-    """of(page) names all that the page may want to know."""
+    """query(page) names all that the page may want to know."""
     monkeypatch.setattr(books, "_fed", {"market.item": SimpleNamespace(model=Item)})
     AddressBook("market.item").add("lantern", id=1)
     can_be_imported = scene.dead("mail", name=ECHO)
     ids = scene.one_of_each("mail")
-    a_row()
-    holdings.held("item:42")
-    permit = holdings.permit("api")
+    cache().schedule("1", 60)
+    refresh({"1": ["sword", 3]})
+    holdings.held("item:42", timeout=3_600)
+    permit = holdings.semaphore("api", lease=3_600).try_acquire(owner="jill")
+    assert permit
     SemaphoreControls("api").set_limit(5)
-    letters()
-    seq = chats()
-    chunk = logs(redis)
+    mailbox = Mailbox("jack")
+    mailbox.push("jill", "hello")
+    mailbox.block("joe")
     names = {
         "key": key_of("item:42"),
         "holder": token_of("item:42"),
         "permit": permit.id,
-        "seq": seq,
-        "chunk": chunk,
+        "seq": chats(),
+        "chunk": logs(redis),
     }
 
     def of(page):
-        task = ids[STATE.get(page, "dead")]
-        if page == "queue rerun":
-            task = can_be_imported
+        task = can_be_imported if page == "queue rerun" else ids[STATE.get(page, "dead")]
         return query_of(page, **names, **IN_CHAT.get(page, {}), id=task)
 
     return of
-
-
-def a_row():
-    """One that is stored, and due in a minute."""
-    cache().schedule("1", 60)
-    refresh({"1": ["sword", 3]})
 
 
 def logs(redis):
@@ -241,13 +240,6 @@ def chats():
     chat.block("jenny")
     guild("closed").close()
     return chat.send("jack", "one more").seq
-
-
-def letters():
-    """A mailbox with a message and a blocked sender."""
-    mailbox = Mailbox("jack")
-    mailbox.push("jill", "hello")
-    mailbox.block("joe")
 
 
 def token_of(name):

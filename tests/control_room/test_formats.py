@@ -60,6 +60,31 @@ def test_an_instant_has_its_distance_from_now(use_tz):
     assert (future["distance"], future["is_past"], future["is_today"]) == ("3 d", False, False)
 
 
+@pytest.mark.parametrize(
+    ("ago", "expected"),
+    [
+        (0, (True, True, "0 s")),
+        (-1, (True, False, "1 s")),
+        (43_200, (True, True, "12 h")),
+        (43_201, (False, True, "12 h")),
+        (-43_199, (True, False, "11 h 59 min")),
+        (-43_200, (False, False, "12 h")),
+    ],
+)
+def test_an_instant_is_of_today_and_past_until_now(monkeypatch, settings, ago, expected):
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return NOON
+
+    settings.TIME_ZONE = "UTC"
+    monkeypatch.setattr("components.templatetags.control_room.datetime", Clock)
+
+    found = moment(NOON - timedelta(seconds=ago))
+
+    assert (found["is_today"], found["is_past"], found["distance"]) == expected
+
+
 def test_a_time_that_never_was_is_a_dash():
     assert moment(None) == {"instant": None}
     assert since(None, NOON) == since(NOON, None) == DASH

@@ -31,24 +31,6 @@ def test_each_variable_has_a_value_where_the_admin_gives_none(sheet: str) -> Non
     assert used(path.read_text(encoding="utf-8")) - defined(beside) - defined(FOUNDATION) == set()
 
 
-def test_the_foundation_gives_way_to_every_rule_of_the_admin() -> None:
-    rules = re.findall(r"^([^\s/@*}][^{]*)\{", FOUNDATION, re.MULTILINE)
-
-    assert len(rules) > 10
-    for selector in rules:
-        parts = selector.split()
-        assert selector.startswith(":where("), selector
-        assert re.sub(r":where\((?:[^()]|\([^()]*\))*\)", "", " ".join(parts)).strip() == "", selector
-
-
-def test_the_foundation_comes_before_the_other_sheets_of_a_page() -> None:
-    base = (STATIC.parents[1] / "templates" / "admin" / "components" / "base.html").read_text(
-        encoding="utf-8"
-    )
-
-    assert 0 < base.index("foundation.css") < base.index("components.css")
-
-
 def test_no_class_is_one_that_the_scripts_of_unfold_look_for() -> None:
     """Unfold takes each element with this class for a canvas, and its script ends with an error."""
     templates = STATIC.parents[1] / "templates"

@@ -6,32 +6,12 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
-from components import models
-from components.admin import (
-    AddressBookAdmin,
-    CachedRowAdmin,
-    ChatAdmin,
-    CounterAdmin,
-    LockAdmin,
-    LogJobAdmin,
-    MailboxAdmin,
-    OverviewAdmin,
-    QueueAdmin,
-    SemaphoreAdmin,
-)
 from components.services.queues import TaskQueue
 
 operations = admin.AdminSite(name="operations")
-operations.register(models.Queue, QueueAdmin)
-operations.register(models.AddressBook, AddressBookAdmin)
-operations.register(models.CachedRow, CachedRowAdmin)
-operations.register(models.Chat, ChatAdmin)
-operations.register(models.Counter, CounterAdmin)
-operations.register(models.Lock, LockAdmin)
-operations.register(models.LogJob, LogJobAdmin)
-operations.register(models.Mailbox, MailboxAdmin)
-operations.register(models.Overview, OverviewAdmin)
-operations.register(models.Semaphore, SemaphoreAdmin)
+for model, its_admin in admin.site._registry.items():
+    if model._meta.app_label == "components":
+        operations.register(model, type(its_admin))
 
 
 def view(request: HttpRequest) -> HttpResponse:

@@ -59,6 +59,28 @@ def test_what_needs_attention(info, text):
     assert said() == []
 
 
+def test_the_facts_of_a_node():
+    info = {
+        **QUIET,
+        "used_memory": 2_048,
+        "maxmemory": 4_096,
+        "instantaneous_ops_per_sec": 1_234,
+        "connected_clients": 5,
+        "evicted_keys": 6,
+        "connected_slaves": 2,
+        "uptime_in_seconds": 3_725,
+    }
+    known = [text.replace("\xa0", " ") for _name, text in Node("here", info, took=0.002).facts]
+
+    assert known == [
+        *("2 ms", "2.0 KB of 4.0 KB", "1,234", "5", "6", "each change (append-only file)", "2", "1 h 2 min"),
+    ]
+    bare = [text for _name, text in Node("here", {"aof_enabled": 0}).facts]
+    assert bare[2:] == ["0", "0", "0", "never", "0", "0 s"]
+    assert [*Node("here", {"rdb_last_save_time": 7}).facts][5][1] == "snapshots only"
+    assert len([*Node("here", {}).facts]) == 1
+
+
 def test_many_nodes_take_no_more_room_than_a_few():
     found = nodes({f"node-{number:02}": {"aof_enabled": number % 2} for number in range(60)}, {})
 

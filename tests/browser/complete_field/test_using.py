@@ -94,36 +94,6 @@ def test_each_key_does_what_the_authoring_practices_say(opened: Any) -> None:
     assert active(page).count() == 0
 
 
-def test_a_suggestion_that_is_not_chosen_leaves_the_typed_text(opened: Any) -> None:
-    page = opened()
-    field(page).focus()
-    page.keyboard.type("je")
-    expect(options(page)).to_have_count(4)
-    page.keyboard.press("ArrowDown")
-
-    page.keyboard.press("Tab")
-
-    expect(options(page)).to_have_count(0)
-    expect(field(page)).to_have_value("je")
-    assert chosen_id(page) == ""
-    field(page).focus()
-    with page.expect_navigation(url=re.compile(r"to=je&to-id=$")):
-        page.keyboard.press("Enter")
-
-
-def test_a_name_is_chosen_by_touch(opened: Any) -> None:
-    page = opened(context={"has_touch": True, "viewport": {"width": 320, "height": 480}})
-    field(page).tap()
-    page.keyboard.type("李")
-
-    assert options(page).first.bounding_box()["height"] >= 44
-    options(page).first.tap()
-
-    expect(field(page)).to_have_value("李小龙")
-    expect(field(page)).to_be_focused()  # and the keyboard of the screen stays
-    assert chosen_id(page) == "5"
-
-
 def test_recent_contacts_are_offered_at_once_and_fetched_once(opened: Any, joe: User) -> None:
     RecentContacts(str(joe.pk)).touch("2", label="Jenny")
     RecentContacts(str(joe.pk)).touch("9", label="Bruce")
@@ -139,34 +109,6 @@ def test_recent_contacts_are_offered_at_once_and_fetched_once(opened: Any, joe: 
     expect(options(page)).to_have_text(["Bruce recent", "Jenny recent"])
 
     assert len(asked) == 1
-
-
-def test_completion_works_on_the_list_item_at_the_caret(opened: Any, book: AddressBook) -> None:
-    book.add("Jenna, of the Hill", id=7)  # in a list, that would be two
-    page = opened()
-    page.evaluate("() => document.querySelector('complete-field').setAttribute('separator', ',')")
-    field(page).fill("Bruce, jen, Zoe")
-    field(page).evaluate("(node) => node.setSelectionRange(10, 10)")
-    page.keyboard.type("n")
-    expect(options(page)).to_have_text(["Jenny"])
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Enter")
-
-    expect(field(page)).to_have_value("Bruce, Jenny, Zoe")
-    assert field(page).evaluate("(node) => node.selectionStart") == len("Bruce, Jenny, ")
-    assert chosen_id(page) == ""
-
-
-def test_a_field_that_may_only_be_read_offers_nothing(opened: Any, joe: User) -> None:
-    RecentContacts(str(joe.pk)).touch("2", label="Jenny")
-    page = opened(contacts=True, attrs={"readonly": True})
-    with page.expect_response("**/contacts"):
-        field(page).click()
-
-    page.keyboard.press("ArrowDown")
-
-    expect(options(page)).to_have_count(0)
-    assert field(page).get_attribute("aria-expanded") == "false"
 
 
 def test_without_scripts_it_is_an_input_and_no_more(opened: Any) -> None:

@@ -1,15 +1,18 @@
 """
-What axe-core finds on every page, in light and in dark, on a phone and on a desktop; whether it is wider than any of
-five screens; and what the browser complains about, such as the content security policy.
+What a browser sees of every page: what axe-core finds in light and in dark, on a phone and on a desktop; whether it
+is wider than any of five screens; headings, names and ids; the content security policy, and complaints about it.
 
-Pages come from the URL resolver: one that is added is looked at as well, or a test here asks for it.
+Pages come from the URL resolver: one that is added is looked at as well, or a test here asks for it. A page is loaded
+once, and all sizes and colours are looked at then.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib import admin as admins
@@ -19,11 +22,10 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from playwright.sync_api import Page
 
 from components.services.chat import Chat
-from components.services.counters import Counter
 from project.market import demo
 from tests.browser.axe import assert_accessible, find_violations
 from tests.browser.conftest import LIVE
-from tests.control_room.every_page import PAGES, one_periodic_task, query, query_of  # noqa: F401
+from tests.control_room.every_page import ASKED, PAGES, one_periodic_task, query  # noqa: F401
 from tests.project.tour.conftest import toured  # noqa: F401
 
 pytestmark = pytest.mark.slow
@@ -34,23 +36,7 @@ SIZES = ((320, 640), PHONE, (768, 1024), (1024, 768), DESKTOP)
 #: Pages of the control room; the first word is the model.
 ROOMS = sorted({page.split()[0] for page in PAGES})
 #: They are downloaded.
-FILES = {page for page in PAGES if page.endswith(("csv", " complete"))}
-#: What else pages of the control room are asked for: other contents, and what there is not.
-ALSO: dict[str, list[dict[str, Any]]] = {
-    "queue tasks": [
-        *({"state": state} for state in ("ready", "delayed", "running", "successful")),
-        {"q": "nothing is found"},
-        {"queue": "a\nb"},
-    ],
-    "queue task": [{"id": "gone"}],
-    "queue delete": [{"scope": "all"}],
-    "counter chart": [{"counter": "tasks:successful"}, {"from": "yesterday"}, {"counter": ""}],
-    "addressbook book": [{"prefix": "lan"}],
-    "chat chat": [{"chat": "gone"}],
-    "chat messages": [{"q": "look"}, {"q": "nothing is found"}],
-    "logjob traffic": [{"level": "city", "within": "US"}],
-    "lock lock": [{"key": "gone"}],
-}
+FILES = {page for page in PAGES if page.endswith("csv")}
 #: The other pages by the names of their addresses, and what those are about.
 OTHERS: dict[str, tuple[Any, ...]] = {
     "admin:index": (),
@@ -77,16 +63,24 @@ NO_PAGES = {
     *(f"market:{name}" for name in ("buy", "withdraw", "buy-flash", "flash-remaining", "logout")),
     *(f"guilds:{name}" for name in ("contacts", "read")),
     *(f"tour:{name}" for name in ("trace", "log-in", "start-again", "show")),
-    *(
-        f"components:{name}"
-        for name in ("chat-read", "chat-delete-message", "chat-react", "chat-badge", "jsi18n")
-    ),
+    *(f"components:{name}" for name in ("chat-read", "chat-badge", "jsi18n")),
     *(f"components-observing:{name}" for name in ("healthz", "readyz", "metrics")),
 }
 #: Models of the demo in Django's admin, and the pages of each that have something of ours, such as its fields; those
 #: to delete a row and its history are Django's own.
 STOCK = ("changelist", "add", "change")
 MODELS = [model for model in admins.site._registry if model._meta.app_label != "components"]
+#: Of the page: levels of its headings; what has no name; ids that are there twice.
+STRUCTURE = """() => {
+    const all = (selector) => [...document.querySelectorAll(selector)];
+    const ids = all("[id]").map((node) => node.id);
+    return [
+        all("main :is(h1, h2, h3, h4)").map((node) => Number(node.tagName[1])),
+        all("main :is(th:not([scope]), table:not(:has(> caption)))")
+            .map((node) => node.outerHTML.slice(0, 200)),
+        ids.filter((id, at) => ids.indexOf(id) !== at),
+    ];
+}"""
 
 
 def walk(patterns: Iterable[Any], namespace: str = "") -> Iterator[str]:
@@ -110,86 +104,94 @@ def look_at(page: Page) -> Iterator[str]:
             yield from (f"at {width} px, {each}" for each in find_violations(page))
 
 
-def assert_for_all(opened: Any, paths: Iterable[str], *, settled: str = "body") -> None:
-    """Look at all these pages, each when it has an element *settled*."""
+def structure(page: Page) -> Iterator[str]:
+    levels, nameless, twice = page.evaluate(STRUCTURE)
+    if (
+        levels[:1] != [1]
+        or levels.count(1) != 1
+        or any(after > before + 1 for before, after in pairwise(levels))
+    ):
+        yield f"its headings are of the levels {levels}"
+    yield from (f"it lacks a name or a scope: {each}" for each in nameless)
+    yield from (f"the id {each} is there twice" for each in twice)
+
+
+def assert_for_all(opened: Any, paths: Iterable[str], *, settled: str = "body", ours: bool = True) -> None:
+    """Look at all these pages, each when it has an element *settled*. If *ours*, Django's are not among them."""
     wrong = []
     for path in paths:
-        page = opened.open(path)
-        page.locator(settled).first.wait_for()
-        wrong += [f"{path}: {each}" for each in look_at(page)]
+        answer = opened.page.goto(opened.base + path)
+        opened.page.locator(settled).first.wait_for()
+        policy = answer.headers["content-security-policy"]
+        if "default-src 'self'" not in policy or "unsafe" in policy:
+            wrong.append(f"{path}: {policy}")
+        wrong += [f"{path}: {each}" for each in look_at(opened.page)]
+        if ours and "/history/" not in path:
+            wrong += [f"{path}: {each}" for each in structure(opened.page)]
     # While Redis is away, what scripts of the page ask for is away, too, and the browser says so.
     wrong += [each for each in opened.complaints if "status of 503" not in each]
     if wrong:
         raise AssertionError("\n".join(wrong))
 
 
-def logged_in(user: User) -> Client:
+def logged_in(name: str) -> Client:
     client = Client()
-    client.force_login(user)
+    client.force_login(User.objects.get(username=name))
     return client
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_pages_of_the_control_room_shut_nobody_out(window, admin, redis, query, settings, room):  # noqa: F811
-    settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": True}
-    Counter("tasks:successful").update(3)
+def test_pages_of_the_control_room_shut_nobody_out(window, admin, query, room):  # noqa: F811
     pages = [page for page in PAGES if page.split()[0] == room and page not in FILES]
+    last = {(page, status): asked for page, asked, status in ASKED if page in pages}
     paths = [PAGES[page] + query(page) for page in pages]
-    paths += [PAGES[page] + query_of(page, **also) for page in pages for also in ALSO.get(page, [])]
+    paths += [f"{PAGES[page]}?{urlencode(asked, doseq=True)}" for (page, _status), asked in last.items()]
 
     assert_for_all(window(admin), paths)
 
 
-def test_pages_of_the_control_room_shut_nobody_out_while_redis_is_away(window, admin):
-    assert_for_all(window(admin), [PAGES["queue changelist"], PAGES["overview changelist"], "/admin/"])
+def test_pages_of_the_control_room_shut_nobody_out_while_redis_is_away_or_refused(window, admin):
+    User.objects.create_user("staff", is_staff=True)
 
-
-def test_a_refusal_shuts_nobody_out(window, transactional_db):
-    user = User.objects.create_user("staff", is_staff=True)
-
-    assert_for_all(window(logged_in(user)), [PAGES["queue changelist"], "/admin/"])
+    assert_for_all(window(admin), [PAGES["queue changelist"], PAGES["overview changelist"]])
+    assert_for_all(window(admin), ["/admin/"], ours=False)
+    assert_for_all(window(logged_in("staff")), [PAGES["queue changelist"], "/admin/"], ours=False)
 
 
 def test_pages_of_the_demo_shut_nobody_out(window, redis, transactional_db, toured):  # noqa: F811
     demo.load()
-    user = User.objects.get(username="jack")
-    user.is_staff = user.is_superuser = True
-    user.save()
+    User.objects.filter(username="jack").update(is_staff=True, is_superuser=True)
     addresses = [reverse(name, args=about) for name, about in OTHERS.items()]
+    tables = [model._meta for model in MODELS if model._meta.app_label != "auth"]
+    addresses += [reverse(f"admin:{each.app_label}_{each.model_name}_changelist") for each in tables]
 
-    assert_for_all(window(logged_in(user)), addresses)
-    assert_for_all(window(), [reverse(name) for name in ("market:browse", "market:login", "admin:login")])
+    assert_for_all(window(logged_in("jack")), addresses, ours=False)
+    assert_for_all(window(), [reverse(name) for name in ("market:browse", "market:login")])
 
 
 def test_pages_of_the_demo_shut_nobody_out_while_redis_is_away(window, transactional_db, toured):  # noqa: F811
     demo.load()
-    user = User.objects.get(username="jack")
     names = ("market:browse", "market:flash", "guilds:guild", "guilds:mail", "players:today")
 
-    assert_for_all(window(logged_in(user)), [*map(reverse, names), reverse("components:chats")])
+    assert_for_all(window(logged_in("jack")), [*map(reverse, names), reverse("components:chats")], ours=False)
 
 
-def test_lists_of_the_demos_tables_shut_nobody_out(window, admin, redis):
-    """Their forms are Django's own."""
-    demo.load()
-    tables = [model._meta for model in MODELS if model._meta.app_label != "auth"]
-
-    assert_for_all(
-        window(admin), [reverse(f"admin:{each.app_label}_{each.model_name}_changelist") for each in tables]
-    )
-
-
-def test_pages_of_chats_shut_nobody_out(enter, served):
+@pytest.mark.parametrize("colours", ["of the site", "its own"])
+def test_pages_of_chats_shut_nobody_out(enter, served, colours):
     joe, jack = served.ids["joe"], served.ids["jack"]
-    chat = Chat.create(joe, members=[jack], title="Lantern Keepers", text="Who has the map?")
-    sent = chat.send(jack, "*Not* me, see https://fakegame.example/maps/")
+    Chat.create(jack, members=[joe], title="x" * 200, text="y" * 500)
+    chat = Chat.create(joe, members=[jack], title="Lantern Keepers", text="Who has the map?" + "z" * 300)
+    chat.send(joe, "Not me.")
+    sent = chat.send(jack, "*Not* me @joe, see https://fakegame.example/maps/", mentions=[joe])
+    chat.send(jack, "", data={"url": "https://example.org/map.png"})
     chat.react(joe, sent.seq, "👍")
     opened = enter("joe")
+    if colours == "its own":
+        opened.page.route("**/market.css", lambda route: route.fulfill(body="", content_type="text/css"))
 
     assert_for_all(opened, ["/chat/", f"/chat/{chat.id}/"], settled=LIVE)
-    assert_for_all(
-        opened, ["/chat/-/new/", *(f"/chat/{chat.id}/{page}" for page in ("members/", "search/?q=map"))]
-    )
+    others = (f"/chat/{chat.id}/{page}" for page in ("members/", "search/?q=map"))
+    assert_for_all(opened, ["/chat/-/new/", *others])
 
 
 def test_each_address_is_a_page_that_is_looked_at_or_none(toured):  # noqa: F811
@@ -209,10 +211,14 @@ def test_each_address_is_a_page_that_is_looked_at_or_none(toured):  # noqa: F811
 
 
 def test_a_page_that_shuts_somebody_out_is_noticed(window):
-    page = window().page
-    page.set_content("""<html lang="en"><title>x</title><meta name="color-scheme" content="light dark">
+    opened = window()
+    opened.page.set_content("""<html lang="en"><title>x</title><meta name="color-scheme" content="light dark">
         <style>@media (prefers-color-scheme: dark) { p { color: #333; background: #222; } }</style>
         <main><h1>x</h1><p>dark</p><img src="data:,"></main></html>""")
 
     with pytest.raises(AssertionError, match=r"(?s)light: image-alt.*dark: color-contrast"):
-        assert_accessible(page)
+        assert_accessible(opened.page)
+    page = window().open("/")
+    with page.expect_console_message() as complaint:
+        page.evaluate("document.body.setAttribute('style', 'color: red')")
+    assert "Content Security Policy" in complaint.value.text
