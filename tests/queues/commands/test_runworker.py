@@ -276,27 +276,3 @@ def test_a_quiet_worker_stays_quiet_when_code_changes(
         worker.signal(signal.SIGTERM)
         assert worker.exit_code() == 0
     assert places()["ready"] == [waiting]
-
-
-@pytest.mark.slow
-def test_each_of_several_processes_starts_anew_when_code_changes(
-    server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
-) -> None:
-    settings = tmp_path / "changing_settings.py"
-    settings.write_text("from tests.commands.settings import *\n")
-    environment = {"PYTHONPATH": str(tmp_path), "DJANGO_SETTINGS_MODULE": settings.stem}
-    with Command(server.url, "runworker", "--reload", "--processes", "2", **environment) as parent:
-        assert eventually(lambda: len(queue.workers()) == 2)
-        before = {worker.id: worker.pid for worker in queue.workers()}
-        assert eventually(lambda: touch(settings) and parent.output.count("restarting") >= 2)
-        assert eventually(lambda: len({worker.id for worker in queue.workers()} - before.keys()) == 2)
-
-        assert {worker.pid for worker in queue.workers()} == set(before.values())
-        parent.signal(signal.SIGTERM)
-        assert parent.exit_code() == 0
-    assert "starting another" not in parent.output
-
-
-def touch(path: Path) -> bool:
-    path.touch()
-    return True

@@ -41,7 +41,6 @@ TASKS = "django.tasks" if django.VERSION >= (6, 0) else "django_tasks"
 QUEUE = "components.mail.EmailBackend"
 MEMORY = "django.core.mail.backends.locmem.EmailBackend"
 SMTP = "django.core.mail.backends.smtp.EmailBackend"
-FILES = "django.core.mail.backends.filebased.EmailBackend"
 
 
 LOGGER = "components.services.queues.mail.backend"

@@ -82,14 +82,6 @@ async def leave_behind() -> None:
 
 
 @task
-async def awhile() -> str:
-    """Wait for the gate without holding up the event loop."""
-    while not agate.is_set():
-        await asyncio.sleep(0.005)
-    return threading.current_thread().name
-
-
-@task
 async def anote(value: Any) -> None:
     tasks.notes.append(value)
 

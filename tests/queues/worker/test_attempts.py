@@ -7,18 +7,15 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from components.embedded import EmbeddedServer
 from components.kit.compat import TaskResult, TaskResultStatus, task_finished, task_started
 from components.services.queues import Concurrency, TaskQueue
 from components.services.queues.backend import RedisBackend
 from components.services.queues.worker.tasks import STUCK
 from components.services.queues.worker.worker import Worker
 from components.services.semaphores import Semaphore
-from components.testing import redis_at
 from tests import tasks
 from tests.fixtures.worker import WAIT, MakeWorker, counts, push, reaches
 from tests.queues.worker import jobs
@@ -56,14 +53,6 @@ def test_the_signals_tell_of_each_start_and_of_one_end(make_worker: MakeWorker) 
     (told,) = (told for _sender, told in finished if told.id == result.id)
     assert (told.status, told.attempts) == (TaskResultStatus.FAILED, 3)
     assert told.errors == result.errors
-
-
-def lines(caplog: pytest.LogCaptureFixture, level: int = logging.INFO) -> list[str]:
-    return [
-        entry.getMessage()
-        for entry in caplog.records
-        if entry.name == "components.done" and entry.levelno == level
-    ]
 
 
 def test_each_attempt_is_a_line_in_the_log(make_worker: MakeWorker, caplog: pytest.LogCaptureFixture) -> None:
@@ -176,35 +165,6 @@ def test_a_task_beside_a_stuck_one_is_cut_off_and_counted_after_the_shutdown_tim
     make_worker(burst=True).run()
     info = backend.queue.get(beside[0])
     assert (info.state, info.starts, len(info.worker_ids), info.cut_off) == ("successful", 1, 1, 1)
-
-
-@pytest.mark.slow
-def test_a_worker_with_a_stuck_function_does_not_end_while_redis_is_away(
-    backend: RedisBackend, make_worker: MakeWorker, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    """The process that comes next would find no Redis and not begin, and nobody would be told what became of both."""
-    program = request.config.getoption("--redis-server")
-    with (
-        options(lease=1.0),
-        EmbeddedServer(tmp_path, server=program, appendfsync="always") as server,
-        redis_at(server.url),
-        ThreadPoolExecutor() as pool,
-    ):
-        jobs.stuck.enqueue()
-        [beside] = push(WAIT)
-        worker = make_worker(concurrency=2, shutdown_timeout=1.0)
-        running = pool.submit(worker.run)
-        assert eventually(lambda: worker._stuck)
-        server.kill()
-        assert eventually(lambda: worker.outage)
-        assert not worker.ended.wait(1.5)
-        server.start()
-
-        assert running.result(10) == STUCK
-        assert counts() == {"ready": 1, "dead": 1}
-        assert backend.queue.get(beside).cut_off == 1
-        tasks.gate.set()
-        jobs.agate.set()
 
 
 @pytest.mark.parametrize("cut", ["timed out", "cut off"])

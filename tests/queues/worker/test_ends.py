@@ -6,7 +6,6 @@ import json
 import logging
 import math
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +16,6 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisRefused, RedisUnavailable, StepRefused
-from components.kit.worker.loop import STUCK
 from components.services.queues import (
     Claimed,
     Consumer,
@@ -254,28 +252,6 @@ def test_an_end_that_redis_refuses_keeps_no_other_from_being_handed_in(
     assert backend.queue.get(refused.id).starts == 1
     assert backend.queue.get(waits).cut_off == 0
     assert [backend.queue.get(task_id).starts for task_id in others] == [1] * 20
-
-
-@pytest.mark.slow
-def test_a_worker_with_a_stuck_function_waits_quietly_for_an_end_that_redis_refuses(
-    own: Redis, backend: RedisBackend, make_worker: MakeWorker
-) -> None:
-    own.config_set("proto-max-bulk-len", MB)
-    with options(max_result=4 * MB):
-        refused, timed_out = jobs.huge.enqueue(2 * MB), jobs.stuck.enqueue()
-        worker = make_worker(concurrency=2, shutdown_timeout=0.2)
-        with ThreadPoolExecutor() as pool:
-            running = pool.submit(worker.run)
-            try:
-                assert running.result(20) == STUCK
-            finally:
-                worker.stop()
-
-    [error] = backend.queue.get(refused.id).errors
-    assert error.exception_class_path == "components.exceptions.EndNotStored"
-    [error] = backend.queue.get(timed_out.id).errors
-    assert error.exception_class_path == "components.exceptions.TaskTimedOut"
-    assert worker.consumer._requests < 20
 
 
 # --- Full ------------------------------------------------------------------------------------------

@@ -1,1 +1,0 @@
-"""An app with a periodic task, for processes that have it in APPS."""
