@@ -44,16 +44,6 @@ def test_fetching_changes_nothing_and_acknowledging_does(redis: Redis) -> None:
     assert chat.acknowledge("jack", 1) == 2
 
 
-def test_structured_data_travel_beside_the_text(redis: Redis) -> None:
-    chat = Chat.create("joe")
-
-    chat.send("joe", "look", data={"picture": "https://example.org/a.png", "empty": [], "large": 2**60})
-
-    message = chat.message("joe", 2)
-    assert message.data == {"picture": "https://example.org/a.png", "empty": [], "large": 2**60}
-    assert message.text == "look"
-
-
 def test_a_joiner_sees_as_much_as_the_chat_shows(redis: Redis) -> None:
     chat = Chat.create("joe", settings=replace(FREE, history=2))
     for number in range(5):

@@ -44,18 +44,6 @@ def test_an_edit_reaches_those_who_have_the_message_and_those_who_were_away(redi
     assert [chats.last_message for chats in Inbox("jill").chats()] == [message]
 
 
-def test_an_edit_makes_nothing_unread_and_takes_no_number(redis: Redis) -> None:
-    chat = Chat.create("joe", members=["jack"], text="helo", settings=FREE)
-    chat.acknowledge("jack", 2)
-
-    chat.edit("joe", 2, "hello @jack", mentions=["jack"])
-
-    news = chat.news("jack")
-    assert (news.unread, news.mentions, news.last_seq, news.read_seq) == (0, 0, 2, 2)
-    assert Inbox("jack").fetch() == []
-    assert chat.message("jack", 2).mentions == ("jack",)
-
-
 def test_edits_count_towards_the_rate_limit_but_not_towards_the_slow_mode(redis: Redis) -> None:
     chat = Chat.create("joe", members=["jack"], settings=ChatSettings(rate_limit=3, rate_period=600))
     chat.configure(slow_mode=100)
@@ -72,26 +60,6 @@ def test_edits_count_towards_the_rate_limit_but_not_towards_the_slow_mode(redis:
     with pytest.raises(TooFast) as slow:
         chat.send("jack", "still slow")
     assert 0 < slow.value.retry_after <= 100
-
-
-@pytest.mark.parametrize("limit", [1, 2])
-def test_many_changes_come_in_parts(redis: Redis, limit: int) -> None:
-    chat = Chat.create("joe", members=["jack"], text="a", settings=FREE)
-    for text in "bcdef":
-        chat.send("joe", text)
-    place = position("jack", chat)
-    for seq in (3, 5, 7, 2, 4):
-        chat.edit("joe", seq, f"edit {seq}")
-    chat.delete_message(5)
-
-    got = []
-    while (changes := Inbox("jack").changes({chat.id: place}, limit=limit)).chats:
-        [news] = changes.chats
-        assert len(news.changed) <= limit
-        got += [message.seq for message in news.changed]
-        place = changes.positions[chat.id]
-
-    assert got == [3, 7, 2, 4]
 
 
 @pytest.mark.parametrize("way", ["trim", "delete", "erase", "end"])

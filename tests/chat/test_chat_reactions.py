@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components.exceptions import ChatClosed, ChatNotFound, InvalidMessage, MessageNotFound, Muted, TooFast
+from components.exceptions import InvalidMessage, TooFast
 from components.services.chat import Chat, ChatSettings, Inbox
-from components.services.chat.keys import ChatKeys
 from tests.support.chats import FREE, texts
 
 THUMB, HEART, PARTY = "👍", "❤️", "🎉"
@@ -22,40 +21,6 @@ def chat(redis: Redis) -> Chat:
 
 def reactions(chat: Chat, seq: int = 2) -> dict[str, list[str]]:
     return {emoji: list(who) for emoji, who in chat.message("joe", seq).reactions.items()}
-
-
-def test_reactions_are_there_in_the_order_of_time(chat: Chat) -> None:
-    chat.react("jill", 2, THUMB)
-    chat.react("joe", 2, HEART)
-    chat.react("jack", 2, THUMB)
-
-    assert reactions(chat) == {THUMB: ["jill", "jack"], HEART: ["joe"]}
-    assert list(reactions(chat)) == [THUMB, HEART]
-    assert {"jill", "jack"} <= set(chat.message("joe", 2).people)
-
-    chat.react("jill", 2, THUMB, is_on=False)
-    chat.react("joe", 2, HEART, is_on=False)
-    assert reactions(chat) == {THUMB: ["jack"]}
-
-
-def test_only_members_who_may_send_react_to_messages_that_they_may_see(redis: Redis) -> None:
-    chat = Chat.create("joe", text="secret", settings=ChatSettings(history=0, is_open=True, rate_limit=0))
-    chat.join("jack")
-
-    with pytest.raises(ChatNotFound):
-        chat.react("jill", 2, THUMB)
-    for user, seq in (("jack", 2), ("joe", 1), ("joe", 9)):
-        with pytest.raises(MessageNotFound):
-            chat.react(user, seq, THUMB)
-    chat.mute("jack")
-    chat.send("joe", "hello")
-    with pytest.raises(Muted):
-        chat.react("jack", 5, THUMB)
-    chat.close()
-    with pytest.raises(ChatClosed):
-        chat.react("joe", 2, THUMB)
-
-    assert not redis.exists(ChatKeys(chat.id).altered)
 
 
 @pytest.mark.parametrize(

@@ -201,26 +201,6 @@ def test_an_owner_manages_members_and_a_member_leaves(people, chat):
 
 
 @pytest.mark.parametrize(
-    "form",
-    [
-        {"action": "kick", "user": "{joe}"},
-        {"action": "owner", "user": "{jack}"},
-        {"action": "rename", "title": "Mine"},
-        {"action": "close"},
-        {"action": "add", "names": "jill"},
-    ],
-)
-def test_a_member_may_do_nothing_of_an_owners(people, chat, form):
-    before = chat.info(), chat.members()
-    filled = {name: value.format(**people) for name, value in form.items()}
-
-    answer = visitor("jack").post(f"/chat/{chat.id}/members/", filled)
-
-    assert answer.status_code == 403
-    assert (chat.info(), chat.members()) == before
-
-
-@pytest.mark.parametrize(
     ("text", "shown"),
     [
         ("no link", "no link"),
