@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -133,6 +134,23 @@ def test_the_defaults_are_right(cls: type[Conf]) -> None:
     defaults = cls()
 
     assert list(problems(cls, {field.name: getattr(defaults, field.name) for field in fields(cls)})) == []
+
+
+@pytest.mark.parametrize(
+    ("cls", "given"),
+    [
+        (QueueOptions, {"lease": 1, "result_ttl": 60, "dead_ttl": 0, "dead_limit": 1, "successful_limit": 0}),
+        (
+            QueueOptions,
+            {"backoff": 0, "max_backoff": 0, "timeout": 0.001, "max_attempts": 1, "max_crashes": 1},
+        ),
+        (QueueOptions, {"timeout": None, "max_body": 1}),
+        (Conf, {"counter_precisions": [1, 31_622_400], "counter_samples": 1}),
+        (Conf, {"counter_precisions": (60,), "counter_samples": 10_000, "embedded": Path("var")}),
+    ],
+)
+def test_the_least_and_the_most_will_do(cls: type[Conf], given: dict[str, Any]) -> None:
+    assert list(problems(cls, given)) == []
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,9 @@ def found(python: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
     return answer
 
 
-def test_it_brings_templates_scripts_and_static_files(found: dict[str, Any], python: Path) -> None:
+def test_an_empty_project_finds_all_that_the_app_brings_and_runs_a_task(
+    found: dict[str, Any], python: Path
+) -> None:
     app = Path(found["package"]).parent
 
     assert app == ROOT / "components" or app.is_relative_to(python.parents[1])
@@ -141,20 +143,9 @@ def test_it_brings_templates_scripts_and_static_files(found: dict[str, Any], pyt
     assert "redis.call" in found["script"]
     assert (app / "py.typed").exists()
     assert found["licence"] == "BSD-3-Clause"
-
-
-def test_an_empty_project_opens_the_queues_page(found: dict[str, Any]) -> None:
-    status, page = found["page"]
-
-    assert status == 200
-    assert "Queues" in page
-
-
-def test_an_empty_project_has_the_catalogues(found: dict[str, Any]) -> None:
+    assert found["page"][0] == 200
+    assert "Queues" in found["page"][1]
     assert "<h1>Warteschlangen</h1>" in found["german"]
-
-
-def test_an_empty_project_runs_a_task(found: dict[str, Any]) -> None:
     assert found["state"] == "successful"
 
 

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from weakref import ref
 
 import pytest
+from redis import Redis
 
 from components.exceptions import RedisUnavailable
 from components.kit import leases as renewals
+from components.services.locks import Lock
 from tests.support.waiting import eventually
 
 
@@ -151,6 +153,23 @@ def in_child(check: Callable[[], bool]) -> bool:
         os._exit(0 if check() else 1)
     _pid, status = os.waitpid(pid, 0)
     return os.waitstatus_to_exitcode(status) == 0
+
+
+def test_a_thread_that_has_nothing_to_renew_any_more_ends(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def renewing() -> set[threading.Thread]:
+        return {thread for thread in threading.enumerate() if thread.name == "renewals"}
+
+    renewals._starter.get()  # it has a thread that keeps the time
+    before = renewing()
+    monkeypatch.setattr(renewals, "_IDLE", 0.05)
+    monkeypatch.setattr(renewals, "_PART", 50)
+    for _ in range(2):  # it begins again
+        with Lock(redis, "a", timeout=10, auto_renewal=True) as held:
+            first = held._holding.valid_until
+            assert eventually(lambda until=first: held._holding.valid_until > until)
+        assert eventually(lambda: renewing() <= before)
 
 
 def test_the_loop_renews_until_the_loss_and_tells_it_there() -> None:
