@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from components.services.queues.all_queues import AllQueues
 from django.core.cache import cache as django_cache
 from redis import RedisCluster
 
