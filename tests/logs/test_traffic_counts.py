@@ -1,10 +1,12 @@
-"""Lines by path, referrer and agent: against a plain loop over the same lines, with and without room for all."""
+"""Lines by hour, country, status, path, referrer and agent: against a plain loop over the same lines."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from datetime import date, timedelta
 from functools import partial
+from http import HTTPStatus
+from itertools import product
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,10 +16,11 @@ from components.exceptions import InvalidName, InvalidValue
 from components.services.logs import PLACES, Aggregation
 from components.services.logs.keys import JobKeys
 from components.services.logs.lines import Book, Combined, LineReader
-from components.services.logs.traffic import Traffic
+from components.services.logs.traffic import HOURS, Traffic
 from components.services.logs.traffic.labels import LABELS
 from components.services.logs.traffic.place_counter import PlaceCounter
-from tests.support.counting_logs import hand_out, import_places_into
+from components.services.logs.traffic.slices import STATUSES
+from tests.support.counting_logs import hand_out, import_places_into, worker
 from tests.support.restricted import operator
 from tests.support.traffic import add
 
@@ -33,7 +36,7 @@ lines = st.lists(
         st.sampled_from([DAY, DAY - timedelta(1)]),
         st.sampled_from(["00:00", "13:30", "23:59"]),
         st.sampled_from(["/", "/a", "/a?b", "/c/d", "-", "/é"]),
-        st.sampled_from(["200", "304", "404", "433", "-"]),
+        st.sampled_from(["200", "304", "404", "418", "433", "499", "-"]),
         st.sampled_from(["-", "https://www.example.org/x", "http://EXAMPLE.org:80"]),
         st.sampled_from(["-", FIREFOX, "curl/8.0"]),
     ),
@@ -61,10 +64,10 @@ def count(text: str, *, blocks: int = 1) -> None:
         consumer.flush(chunks, counter.flush())
 
 
-def stored() -> dict[str, dict[str, int]]:
-    """Return all tables of values of days."""
-    redis, beginning = operator(), JobKeys("default").counts("values:")
-    keys = [key for key in redis.keys("*") if beginning.encode() in key]
+def stored(beginning: str = "values:") -> dict[str, dict[str, int]]:
+    """Return all tables that begin so."""
+    redis = operator()
+    keys = [key for key in redis.keys("*") if JobKeys("default").counts(beginning).encode() in key]
     return {
         key.decode().partition(":table:")[2]: {
             member.decode(): int(lines) for member, lines in redis.hgetall(key).items() if int(lines)
@@ -78,6 +81,10 @@ def expected(rows) -> dict[str, Counter[str]]:
     tables: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for address, day, clock, path, status, referrer, agent in rows:
         shown = {"433": "4xx", "-": ""}.get(status, status)
+        tables[f"hourly:{day}"][f"{clock[:2]}/{COUNTRIES[address]}/{shown}"] += 1
+        tables[f"answers:{day}"][f"{clock[:2]}/{shown}"] += 1
+        tables[f"daily:country:{day}"][COUNTRIES[address]] += 1
+        tables["days"][f"{day}"] += 1
         outcome = "served" if status in ("200", "304", "-") else "unserved"
         names = {
             "path": path.partition("?")[0],
@@ -102,7 +109,10 @@ def test_lines_are_counted_by_value_status_hour_and_country(redis, tmp_path, blo
 
     count("".join(web(*row) for row in rows), blocks=blocks)
 
-    assert stored() == expected(rows)
+    tables = {
+        name: found for name, found in stored("").items() if ":region:" not in name and ":city:" not in name
+    }
+    assert tables == expected(rows)
 
 
 def test_a_value_that_is_kept_has_all_its_lines_and_the_others_are_added_up(tmp_path):
@@ -254,3 +264,103 @@ def test_an_hour_and_a_country_are_not_combined():
         Traffic().values("color", DAY, DAY)
     with pytest.raises(InvalidValue):
         PlaceCounter(form=Book(), dimensions=["path"])
+
+
+@pytest.mark.parametrize(
+    ("by_day_only", "asked"),
+    [
+        (0, {}),
+        (7, {}),
+        (0, {"hour": "00"}),
+        (0, {"country": "US"}),
+        (7, {"country": "US"}),
+        (0, {"status": "404"}),
+        (7, {"status": "4xx"}),
+        (0, {"hour": "13", "country": "US", "status": "404"}),
+        (7, {"hour": "13", "country": "US", "status": "404"}),
+        (0, {"hour": "05"}),
+        (0, {"country": "DE", "status": "2xx"}),
+    ],
+)
+def test_hour_country_and_status_can_be_combined(asked, by_day_only):
+    days = [DAY - timedelta(1), DAY]
+    members = [*product(["", "00", "13"], ["US", "DE", "unknown"], ["", "200", "404", "418", "4xx"])]
+    tables = {
+        f"hourly:{day}": {"/".join(each): number * factor for number, each in enumerate(members, 1)}
+        for factor, day in enumerate(days, 1)
+    }
+    in_all = {str(day): sum(tables[f"hourly:{day}"].values()) for day in days}
+    sums = defaultdict(Counter)
+    for day in days:
+        for member, lines in tables[f"hourly:{day}"].items():
+            hour, country, status = member.split("/")
+            sums[f"answers:{day}"][f"{hour}/{status}"] += lines
+            sums[f"daily:country:{day}"][country] += lines
+    sums[f"daily:country:{DAY}"]["US"] += by_day_only
+    add({**tables, **sums, "days": {**in_all, str(DAY): in_all[str(DAY)] + by_day_only}})
+
+    found = Traffic().slices(days[0], days[1], **asked)
+
+    def fits(hour, country, status):
+        wanted = asked.get("status", "")
+        is_status = status.startswith("4") if wanted == "4xx" else wanted in ("", status)
+        is_status = is_status if wanted != "2xx" else status.startswith("2")
+        return asked.get("hour", "") in ("", hour) and asked.get("country", "") in ("", country) and is_status
+
+    sums = [Counter(), Counter(), Counter()]
+    for day in days:
+        for member, lines in tables[f"hourly:{day}"].items():
+            if fits(*(parts := member.split("/"))):
+                for counter, part in zip(sums, parts, strict=True):
+                    counter[part] += lines
+    assert [found.by_hour, found.by_country, found.by_status] == sums
+    assert {found.total, sum(found.by_day)} == {each.total() for each in sums}
+    assert found.without_hours == by_day_only
+
+
+def test_a_time_that_is_missing_or_no_time_has_no_hour(tmp_path):
+    import_places_into(tmp_path)
+    Aggregation(PLACES).join()
+    hand_out(b"1.0.0.1 2011-10-10\n1.0.0.1 2011-10-10 soon\n1.0.0.1 2011-10-10 07:00:00 x\n")
+    worker().run()
+
+    assert Traffic().slices(DAY, DAY).by_hour == {"": 2, "07": 1}
+
+
+def test_members_of_another_form_are_left_out():
+    add({f"hourly:{DAY}": {"00/US/200": 1, "00/US": 5, "x": 5, "a/b/c/d": 5}, "days": {str(DAY): 1}})
+
+    assert Traffic().slices(DAY, DAY).total == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "of"),
+    [
+        ({"hour": "24"}, "'24'"),
+        ({"hour": "7"}, "'7'"),
+        ({"status": "4"}, "'4'"),
+        ({"status": "600"}, "'600'"),
+        ({"first": DAY - timedelta(92)}, "93 days"),
+        ({"first": DAY + timedelta(1)}, "2011-10-11 to 2011-10-10"),
+    ],
+)
+def test_an_invalid_question_is_refused(asked, of):
+    with pytest.raises(InvalidValue, match=of):
+        Traffic().slices(**{"first": DAY, "last": DAY, **asked})
+
+
+def test_forgotten_days_take_their_hours_with_them():
+    add({"days": {str(DAY): 1, "2011-10-11": 1}})
+    add({f"hourly:{day}": {"00/US/200": 1} for day in (DAY, "2011-10-11")})
+    add({f"answers:{day}": {"00/200": 1} for day in (DAY, "2011-10-11")})
+
+    Traffic().forget(before=DAY + timedelta(1))
+
+    assert Aggregation(PLACES).table(f"answers:{DAY}") == {}
+    assert Aggregation(PLACES).table("answers:2011-10-11") == {"00/200": 1}
+    assert Traffic().slices(DAY, DAY + timedelta(1)).by_day == (0, 1)
+    assert HOURS[0] in Traffic().slices(DAY, DAY + timedelta(1)).by_hour
+
+
+def test_each_status_that_is_in_use_is_told_apart():
+    assert {str(each.value) for each in HTTPStatus} <= {*STATUSES}
