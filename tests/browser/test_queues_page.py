@@ -13,7 +13,6 @@ from tests.browser.clock import stop_clock
 from tests.browser.test_live_page import ready_of, refreshed
 from tests.locks.admin import holdings
 from tests.queues.admin import scene
-from tests.support.queues import places
 
 ROOT = "/admin/components/queue/"
 MAIL = "?alias=default&queue=mail"
@@ -31,28 +30,6 @@ LABEL = "node => getComputedStyle(node, '::before').content"
 
 def box(page, task_id):
     return page.locator(f'input[value="{task_id}"]')
-
-
-def said(page):
-    return page.locator(".messagelist")
-
-
-@pytest.mark.parametrize("java_script_enabled", [True, False])
-def test_selected_tasks_are_sent_again(window, admin, redis, java_script_enabled):
-    first, second, third = (scene.dead() for _ in range(3))
-    opened = window(admin, java_script_enabled=java_script_enabled)
-    page = opened.open(f"{ROOT}tasks/{MAIL}&state=dead")
-
-    box(page, first).check()
-    box(page, third).check()
-    page.get_by_role("button", name="Send again…").click()
-    expect(page.locator(".effects")).to_contain_text("Send 2 dead tasks of the queue mail again.")
-    assert set(places("mail")) == {"dead"}
-    page.get_by_role("button", name="Send again", exact=True).click()
-
-    expect(said(page)).to_contain_text("Sent 2 tasks of the queue mail again.")
-    assert places("mail") == {"dead": [second], "ready": [first, third]}
-    assert opened.complaints == []
 
 
 def test_a_refresh_keeps_what_is_selected_and_selects_nothing_that_is_new(window, admin, redis):

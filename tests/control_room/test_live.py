@@ -74,6 +74,10 @@ def test_an_answer_is_compressed_if_live_js_asked_for_it(viewer, redis):
     assert packed["Content-Encoding"] == "gzip"
     assert gzip.decompress(packed.content)[:4] == plain.content[:4]
     assert len(packed.content) < len(plain.content) / 5
+    known = assembled(ask(viewer, path=f"{ROOT}periodic/").json())
+    few = ask(viewer, known, f"{ROOT}periodic/", **{"Accept-Encoding": "gzip"})
+    assert not few.has_header("Content-Encoding")  # it is too small
+    assert assembled(few.json(), known) == known
     # Others get pages as they are, so that nobody can measure what another site makes them say.
     assert not viewer.get(TASKS, headers={"Accept-Encoding": "gzip"}).has_header("Content-Encoding")
 

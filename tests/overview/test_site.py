@@ -92,3 +92,24 @@ def test_a_server_that_hangs_holds_up_nobody_for_long(staff, tmp_path, monkeypat
 def test_the_badges_are_in_the_language_of_the_page():
     with translation.override("de"):
         assert patience.briefly(translation.get_language) == "de"
+
+
+def test_the_index_is_one_round_trip_and_none_for_those_who_may_view_nothing(redis, staff):
+    for permissions, expected in ((("view_overview", "view_queue", "view_lock"), 1), (("view_user",), 0)):
+        client = staff(*permissions)
+        client.get("/admin/")
+        with trips() as made:
+            assert client.get("/admin/").status_code == 200
+        assert len(made) == expected
+
+
+def test_the_index_of_the_app_is_the_overview(redis, staff):
+    assert staff("view_overview").get("/admin/components/").url == "/admin/components/overview/"
+    assert staff("view_lock").get("/admin/components/").status_code == 200
+    assert staff("view_user").get("/admin/components/").status_code == 404
+
+
+def test_on_another_site_the_overview_is_the_first_of_its_app(redis, staff):
+    client = staff("view_overview", "view_lock", "view_addressbook")
+
+    assert rows(client, "/operations/components/") == ["Overview", "Address books", "Locks"]
