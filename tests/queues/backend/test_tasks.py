@@ -203,17 +203,6 @@ def test_a_prefix_that_has_changed_counts_when_a_task_is_enqueued(redis: Redis) 
         assert redis.hkeys(keys.BackendKeys("default").tasks) == [staged.id.encode()]
 
 
-def test_stored_tasks_are_readable_and_run_when_their_queue_is_no_longer_allowed() -> None:
-    result = send.enqueue(1)
-
-    with aliases(default={"QUEUES": ["default"]}):
-        result.refresh()
-        assert result == send.get_result(result.id)
-        assert [info.state for info in run_tasks()] == ["successful"]
-        with pytest.raises(InvalidTask, match="'mail'"):
-            result.task.enqueue()
-
-
 @pytest.mark.parametrize(
     "name",
     [

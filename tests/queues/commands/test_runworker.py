@@ -93,6 +93,7 @@ def test_tasks_longer_than_the_shutdown_timeout_are_released(
     assert claim_one(Consumer()).id == held.id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["runworker", "--reload"], ["pollqueue"], ["queues"]])
 def test_without_redis_the_commands_end_with_2_and_one_clear_line(
     tmp_path: Path, arguments: Sequence[str]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,7 +18,7 @@ from components.services.semaphores import Semaphore
 from tests import tasks
 from tests.fixtures.worker import WAIT, MakeWorker, counts, push, reaches
 from tests.queues.worker import jobs
-from tests.queues.worker.test_execution import listening, receiving
+from tests.queues.worker.test_execution import listening
 from tests.support.queues import options
 from tests.support.waiting import eventually
 
@@ -193,17 +192,6 @@ def test_a_coroutine_that_does_not_end_when_it_is_cancelled_is_stuck(
 
     (error,) = jobs.unwilling.get_result(result.id).errors
     assert error.exception_class_path == "components.exceptions.TaskTimedOut"
-
-
-def test_a_timeout_that_is_read_late_is_noticed_nevertheless(make_worker: MakeWorker, patient: None) -> None:
-    def take_a_while(**kwargs: object) -> None:
-        time.sleep(0.2)  # the worker's loop goes to sleep meanwhile
-
-    result = jobs.stuck.enqueue()
-    with receiving(task_started, take_a_while):
-        assert make_worker(concurrency=1).run() == STUCK
-
-    assert jobs.stuck.get_result(result.id).status == TaskResultStatus.FAILED
 
 
 def test_a_stuck_function_is_tried_again_by_another_worker(

@@ -259,7 +259,7 @@ def test_an_end_that_redis_refuses_keeps_no_other_from_being_handed_in(
 
 def fill(client: Redis) -> int:
     """Push tasks until Redis takes no more; how many it has taken."""
-    client.config_set("maxmemory", client.info("memory")["used_memory"] + MB // 4)
+    client.config_set("maxmemory", client.info("memory")["used_memory"] + MB // 8)
     number = 0
     while is_taken():
         number += 1

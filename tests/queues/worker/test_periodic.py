@@ -123,18 +123,6 @@ def test_a_tick_costs_one_command_and_none_is_sent_between_ticks(redis_server: E
     assert at_a_tick == ["EVALSHA"]
 
 
-def test_it_wants_to_be_called_again_at_its_next_tick() -> None:
-    declare()
-    declare(every(days=3))
-    hand = Hand()
-
-    pause = hand.tick()
-
-    now = hand.clock.now()
-    assert now + timedelta(seconds=pause) - full(now, DAY) - DAY < SECOND
-    assert 0 < pause <= DAY.total_seconds()
-
-
 # --- Ticking ---------------------------------------------------------------------------------------
 
 

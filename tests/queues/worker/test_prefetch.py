@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components.services.queues import NewTask, TaskQueue
+from components.services.queues import Consumer, NewTask, TaskQueue
 from components.services.queues.worker.prefetch import MOST, Prefetch
 from components.services.queues.worker.tasks import TaskWorker
 from components.services.queues.worker.worker import Worker
@@ -73,17 +73,20 @@ def round_trips(redis: Redis) -> int:
 
 
 @pytest.mark.parametrize("concurrency", [1, 4])
-def test_tasks_that_do_nothing_come_in_large_batches(
-    redis: Redis, make_worker: MakeWorker, concurrency: int
+def test_tasks_that_do_nothing_come_in_large_batches_and_are_trimmed_now_and_then(
+    redis: Redis, make_worker: MakeWorker, monkeypatch: pytest.MonkeyPatch, concurrency: int
 ) -> None:
-    push(NOTE, 600)
+    trimmed: list[Any] = []
+    monkeypatch.setattr(Consumer, "trim", lambda self, *names: trimmed.append(names))
+    push(NOTE, 300)
     before = round_trips(redis)
 
     make_worker(concurrency=concurrency, burst=True).run()
 
-    assert counts() == {"successful": 600}
-    assert len(tasks.notes) == 600
-    assert round_trips(redis) - before < 200
+    assert counts() == {"successful": 300}
+    assert len(tasks.notes) == 300
+    assert round_trips(redis) - before < 100
+    assert trimmed == [("default",)]
 
 
 def test_a_worker_without_anything_else_to_do_hands_in_an_end_at_once(
