@@ -1,6 +1,6 @@
 """
 Who may import whom, and who may do what. Each rule is a function from modules to complaints; the app is held
-against all of them, and small made-up apps show that each can fail.
+against all of them.
 """
 
 from __future__ import annotations
@@ -59,55 +59,20 @@ NOT_SHARED = {
 }
 #: Modules of a service that know more than Redis: Django's admin, HTTP, the ORM, threads.
 ROLES = {
-    "access",
-    "admin",
-    "api",
-    "backend",
-    "card",
-    "charts",
-    "feeding",
-    "finder",
-    "forms",
-    "mail",
-    "models",
-    "page",
-    "policy",
-    "tasks",
-    "used_contacts",
-    "view",
-    "widgets",
-    "worker",
-}
+    "access", "admin", "api", "backend", "card", "charts", "feeding", "finder", "forms", "mail", "models", "page",
+    "policy", "tasks", "used_contacts", "view", "widgets", "worker",
+}  # fmt: skip
 #: What those may import besides.
 FOR_ROLES = {"api", "control_room", "middleware", "models", "people", "servers", "templatetags"}
 #: Modules of a service that others import from, besides the service itself.
 PUBLIC = {
-    "access",
-    "card",
-    "charts",
-    "feeding",
-    "figures",
-    "finder",
-    "folding",
-    "forms",
-    "lines",
-    "models",
-    "traffic",
+    "access", "card", "charts", "feeding", "figures", "finder", "folding", "forms", "lines", "models", "traffic",
     "widgets",
-}
+}  # fmt: skip
 #: Who may import the inside of services: what Django finds, and what puts the parts of services together.
 ASSEMBLERS = {
-    "admin",
-    "apps",
-    "checks",
-    "doctor",
-    "mail",
-    "management",
-    "tasks",
-    "templatetags",
-    "testing",
-    "urls",
-}
+    "admin", "apps", "checks", "doctor", "mail", "management", "tasks", "templatetags", "testing", "urls",
+}  # fmt: skip
 #: Modules of other packages that only these may import.
 ONLY = {
     "django_redis": {"cache"},
@@ -155,9 +120,18 @@ class Module:
     def tree(self) -> ast.Module:
         return ast.parse(self.source)
 
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.tree))
+
+    @cached_property
+    def imported(self) -> list[str]:
+        """All that is imported, also by functions when they are called."""
+        return list(self.imports())
+
     def imports(self, *, lazy: bool = True) -> Iterator[str]:
         """The dotted names that are imported: of modules, and of what is taken from them."""
-        for node in ast.walk(self.tree) if lazy else self.tree.body:
+        for node in self.nodes if lazy else self.tree.body:
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
@@ -201,7 +175,7 @@ def each_room_imports_only_what_it_may(modules: Modules) -> Iterator[str]:
         allowed = (SHARED - NOT_SHARED.get(module.area, set())) | ROOMS[module.area] | {module.area}
         if module.has_role:
             allowed |= FOR_ROLES
-        for found in {found for name in module.imports() if (found := target(name, modules))}:
+        for found in {found for name in module.imported if (found := target(name, modules))}:
             if not any(is_in(found, each) for each in allowed):
                 yield f"{module.name} imports {found}"
 
@@ -226,14 +200,14 @@ def no_module_is_in_a_circle(modules: Modules) -> Iterator[str]:
 
 def nothing_of_a_project_is_imported(modules: Modules) -> Iterator[str]:
     for module in modules.values():
-        for name in module.imports():
+        for name in module.imported:
             if is_in(name, "project") or is_in(name, "tests"):
                 yield f"{module.name} imports {name}"
 
 
 def packages_are_imported_only_where_they_belong(modules: Modules) -> Iterator[str]:
     for module in modules.values():
-        for name in module.imports():
+        for name in module.imported:
             for package, areas in ONLY.items():
                 if is_in(name, package) and module.area not in areas:
                     yield f"{module.name} imports {name}"
@@ -242,7 +216,7 @@ def packages_are_imported_only_where_they_belong(modules: Modules) -> Iterator[s
 def services_know_no_http_no_admin_and_no_orm(modules: Modules) -> Iterator[str]:
     for module in modules.values():
         if module.service and not module.has_role:
-            for name in module.imports():
+            for name in module.imported:
                 if any(is_in(name, package) for package in FOREIGN_TO_SERVICES):
                     yield f"{module.name} imports {name}"
 
@@ -251,7 +225,7 @@ def the_public_names_of_services_are_used(modules: Modules) -> Iterator[str]:
     for module in modules.values():
         if module.area in ASSEMBLERS:
             continue
-        for name in module.imports():
+        for name in module.imported:
             found = target(name, modules) or ""
             if not is_in(found, "services") or is_in(found, module.service or "-"):
                 continue
@@ -265,27 +239,34 @@ def only_keys_makes_keys(modules: Modules) -> Iterator[str]:
     for module in modules.values():
         if module.name in ("conf", "kit.keyspace", "kit.news") or module.name.endswith(".keys"):
             continue
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if _is_prefix(node) or _is_command_with_a_key_written_out(node):
                 yield f"{module.name}:{getattr(node, 'lineno', 0)} makes a key"
 
 
 def _is_prefix(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and ast.unparse(node).endswith("conf().prefix")
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == "prefix"
+        and ast.unparse(node).endswith("conf().prefix")
+    )
 
 
 def _is_command_with_a_key_written_out(node: ast.AST) -> bool:
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
         return False
-    holder = ast.unparse(node.func.value).rpartition(".")[2]
-    is_client = holder in ("client", "_client", "pipe", "redis", "get_client()")
     is_text = isinstance(node.args[0], ast.Constant | ast.JoinedStr)
-    return is_client and node.func.attr in REDIS_COMMANDS and is_text
+    if not is_text or node.func.attr not in REDIS_COMMANDS:
+        return False
+    holder = ast.unparse(node.func.value).rpartition(".")[2]
+    return holder in ("client", "_client", "pipe", "redis", "get_client()")
 
 
 def only_scripts_reads_lua(modules: Modules) -> Iterator[str]:
     for module in modules.values():
-        for node in ast.walk(module.tree):
+        if not re.search(r"lua|eval|script|fcall", module.source):
+            continue
+        for node in module.nodes:
             names_lua = isinstance(node, ast.Constant) and re.search(r"\.lua$|^lua$", str(node.value))
             evaluates = isinstance(node, ast.Attribute) and re.fullmatch(
                 r"eval|evalsha|register_script|script_load|fcall", node.attr
@@ -318,26 +299,6 @@ RULES: list[Rule] = [
 APP = read(ROOT / "components")
 
 
-def test_the_app_is_there() -> None:
-    assert {
-        "kit.client",
-        "kit.scripts",
-        "kit.worker.loop",
-        "conf",
-        "checks",
-        "embedded",
-        "testing",
-    } <= APP.keys()
-    assert {
-        "services.queues",
-        "services.queues.backend",
-        "services.chat.keys",
-        "control_room.pages",
-    } <= APP.keys()
-    assert len(APP) > 30
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_the_app_keeps_the_rule(rule: Rule) -> None:
     assert list(rule(APP)) == []
@@ -352,6 +313,7 @@ def test_every_room_and_every_permission_is_still_needed() -> None:
         if is_in(name, package)
     }
 
+    assert {"kit.client", "services.queues.backend", "services.chat.keys", "control_room.pages"} <= APP.keys()
     assert {module.area for module in APP.values()} == ROOMS.keys()
     assert imported == {(area, package) for package, areas in ONLY.items() for area in areas}
     assert {
@@ -361,9 +323,7 @@ def test_every_room_and_every_permission_is_still_needed() -> None:
 
 def test_only_the_classes_for_caches_import_django_redis() -> None:
     importers = [
-        module.name
-        for module in APP.values()
-        if any(is_in(name, "django_redis") for name in module.imports())
+        module.name for module in APP.values() if any(is_in(name, "django_redis") for name in module.imported)
     ]
 
     assert importers == ["cache"]
