@@ -103,6 +103,28 @@ def test_a_leaving_request_wakes_the_next(semaphore: Semaphore, redis: Redis) ->
     assert semaphore.info().given_up == 1
 
 
+@pytest.mark.parametrize("how", ["release", "evict", "leave", "set_limit"])
+def test_who_is_dead_is_passed_over(semaphore: Semaphore, redis: Redis, how: str) -> None:
+    held, _other = take(semaphore, 2)
+    dead, alive, leaves = Waiter(semaphore), Waiter(semaphore), Waiter(semaphore)
+    for waiter in (dead, alive, leaves):
+        waiter.ask()
+    redis.zadd(SemaphoreKeys("api").beats, {dead.id: 1, alive.id: 9e15, leaves.id: 9e15})
+
+    match how:
+        case "release":
+            held.release()
+        case "evict":
+            semaphore.evict(held.id)
+        case "leave":
+            leaves.leave()
+        case "set_limit":
+            semaphore.set_limit(3)
+
+    assert alive.is_woken(redis)
+    assert not dead.is_woken(redis)
+
+
 def test_a_leaving_request_returns_a_grant_that_it_never_learned_of(semaphore: Semaphore) -> None:
     waiter, late = Waiter(semaphore), Waiter(semaphore)
     waiter.ask()
