@@ -15,6 +15,7 @@ from components.exceptions import InvalidName, LockLost, LockNotAcquired
 from components.kit.at_once import at_once
 from components.kit.leases import Holder
 from components.services.locks import Lock, LockReader, alock, drop_ins, lock
+from components.services.locks.drop_ins import EXTEND
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
 from tests.support.waiting import eventually
@@ -195,6 +196,18 @@ def test_a_negative_extension_shortens_or_loses_the_lock(redis: Redis) -> None:
     with pytest.raises(LockLost):
         held.release()
     assert lock("a").acquire(blocking=False)
+
+
+def test_an_extension_that_is_sent_again_adds_once_and_ends_once(redis: Redis) -> None:
+    held = acquired(timeout=10)
+    token = held.local.token
+
+    adds = held._extend_call(token, 20_000, "adds", "first")
+    assert [29_000 < at_once(held._send(EXTEND, adds)) <= 30_000 for _ in range(3)] == [True] * 3
+    ends = held._extend_call(token, -90_000, "adds", "second")
+    assert [at_once(held._send(EXTEND, ends)) for _ in range(2)] == [0, 0]
+    assert at_once(held._send(EXTEND, adds)) == -1
+    assert 86_300_000 < redis.pttl(LockKeys.named("a").state) <= 86_400_000
 
 
 @pytest.mark.parametrize(
