@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
 import threading
 import warnings
@@ -407,28 +406,6 @@ def test_a_server_that_evicts_parts_is_reported(
         import_networks(tmp_path, NETWORKS)
 
     assert look() is None
-
-
-@pytest.mark.usefixtures("always_looks")
-def test_while_redis_is_away_the_table_at_hand_is_used(
-    redis: Redis, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import_networks(tmp_path, NETWORKS)
-    table = GeoTable.load()
-
-    def unavailable() -> GeoTable:
-        raise RedisUnavailable("away")
-
-    monkeypatch.setattr(table, "newest", unavailable)
-    monkeypatch.setattr(GeoTable, "load", lambda name: table)
-    locate("1.0.0.1")
-
-    with caplog.at_level(logging.WARNING):
-        found = [locate("1.0.0.1"), asyncio.run(alocate("1.0.0.1"))]
-
-    assert found == [Place("US", "us", "CA", "ca", "Mountain View")] * 2
-    assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert "away" in caplog.text
 
 
 def test_many_who_ask_first_load_the_table_once(redis: Redis, tmp_path: Path) -> None:

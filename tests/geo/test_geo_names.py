@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components.services.geo import importing, layout, locate, lookups, place_name
+from components.services.geo import alocate, importing, layout, locate, lookups, place_name
 from components.services.geo.keys import TableKeys
 from components.testing import redis_at
 from tests.support.geo import city, import_networks
@@ -133,12 +134,14 @@ def test_while_redis_is_away_names_go_on_being_told(
 ) -> None:
     import_networks(tmp_path, NETWORKS)
     assert place_name("US") == "Land of US"
+    found = locate("1.0.0.1")
 
     with redis_at("redis://127.0.0.1:1"):
+        assert locate("1.0.0.1") == asyncio.run(alocate("1.0.0.1")) == found is not None
         assert [place_name("US"), place_name("DE")] == ["Land of US", "Land of DE"]
         assert place_name("US", table="other") == "US"
 
     assert [each.getMessage().split(":")[0] for each in caplog.records] == [
-        f"Addresses are still located by version {_version(redis)}",
+        *[f"Addresses are still located by version {_version(redis)}"] * 2,  # names are kept apart
         "Places are shown by their ids",
     ]

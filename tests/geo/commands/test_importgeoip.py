@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from io import StringIO
 from pathlib import Path
 
@@ -100,20 +99,6 @@ def test_a_server_that_takes_no_commands_is_not_sought_elsewhere(redis: Redis, m
     assert redis.keys() == []
     run(mmdb)
     assert locate("1.0.0.1") is not None
-
-
-def test_a_disk_that_has_no_room_for_a_copy_is_reported(redis: Redis, mmdb: Path) -> None:
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
-    try:
-        with pytest.raises(
-            CommandError, match=r"too large, while it was copied into .*any\.mmdb.* is unchanged\.$"
-        ):
-            run(mmdb)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-    assert look() is None
 
 
 def test_a_table_can_be_removed(redis: Redis, mmdb: Path) -> None:

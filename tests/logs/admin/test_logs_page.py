@@ -131,16 +131,21 @@ def test_dead_chunks_are_listed_by_page(operator, redis):
 
 def test_chosen_chunks_are_handed_out_again_once_it_is_asked(operator, redis):
     traffic.busy(redis, dead=3)
-    third, *_others = dead()
-    address = url("resend", **OF_PLACES, chunk=third)
-    assert "10 lines" in words(operator.get(address))
-    assert len(dead()) == 3
+    third, second, _first = dead()
+    Aggregation("places").resend([second])
+    address = f"{url('resend', **OF_PLACES)}&chunk={third}&chunk={second}"
+    changed = "No longer dead: 1 chunk of the selection."
+    asked = words(operator.get(address))
+    assert "10 lines" in asked
+    assert changed in asked
+    assert len(dead()) == 2
 
     said = done(operator, address)
 
-    assert said == logged() == ["Handed out again 1 dead chunk of places."]
+    handed = "Handed out again 1 dead chunk of places."
+    assert (said, logged()) == ([handed, changed], [f"{handed} {changed}"])
     assert LogEntry.objects.get().object_repr == "default"
-    assert len(dead()) == 2
+    assert len(dead()) == 1
     assert third in [each.id for each in Aggregation("places").consumer().claim()]
     done(operator, address)
     assert len(logged()) == 1
