@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -331,6 +331,7 @@ def test_the_queue_behaves_as_its_model(redis: Redis, due_first: bool, examples:
     bounded = settings(
         max_examples=examples,
         derandomize=is_fixed,
+        phases=[Phase.generate] if is_fixed else [*Phase],  # no minutes of shrinking in quick tests
         database=None,
         stateful_step_count=40,
         deadline=None,

@@ -10,7 +10,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 
 from components.services.queues import TaskQueue
-from components.services.queues.admin import filters, selections
+from components.services.queues.admin import filters, lookups, selections
 from components.services.queues.failures import Failures, groups
 from tests.control_room.pages import done, logged, round_trips, rows_of, text_of
 from tests.queues.admin import scene
@@ -193,6 +193,16 @@ def test_a_group_of_all_queues_is_sent_again_in_the_queue_of_each(client):
     assert LogEntry.objects.get().object_id == "default"
     assert places("mail") == {"ready": wanted[:1]}
     assert places("news") == {"ready": wanted[1:], "dead": [other]}
+
+
+def test_of_very_many_queues_the_first_by_name_are_looked_at(viewer, monkeypatch):
+    monkeypatch.setattr(lookups, "MOST_QUEUES", 2)
+    for queue in ("c", "b", "a"):
+        scene.dead(queue)
+
+    [row] = rows_of(viewer, ROOT, "failures/", **ALL)
+
+    assert row.startswith("OSError: <b>no route</b> market.tasks.send a, b 2 ")
 
 
 @pytest.mark.parametrize("page", ["tasks/", "resend/", "delete/"])
