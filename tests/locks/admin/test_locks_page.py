@@ -21,17 +21,7 @@ from tests.locks.admin import holdings
 
 ROOT = "/admin/components/lock/"
 DASH = "\N{EN DASH}"
-AWKWARD = [
-    "a/b ü%{}&?#'\"<script>alert(1)</script>",
-    "..",
-    "  ",
-    "%2e%2e%2f",
-    "q?x=1&key=no",
-    "two\nlines",
-    "a\x00b",
-    "turned \u202eround",
-    "x" * 450,
-]
+AWKWARD = ["a/b ü%{}&?#'\"<script>alert(1)</script>", "..", "two\nlines\x00 \u202e", "x" * 450]
 
 url = addresses(ROOT)
 
