@@ -36,6 +36,17 @@ def test_a_semaphore_cannot_be_made_of_it(
             SemaphoreControls(wrong["name"])
 
 
+def test_the_bounds_themselves_are_valid(redis: Redis) -> None:
+    semaphore = Semaphore("x" * 500, limit=2**31 - 1, lease=7 * 86_400)
+    semaphore.set_limit(2**31 - 1)
+
+    permit = semaphore.acquire(weight=2**31 - 1, wait=0)
+
+    assert semaphore.info().used == permit.weight == 2**31 - 1
+    assert 604_700 < semaphore.holders()[0].remaining <= 604_800
+    assert Semaphore("a", limit=1, lease=0.001).try_acquire()
+
+
 @pytest.mark.parametrize(
     "wrong", [*({"wait": wait} for wait in WAITS), *({"weight": weight} for weight in [*LIMITS, 4])], ids=str
 )
