@@ -196,13 +196,6 @@ def test_a_task_is_checked_when_it_is_enqueued_the_first_time(monkeypatch: pytes
     assert checked == [send, tasks.echo]
 
 
-def test_a_prefix_that_has_changed_counts_when_a_task_is_enqueued(redis: Redis) -> None:
-    send.enqueue()
-    with override_settings(COMPONENTS={"PREFIX": "staging"}):
-        staged = send.enqueue()
-        assert redis.hkeys(keys.BackendKeys("default").tasks) == [staged.id.encode()]
-
-
 @pytest.mark.parametrize(
     "name",
     [

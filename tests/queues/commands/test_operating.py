@@ -119,19 +119,6 @@ def test_a_heartbeat_file_that_cannot_be_touched_is_said_once_and_stops_nothing(
 # --- Limits ----------------------------------------------------------------------------------------
 
 
-def test_a_worker_that_has_run_long_enough_ends_when_its_running_tasks_have(
-    server: EmbeddedServer, queue: TaskQueue, held: Held
-) -> None:
-    with run_worker(server.url, "-c", "2", "--max-time", "1", "--shutdown-timeout", "0", **BEATS) as worker:
-        assert held.has_begun()
-        assert worker.says("A limit is reached")
-        waiting = queue.push("tests.tasks.echo")
-        held.end()
-
-        assert worker.exit_code() == 0
-    assert places() == {"ready": [waiting], "successful": [held.id]}
-
-
 def test_a_worker_that_has_grown_too_large_ends(server: EmbeddedServer, queue: TaskQueue) -> None:
     grown = queue.push("tests.commands.jobs.grow", [300])
     with run_worker(server.url, "--max-memory", "300", **BEATS) as worker:

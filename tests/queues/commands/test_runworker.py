@@ -37,16 +37,6 @@ def test_a_worker_says_who_it_is_what_it_serves_and_where(server: EmbeddedServer
         assert (info.queues, info.concurrency) == (("high", "mail"), 4)
 
 
-@pytest.mark.slow
-def test_a_worker_without_options_serves_all_queues(server: EmbeddedServer, queue: TaskQueue) -> None:
-    queue.push("tests.tasks.echo", queue="whatever")
-    with Command(server.url, "runworker", "--burst") as worker:
-        assert worker.exit_code() == 0
-
-    assert queue.stats("whatever").successful == 1
-    assert "Worker for all queues" in worker.output
-
-
 @SIGNALS
 def test_the_first_signal_lets_running_tasks_end_and_begins_no_other(
     server: EmbeddedServer, queue: TaskQueue, held: Held, number: signal.Signals
@@ -205,19 +195,6 @@ def test_while_redis_is_away_a_worker_can_be_stopped_at_once(
 
         assert worker.exit_code() == 1
     assert "Traceback" not in worker.output
-
-
-@pytest.mark.slow
-def test_an_idle_worker_that_is_stopped_then_does_not_wait_for_redis(
-    server: EmbeddedServer, queue: TaskQueue
-) -> None:
-    with run_worker(server.url, "--shutdown-timeout", "600") as worker:
-        assert worker.is_working()
-        server.kill()
-        assert worker.says("Waiting for Redis; nothing that was accepted is lost.")
-        worker.signal(signal.SIGTERM)
-
-        assert worker.exit_code() == 1
 
 
 # --- Reloading -------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import pickle
 from collections.abc import Iterator
@@ -324,12 +323,6 @@ def test_the_same_call_is_stored_once_while_it_is_unfinished(heard: list[str]) -
     assert heard == [first.id]
 
 
-def test_other_arguments_and_other_tasks_are_other_calls() -> None:
-    others = [only_one.enqueue(1), only_one.enqueue("1"), only_one.enqueue(a=1), one_per_name.enqueue("1")]
-
-    assert len({result.id for result in others}) == 4
-
-
 def test_a_function_of_the_arguments_says_what_is_the_same() -> None:
     first = one_per_name.enqueue("Sword", 1)
     again = one_per_name.enqueue("SWORD", other=2)
@@ -355,16 +348,6 @@ def test_equal_calls_of_one_batch_are_stored_once(heard: list[str]) -> None:
 
     assert [result.args for result in results] == [[0], [1], [0], [1]]
     assert [result.id for result in results[2:]] == [result.id for result in results[:2]] == heard
-
-
-def test_from_a_coroutine_too_the_same_call_is_stored_and_told_once(heard: list[str]) -> None:
-    async def twice() -> list[TaskResult]:
-        return [await only_one.aenqueue(1), await only_one.aenqueue(1)]
-
-    first, again = asyncio.run(twice())
-
-    assert again == first
-    assert heard == [first.id]
 
 
 # --- On commit -------------------------------------------------------------------------------------

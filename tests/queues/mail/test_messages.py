@@ -195,20 +195,6 @@ def test_attributes_that_other_backends_look_at_are_carried() -> None:
     assert received.to == ["Jack <jack@example.com>"]
 
 
-class Welcome(EmailMultiAlternatives):
-    content_subtype = "html"
-
-    def __init__(self, name: str) -> None:
-        super().__init__("Welcome", f"<p>Hello {name}</p>", to=["b@example.com"], headers=FIXED)
-
-
-def test_a_subclass_that_only_fills_the_fields_is_carried_as_what_it_is_derived_from() -> None:
-    received = carry(Welcome("Jill"))
-
-    assert type(received) is EmailMultiAlternatives
-    assert as_bytes(received) == as_bytes(Welcome("Jill"))
-
-
 class Signed(EmailMessage):
     def message(self, **options: Any) -> Any:
         return super().message(**options)

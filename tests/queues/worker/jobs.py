@@ -87,11 +87,6 @@ async def anote(value: Any) -> None:
 
 
 @task
-async def loop_id() -> int:
-    return id(asyncio.get_running_loop())
-
-
-@task
 def crowd() -> None:
     """Wait for the gate, and count how many others do."""
     with _guard:
@@ -214,16 +209,6 @@ async def until_cancelled() -> None:
 
 
 @task
-async def cancelled_and_successful() -> str:
-    told.put("begun")
-    try:
-        await asyncio.sleep(60)
-    except asyncio.CancelledError:
-        return "anyway"
-    return "never"
-
-
-@task
 def until_told() -> str:
     """A function that asks, as a long one should."""
     told.put("begun")
@@ -231,14 +216,6 @@ def until_told() -> str:
         if agate.wait(0.005):
             return "in the end"
     raise InterruptedError("told to end")
-
-
-@task
-def until_told_and_successful() -> str:
-    told.put("begun")
-    while not is_cancelled():
-        agate.wait(0.005)
-    return "anyway"
 
 
 @task

@@ -254,16 +254,3 @@ def test_a_cancelled_task_is_not_tried_again(brisk: None, make_worker: MakeWorke
         "InterruptedError",
         "TaskCancelled",
     ]
-
-
-@pytest.mark.parametrize("task", [jobs.cancelled_and_successful, jobs.until_told_and_successful])
-def test_a_cancelled_task_may_succeed_nevertheless(
-    brisk: None, make_worker: MakeWorker, start: Start, task
-) -> None:
-    result = task.enqueue()
-    run_and_cancel(make_worker(), start, result)
-
-    assert reaches(successful=1)
-    result.refresh()
-    assert result.return_value == "anyway"
-    assert not TaskQueue().get(result.id).is_cancelled

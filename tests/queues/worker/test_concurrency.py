@@ -17,7 +17,7 @@ from components.services.queues.worker.concurrency import Limit
 from components.services.queues.worker.worker import Worker
 from components.services.semaphores import Semaphore
 from tests.fixtures.worker import MakeWorker, counts, push, reaches
-from tests.support.queues import claim, ids
+from tests.support.queues import claim
 from tests.support.waiting import eventually
 
 Start = Callable[[Worker], Worker]
@@ -169,18 +169,6 @@ def test_to_wait_for_room_is_no_attempt(make_worker: MakeWorker, start: Start) -
     dead = TaskQueue().get(task_id)
     assert dead
     assert dead.starts == 1
-
-
-def test_a_notification_cancelled_in_the_wait_is_not_sent(redis: Redis) -> None:
-    first, second = push(path(limited), 2)
-    consumer = Consumer()
-    Parking(consumer).park("limit", claim(consumer, 2))
-
-    assert TaskQueue().cancel("default", [first]).at_once == 1
-    assert Parking(consumer).unpark("limit", by="a")
-
-    assert ids(claim(consumer, 2)) == [second]
-    assert not Parking(consumer).unpark("limit", by="b")
 
 
 def test_one_call_lets_one_task_come_however_often_it_is_sent(redis: Redis) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from django.test.utils import modify_settings
 from pytest_django import DjangoDbBlocker
 from redis import Redis
 
-from components.kit.compat import Task, TaskResult, TaskResultStatus, task_finished, task_started
+from components.kit.compat import Task, TaskResult, TaskResultStatus, task_finished
 from components.services.queues import Claimed, Consumer, Finished, TaskInfo, keys
 from components.services.queues.backend import RedisBackend
 from components.services.queues.consumer import Parking
@@ -171,12 +170,6 @@ def test_a_leaked_coroutine_cannot_stop_the_event_loop(runner: Runner) -> None:
     assert runner.call(tasks.aecho, "alive").return_value == "alive"
 
 
-def test_all_coroutines_of_a_process_share_one_event_loop(runner: Runner) -> None:
-    first = runner.call(jobs.loop_id).return_value
-
-    assert Runner(runner.backend).call(jobs.loop_id).return_value == first
-
-
 @pytest.mark.parametrize("note", [tasks.note, jobs.anote], ids=["sync", "async"])
 def test_a_task_that_was_cancelled_while_it_waited_for_a_thread_is_not_called(
     runner: Runner, note: Task
@@ -239,18 +232,6 @@ def test_a_task_whose_module_cannot_be_imported_dies_with_the_reason(
     assert (info.state, info.errors[0].exception_class_path) == ("dead", "builtins.ZeroDivisionError")
 
 
-def test_the_started_signal_carries_the_running_result(runner: Runner) -> None:
-    with listening(task_started) as sent:
-        called = runner.call(tasks.echo)
-
-    ((sender, result),) = sent
-    assert sender is RedisBackend
-    assert result.status == TaskResultStatus.RUNNING
-    assert result.worker_ids == [runner.consumer.id]
-    assert result.started_at == result.last_attempted_at == called.started_at
-    assert result.finished_at is None
-
-
 @pytest.mark.parametrize("use_tz", [True, False], ids=["aware", "naive"])
 def test_the_finished_signal_of_a_success_carries_what_get_result_will_give(
     runner: Runner, settings: Any, use_tz: bool
@@ -261,17 +242,6 @@ def test_the_finished_signal_of_a_success_carries_what_get_result_will_give(
 
     assert sent == [(RedisBackend, result)]
     assert result.enqueued_at <= result.started_at <= result.finished_at  # type: ignore[operator]
-
-
-def test_the_finished_signal_of_a_failure_carries_what_get_result_will_give(runner: Runner) -> None:
-    with listening(task_finished) as sent:
-        result = runner.call(tasks.fail)
-
-    ((sender, at_the_time),) = sent
-    assert sender is RedisBackend
-    for field in fields(result):
-        if field.name != "finished_at":  # a failure is dated when it is handed in
-            assert getattr(at_the_time, field.name) == getattr(result, field.name), field.name
 
 
 @pytest.fixture

@@ -187,13 +187,6 @@ def test_the_chain_is_around_every_way_to_enqueue(
     assert seen[:3] == ["outer", given, [(task_id, BOTH) for task_id in ids[: len(given)]]]
 
 
-def test_without_a_chain_nothing_is_stored_of_metadata(redis: Redis, backend: RedisBackend) -> None:
-    tasks.echo.enqueue(5)
-
-    [record] = redis.hvals(keys.BackendKeys("default").tasks)
-    assert record.endswith(b'\n{"task":"tests.tasks.echo","args":[5],"kwargs":{}}')
-
-
 @pytest.mark.parametrize(
     ("function", "error", "said"),
     [

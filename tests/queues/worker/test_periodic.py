@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.test.utils import override_settings
 from redis import Redis
 
 from components.embedded import EmbeddedServer
@@ -229,19 +230,6 @@ def test_a_worker_that_saw_the_jump_begins_anew_when_the_clock_is_back(redis: Re
     assert full(before, DAY) + DAY in ticks()
 
 
-def test_a_worker_whose_clock_goes_back_by_a_little_does_nothing(
-    redis_server: EmbeddedServer, redis: Redis
-) -> None:
-    declare()
-    hand = Hand()
-    hand.tick()
-    hand.clock.set(hand.clock.now() - SECOND / 2)
-    with sent_to(redis_server) as commands:
-        hand.tick()
-
-    assert commands == []
-
-
 # --- Missed ticks ----------------------------------------------------------------------------------
 
 
@@ -347,6 +335,18 @@ def test_an_entry_that_cannot_be_pushed_is_reported_once_tried_again_and_stops_n
     assert wrong.name in record.getMessage()
     hand.tick(RETRY)
     assert sorted(str(info.args[0])[0] for info in stored()) == ["x", "y"]
+
+
+def test_a_queue_that_the_settings_do_not_know_gets_no_tick(caplog: pytest.LogCaptureFixture) -> None:
+    declare()
+    allowed = {"BACKEND": "components.tasks.RedisBackend", "QUEUES": ["mail"]}
+    with override_settings(TASKS={"default": allowed}), caplog.at_level(logging.ERROR):
+        hand = Hand()
+        hand.tick()
+        hand.tick(DAY)
+
+    assert stored() == []
+    assert len(caplog.records) == 1
 
 
 def test_while_redis_is_away_the_ticker_says_so_and_its_tick_is_not_lost() -> None:

@@ -12,23 +12,12 @@ from components.services.queues import Consumer, TaskQueue, keys
 from components.services.queues.backend import RedisBackend
 from components.services.queues.worker.poller import Poller
 from components.services.queues.worker.worker import Worker
-from tests.fixtures.worker import NOTE, WAIT, MakeWorker, is_listening, push, reaches
+from tests.fixtures.worker import NOTE, is_listening, push, reaches
 from tests.support.queues import claim_one, options
 
 pytestmark = pytest.mark.usefixtures("patient")
 
 Start = Callable[[Worker], Worker]
-
-
-def test_the_poller_moves_due_tasks_while_all_workers_are_busy(make_worker: MakeWorker, start: Start) -> None:
-    push(WAIT)
-    start(make_worker(concurrency=1))
-    assert reaches(running=1)
-    start(Poller())
-
-    TaskQueue().push(NOTE, ["due"], delay=0.1)
-
-    assert reaches(running=1, ready=1)
 
 
 def test_the_poller_moves_the_due_tasks_of_every_queue_also_of_new_ones(

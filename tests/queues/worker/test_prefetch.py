@@ -133,24 +133,6 @@ def push_one_slow_and(quick: int) -> tuple[str, list[str]]:
     return slow, others
 
 
-def test_tasks_claimed_behind_a_slow_one_are_released_and_run_on_a_neighbour(
-    make_worker: MakeWorker, hasty: Callable[..., TaskWorker], start: Start, patient: None
-) -> None:
-    slow, quick = push_one_slow_and(20)
-    first = hasty()
-    first.tick()
-    assert counts() == {"running": 21}
-    start(first)
-    neighbour = start(make_worker(concurrency=1))
-
-    assert reaches(running=1, successful=20)
-    assert tasks.notes == list(range(20))
-    assert TaskQueue().get(slow).worker_ids == (first.consumer.id,)
-    for task_id in quick:
-        info = TaskQueue().get(task_id)
-        assert (info.worker_ids, info.starts) == ((neighbour.consumer.id,), 1)
-
-
 # --- Limits and the end ----------------------------------------------------------------------------
 
 

@@ -6,7 +6,6 @@ import logging
 from pathlib import Path
 
 import pytest
-from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.kit.compat import Task
@@ -16,7 +15,7 @@ from components.testing import redis_at
 from tests.queues.worker import jobs
 from tests.queues.worker.test_execution import Runner, elsewhere
 from tests.support.monitoring import sent_to
-from tests.support.queues import claim_one, end_lease, found, server_time
+from tests.support.queues import found, server_time
 
 REPORTS = pytest.mark.parametrize("report", [jobs.report, jobs.areport], ids=["sync", "async"])
 
@@ -97,17 +96,3 @@ def test_a_task_learns_from_its_progress_that_it_is_to_be_cancelled(runner: Runn
         assert info.return_value is True
     else:
         assert [each.exception_class_path for each in info.errors] == ["components.exceptions.TaskCancelled"]
-
-
-def test_a_task_that_another_worker_has_taken_over_learns_it_too(runner: Runner, redis: Redis) -> None:
-    result = jobs.report.enqueue(1)
-    claimed = runner.claim()
-    end_lease(redis, result.id)
-    other = claim_one(Runner(runner.backend).consumer)
-
-    finished = elsewhere(runner.execute, claimed).result(10)
-
-    assert finished is not None
-    assert b"true" in finished.document
-    assert other.id == result.id
-    assert said(result.id) is None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from redis import Redis
 
-from components.services.queues import Claimed, Consumer, TaskQueue
+from components.services.queues import Claimed, Consumer
 from components.services.queues.worker.runs import Run, ServerClock
 from components.services.queues.worker.suspects import MOST, PUT_OFF, Suspects
 from components.services.queues.worker.worker import Worker
@@ -102,26 +102,6 @@ def test_one_that_shall_be_alone_is_put_off_until_no_other_suspect_runs(
 
     suspects.look({})
     assert suspects.refused_for(suspect(crashes)) is None
-
-
-def test_an_unsuspected_task_keeps_no_other_waiting() -> None:
-    suspects, other = Suspects(max_crashes=3), suspect(crashes=0)
-    assert suspects.refused_for(other) is None
-    suspects.add(run := begun(other, at=None))
-
-    suspects.look({other: run})
-    assert suspects.refused_for(suspect(crashes=2)) is None
-
-
-def test_suspects_that_wait_are_not_counted_as_started_and_all_run(
-    redis: Redis, make_worker: MakeWorker, start: Callable[[Worker], Worker]
-) -> None:
-    pushed = dead_under_them(redis, 5, crashes=2)
-    start(make_worker(concurrency=5))
-
-    assert reaches(successful=5)
-    assert {len(info.worker_ids) for id in pushed if (info := TaskQueue().get(id))} == {3}
-    assert len(tasks.notes) == 5
 
 
 def test_a_worker_that_runs_one_alone_leaves_others_to_other_workers_and_runs_other_tasks(

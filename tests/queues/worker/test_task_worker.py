@@ -28,16 +28,6 @@ Start = Callable[[Worker], Worker]
 # --- When it ends by itself ------------------------------------------------------------------------
 
 
-def test_a_burst_runs_what_is_ready_and_what_that_enqueues_and_ends(make_worker: MakeWorker) -> None:
-    push(NOTE, 10)
-    TaskQueue().push("tests.queues.worker.jobs.enqueue_another", [3])
-
-    assert make_worker(burst=True).run() == 0
-
-    assert counts() == {"successful": 14}
-    assert sorted(tasks.notes) == [f"default {number}" for number in range(10)]
-
-
 @pytest.mark.parametrize("limit", [{"burst": True}, {"max_tasks": 1}], ids=["burst", "max_tasks"])
 def test_a_worker_ends_as_soon_as_its_last_task_has(
     make_worker: MakeWorker, start: Start, patient: None, limit: dict[str, int]
@@ -46,19 +36,6 @@ def test_a_worker_ends_as_soon_as_its_last_task_has(
     worker = start(make_worker(**limit))
 
     assert worker.ended.wait(10)
-
-
-def test_a_worker_that_was_told_to_stop_ends_as_soon_as_its_running_tasks_have(
-    make_worker: MakeWorker, start: Start, patient: None
-) -> None:
-    push(CROWD)
-    worker = start(make_worker())
-    assert eventually(lambda: jobs.crowded["now"] == 1)
-    worker.stop()
-    jobs.agate.set()
-
-    assert worker.ended.wait(10)
-    assert counts() == {"successful": 1}
 
 
 def test_a_worker_becomes_quiet_and_stops_when_it_is_asked_to(make_worker: MakeWorker, start: Start) -> None:
@@ -89,16 +66,6 @@ def test_a_worker_runs_as_many_tasks_at_once_as_it_has_slots_and_claims_no_more(
     jobs.agate.set()
     assert reaches(successful=5)
     assert jobs.crowded["most"] == 2
-
-
-def test_a_task_without_a_free_slot_runs_at_once_on_a_neighbour(
-    make_worker: MakeWorker, start: Start, patient: None
-) -> None:
-    start(make_worker(concurrency=1))
-    start(make_worker(concurrency=1))
-    push(CROWD, 2)
-
-    assert reaches(running=2)
 
 
 def test_a_token_that_a_full_worker_takes_too_late_goes_to_one_with_a_free_slot(
