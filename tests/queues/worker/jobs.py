@@ -120,11 +120,6 @@ def count_users() -> int:
     return User.objects.count()
 
 
-@task
-async def acount_users() -> int:
-    return await User.objects.acount()
-
-
 # --- Tasks with a policy ---------------------------------------------------------------------------
 
 #: What tasks tell the test, in order.

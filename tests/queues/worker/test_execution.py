@@ -193,12 +193,6 @@ def test_a_value_that_is_not_json_is_a_failure_that_names_it(runner: Runner) -> 
     assert error.exception_class is TypeError  # as Django's own backends have it
 
 
-def test_a_function_that_is_no_declared_task_is_not_run(runner: Runner) -> None:
-    info = runner.call_named("tests.tasks.not_a_task")
-
-    assert (info.state, info.errors[0].exception_class_path) == ("dead", "components.exceptions.UnknownTask")
-
-
 class Unshowable(Exception):
     def __repr__(self) -> str:
         raise RuntimeError

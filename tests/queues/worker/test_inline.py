@@ -81,15 +81,6 @@ def test_everything_runs_in_the_callers_thread(backend: RedisBackend, task) -> N
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("task", [jobs.count_users, jobs.acount_users], ids=["sync", "async"])
-def test_tasks_see_what_the_test_has_not_committed(backend: RedisBackend, task) -> None:
-    User.objects.create(username="jack")
-    task.enqueue()
-
-    assert run_tasks()[0].return_value == 1
-
-
-@pytest.mark.django_db
 def test_the_queries_of_tasks_can_be_counted(
     backend: RedisBackend, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:

@@ -13,7 +13,7 @@ from components.services.queues.worker.prefetch import MOST, Prefetch
 from components.services.queues.worker.tasks import TaskWorker
 from components.services.queues.worker.worker import Worker
 from tests import tasks
-from tests.fixtures.worker import CROWD, NOTE, WAIT, MakeWorker, counts, is_listening, push, reaches
+from tests.fixtures.worker import CROWD, NOTE, WAIT, MakeWorker, counts, push, reaches
 from tests.queues.worker import jobs
 from tests.support.queues import options
 from tests.support.waiting import eventually
@@ -87,17 +87,6 @@ def test_tasks_that_do_nothing_come_in_large_batches_and_are_trimmed_now_and_the
     assert len(tasks.notes) == 300
     assert round_trips(redis) - before < 100
     assert trimmed == [("default",)]
-
-
-def test_a_worker_without_anything_else_to_do_hands_in_an_end_at_once(
-    redis: Redis, make_worker: MakeWorker, start: Start, patient: None
-) -> None:
-    start(make_worker())
-    assert is_listening(redis)
-
-    push(NOTE)
-
-    assert reaches(successful=1)
 
 
 def test_an_end_beside_a_long_task_is_handed_in_soon(
