@@ -6,16 +6,14 @@ import csv
 import io
 import re
 from datetime import UTC, datetime, timedelta
-from urllib.parse import urlencode
 
 import pytest
 from django.test.utils import override_settings
 
 from components.services.counters import Counter, CounterReader, Marks
 from components.services.counters.buffer import DROPPED, DROPPED_TIME, OUTAGES
-from tests.control_room.pages import FRAMELESS, rows_of, text_of, trips, words
+from tests.control_room.pages import FRAMELESS, rows_of, text_of, trips
 from tests.counters.admin.counting import counted, this_minute
-from tests.locks.admin.test_locks_page import AWKWARD
 from tests.support.counters import seconds
 
 ROOT = "/admin/components/counter/"
@@ -232,26 +230,6 @@ def test_a_spreadsheet_calculates_no_name(viewer):
     head, *_lines = lines_of(viewer.get(f"{ROOT}csv/", {"counter": [*FORMULAS, *plain]}))
 
     assert head == ["from", *(f"'{name}" for name in FORMULAS), *plain]
-
-
-@pytest.mark.parametrize("name", AWKWARD)
-def test_any_name_has_its_pages(viewer, redis, name):
-    minute = counted(redis, name, 7)
-    counted(redis, f"{name[:400]}:member", 7, minute=minute)
-
-    html = viewer.get(ROOT).text
-    links = {
-        link.replace("&amp;", "&") for link in re.findall(r'href="(/admin/[^"]*chart/\?counter=[^"]*)"', html)
-    }
-    assert f"{ROOT}chart/?{urlencode({'counter': name})}" in links
-    for link in links:
-        assert ": 7 in all" in words(viewer.get(link, headers=FRAMELESS))
-    assert "<script>alert" not in html
-    family = name[:400].partition(":")[0]
-    assert chart_of(viewer, "family/", family=family)[minute - 60] == ["7"]
-    head, *lines = lines_of(viewer.get(f"{ROOT}csv/", {"counter": name}))
-    assert head[1].removeprefix("'") == name
-    assert [line[1] for line in lines if line[1] not in ("", "0")] == ["7"]
 
 
 @pytest.mark.parametrize("count", [1, 60])

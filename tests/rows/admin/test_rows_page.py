@@ -12,7 +12,6 @@ from components.services.rows import Loader, RowReader
 from components.services.rows.admin import row_verbs
 from components.templatetags.control_room import legible
 from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, text_of, words
-from tests.locks.admin.test_locks_page import AWKWARD
 from tests.support.rows import cache, claimed, let_pass, let_whole_delays_pass, refresh
 
 ROOT = "/admin/components/cachedrow/"
@@ -214,28 +213,24 @@ def test_a_delay_is_changed_and_what_is_none_is_refused(operator):
     assert (info.delay, RowReader().find("items", "1").delay) == (0.5, 60)
 
 
-@pytest.mark.parametrize("name", AWKWARD[::3])
-def test_a_row_of_any_key_can_be_listed_found_removed_and_looked_up(operator, name):
-    key = name.strip()[:290] or "a"
+def test_a_row_with_an_awkward_key_is_refreshed_and_logged(operator):
+    key = "<script>alert(1)</script>\x00 ü/%"
     fill(1, name="db.ware")
     cache().schedule(key, 60)
     refresh({key: ["sword", 3]})
 
-    found = operator.get(ROOT, {"q": f"items:{key}"}, follow=True)
     said = done(operator, url("refresh", row=f"items:{key}"))
     entry = LogEntry.objects.get()
     page_of_log = operator.get(entry.get_admin_url(), follow=True)
     history = operator.get(re.sub("change/$", "history/", entry.get_admin_url()))
 
     shown = shortened(legible(f"items:{key}"))
-    assert any(row.startswith(shown) for row in listed(operator))
-    assert f"Cached row {shown}" in words(found)
     assert said == [f"The row {shown} will be reloaded next."]
     assert page_of_log.request["PATH_INFO"] == f"{ROOT}row/"
     assert "State In the cache" in words(page_of_log)
     assert said[0] in words(history)
     assert "\x00" not in entry.object_id + entry.object_repr + entry.change_message
-    assert "<script>alert" not in page_of_log.text + history.text + found.text
+    assert "<script>alert" not in page_of_log.text + history.text
 
 
 @pytest.mark.parametrize(
