@@ -28,7 +28,6 @@ from tests.support.logs import append, joined, stream
 from tests.support.queues import ECHO
 from tests.support.rows import cache, refresh
 
-METHODS = ["get", "head", "post", "put", "patch", "delete", "options"]
 ADMINS: dict[str, Any] = {
     model._meta.model_name: each
     for model, each in admin.site._registry.items()
