@@ -100,7 +100,7 @@ def look_at(page: Page) -> Iterator[str]:
         wide = page.evaluate("document.documentElement.scrollWidth")
         if wide > width:
             yield f"at {width} px it is {wide} px wide"
-        if size in (PHONE, DESKTOP):
+        if size in (PHONE, DESKTOP):  # cards, and tables
             yield from (f"at {width} px, {each}" for each in find_violations(page))
 
 
@@ -128,6 +128,7 @@ def assert_for_all(opened: Any, paths: Iterable[str], *, settled: str = "body", 
         wrong += [f"{path}: {each}" for each in look_at(opened.page)]
         if ours and "/history/" not in path:
             wrong += [f"{path}: {each}" for each in structure(opened.page)]
+    wrong = [each[:600] for each in wrong]
     # While Redis is away, what scripts of the page ask for is away, too, and the browser says so.
     wrong += [each for each in opened.complaints if "status of 503" not in each]
     if wrong:
