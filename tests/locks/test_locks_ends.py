@@ -71,8 +71,8 @@ def test_a_lock_that_was_released_while_nobody_waited_leaves_nothing_of_its_own(
 
     found = kinds(redis)
     assert found.keys() == {"held", "released"}
-    assert found["held"] <= len(BUCKETS)
-    assert found["released"] <= 2 * len(BUCKETS)  # a hundred seconds may end meanwhile
+    assert found["held"] <= len(BUCKETS) + 1  # on a cluster, keys of the own slot have their own
+    assert found["released"] <= 2 * len(BUCKETS) + 2  # a hundred seconds may end meanwhile
     assert all(held_in(redis, f"item:{number}") == {} for number in range(100))
     assert all(0 < redis.pttl(key) <= 120_000 for key in redis.keys("*:released:*"))
     assert all(DAY < redis.pttl(key) < 2 * DAY for key in redis.keys("*:held"))
