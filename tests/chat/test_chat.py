@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from redis import Redis
 
-from components.exceptions import ChatExists
-from components.services.chat import Chat, Inbox, Role
+from components.exceptions import ChatExists, ChatNotFound
+from components.services.chat import Chat, EventKind, Inbox, Role
 from tests.support.chats import FREE, texts
 
 
@@ -110,3 +110,37 @@ def test_a_message_says_to_whom_it_speaks(redis: Redis) -> None:
     some.kick("jack")
     assert some.send("joe", "only we").spoken_to == ("jill",)
     assert Chat.create("joe").send("joe", "alone").spoken_to == ()
+
+
+def test_a_person_who_joins_again_sees_what_they_may(redis: Redis) -> None:
+    chat = Chat.create("joe", text="secret", settings=replace(FREE, is_open=True, history=0))
+    chat.join("jack")
+    chat.send("joe", "for jack")
+    assert texts(chat.history("jack").messages) == ["joined", "for jack"]
+
+    chat.leave("jack")
+    chat.send("joe", "not for jack")
+    with pytest.raises(ChatNotFound):
+        chat.history("jack")
+    assert Inbox("jack").fetch() == Inbox("jack").chats() == []
+
+    chat.join("jack")
+    chat.join("jack")
+    assert texts(chat.history("jack").messages) == ["joined"]
+    assert [news.unread for news in Inbox("jack").chats()] == [0]
+
+
+def test_after_the_last_owner_the_first_member_is_owner(redis: Redis) -> None:
+    chat = Chat.create("joe", members=["jack", "jill"])
+
+    chat.leave("joe")
+
+    assert [(member.user, member.role) for member in chat.members()] == [
+        ("jack", "owner"),
+        ("jill", "member"),
+    ]
+    [_created, left, role] = chat.history("jill").messages
+    assert left.event
+    assert role.event
+    assert (left.event.kind, left.event.user) == (EventKind.LEFT, "joe")
+    assert (role.event.kind, role.event.user, role.event.detail) == (EventKind.ROLE, "jack", "owner")

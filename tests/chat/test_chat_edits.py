@@ -6,10 +6,14 @@ import pytest
 from redis import Redis
 
 from components.exceptions import (
+    ChatClosed,
+    ChatNotFound,
     MessageNotFound,
+    Muted,
+    NotAllowed,
     TooFast,
 )
-from components.services.chat import Chat, ChatReader, ChatSettings, Inbox, Position
+from components.services.chat import Chat, ChatReader, ChatSettings, Inbox, Position, Quote
 from components.services.chat.keys import ChatKeys
 from tests.support.chats import FREE, let_pass, stored, texts
 
@@ -121,3 +125,77 @@ def test_damaged_alterations_make_a_placeholder_and_no_error(redis: Redis, value
     assert len(Inbox("jack").fetch()[0].messages) == 2
     chat.edit("joe", 2, "mended")
     assert chat.message("jack", 2).text == "mended"
+
+
+def test_a_new_mention_counts_for_people_who_have_not_read_the_message(redis: Redis) -> None:
+    chat = Chat.create("joe", members=["jack", "jill"], text="hello", settings=FREE)
+
+    chat.edit("joe", 2, "hello @jack", mentions=["jack", "joe", "nobody"])
+    assert (chat.news("jack").mentions, chat.message("joe", 2).mentions) == (1, ("jack",))
+
+    chat.edit("joe", 2, "hello @jill", mentions=["jill"])
+    assert (chat.news("jack").mentions, chat.news("jill").mentions) == (0, 1)
+
+    chat.delete_message(2)
+    assert chat.news("jill").mentions == 0
+
+
+def test_an_edited_reply_still_mentions_whom_it_replies_to(redis: Redis) -> None:
+    chat = Chat.create("joe", members=["jack"], text="hello", settings=FREE)
+    chat.send("jack", "helo", reply_to=2)
+
+    chat.edit("jack", 3, "hello yourself")
+
+    assert (chat.message("joe", 3).mentions, chat.news("joe").mentions) == (("joe",), 1)
+    chat.edit("joe", 2, "hello, Jack")
+    assert chat.message("jack", 3).reply_to == Quote(2, "joe", "hello, Jack")
+
+
+def test_only_the_sender_edits_and_only_while_they_may_send(redis: Redis) -> None:
+    chat = Chat.create("joe", members=["jack"], settings=FREE)
+    chat.send("jack", "hello")
+
+    with pytest.raises(NotAllowed):
+        chat.edit("joe", 2, "by an owner")
+    with pytest.raises(ChatNotFound):
+        chat.edit("jill", 2, "by a stranger")
+    for seq in (1, 3):
+        with pytest.raises(MessageNotFound):
+            chat.edit("jack", seq, "an event, or nothing")
+    chat.mute("jack")
+    with pytest.raises(Muted):
+        chat.edit("jack", 2, "muted")
+    chat.unmute("jack")
+    chat.close()
+    with pytest.raises(ChatClosed):
+        chat.edit("jack", 2, "closed")
+    chat.reopen()
+    chat.leave("jack")
+    with pytest.raises(ChatNotFound):
+        chat.edit("jack", 2, "away")
+
+    assert chat.message("joe", 2).text == "hello"
+    assert not {key.encode() for key in stored(redis, chat.id)} & PAIRS
+
+
+def test_several_changes_come_once_each_in_their_last_state(redis: Redis) -> None:
+    chat = Chat.create("joe", members=["jack"], text="a", settings=FREE)
+    for text in "bcdef":
+        chat.send("joe", text)
+    had = position("jack", chat)
+
+    for number, seq in enumerate((4, 2, 6, 4, 2)):
+        chat.edit("joe", seq, f"edit {number}")
+
+    assert changed("jack", chat, had) == [(6, "edit 2"), (4, "edit 3"), (2, "edit 4")]
+
+
+def test_changes_are_not_shown_to_those_who_may_not_see_the_message(redis: Redis) -> None:
+    chat = Chat.create("joe", text="secret", settings=ChatSettings(history=0, is_open=True, rate_limit=0))
+    chat.join("jack")
+    had = position("jack", chat)
+
+    chat.edit("joe", 2, "still secret")
+
+    assert changed("jack", chat, had) == []
+    assert [message.seq for message in chat.history("jack").messages] == [3]

@@ -9,9 +9,13 @@ import pytest
 from redis import Redis
 
 from components.exceptions import (
+    Blocked,
+    ChatClosed,
     ChatNotFound,
+    MessageNotFound,
     Muted,
     NotAllowed,
+    NotAMember,
     TooFast,
     TooManyMembers,
 )
@@ -286,3 +290,89 @@ def test_a_clock_of_the_server_that_had_jumped_ahead_silences_nobody(
     with pytest.raises(TooFast) as refused:
         chat.send("jack", "at once")
     assert refused.value.retry_after <= 60
+
+
+def test_a_blocked_person_cannot_return_until_unblocked(chat: Chat) -> None:
+    chat.configure(is_open=True)
+    chat.block("jack", by="mod")
+    chat.block("mary")
+
+    for person in ("jack", "mary"):
+        with pytest.raises(Blocked):
+            chat.join(person)
+        with pytest.raises(Blocked):
+            chat.add(["new", person])
+    assert chat.blocked().keys() == {"jack", "mary"}
+    assert Inbox("new").chats() == []
+
+    chat.unblock("jack", by="joe")
+    chat.join("jack")
+    assert "jack" in [member.user for member in chat.members(user="jack")]
+
+
+def test_a_mute_of_a_former_member_can_be_lifted(chat: Chat) -> None:
+    chat.configure(is_open=True)
+    chat.mute("jack")
+    chat.leave("jack")
+    with pytest.raises(NotAllowed):
+        chat.unmute("jack", by="jill")
+
+    chat.unmute("jack", by="mod")
+
+    assert texts(chat.history("joe").messages)[-1] == "unmuted"
+    with pytest.raises(NotAMember):
+        chat.unmute("jack", by="mod")
+    chat.join("jack")
+    assert chat.send("jack", "at last").seq
+
+
+def test_there_is_always_an_owner(chat: Chat) -> None:
+    with pytest.raises(NotAllowed):
+        chat.set_role("joe", Role.MEMBER, by="joe")
+    chat.set_role("jack", Role.OWNER, by="joe")
+    chat.set_role("joe", Role.MEMBER, by="joe")
+
+    with pytest.raises(NotAllowed):
+        chat.set_role("jack", Role.MEMBER)
+    chat.leave("jack")
+
+    assert [(member.user, member.role) for member in chat.members()] == [
+        ("mod", "owner"),
+        ("joe", "member"),
+        ("jill", "member"),
+    ]
+
+
+def test_a_closed_chat_is_read_and_not_written(chat: Chat) -> None:
+    chat.send("jack", "before", client_id="a")
+    chat.close(by="joe")
+    chat.close(by="joe")
+
+    with pytest.raises(ChatClosed):
+        chat.send("jack", "after")
+    assert chat.send("jack", "before", client_id="a").is_duplicate
+    assert chat.info().is_closed
+    assert texts(chat.history("jack", limit=2).messages) == ["before", "closed"]
+
+    chat.reopen(by="joe")
+    assert chat.send("jack", "after").seq
+
+
+def test_a_deleted_message_is_gone_and_its_client_cannot_bring_it_back(chat: Chat) -> None:
+    mine = chat.send("jack", "mine", client_id="a", mentions=["jill"])
+    theirs = chat.send("jill", "theirs")
+    with pytest.raises(NotAllowed):
+        chat.delete_message(theirs.seq, by="jack")
+
+    chat.delete_message(mine.seq, by="jack")
+    chat.delete_message(theirs.seq, by="mod")
+
+    for seq in (mine.seq, theirs.seq, 1, 999):
+        with pytest.raises(MessageNotFound):
+            chat.delete_message(seq, by="joe")
+    assert chat.send("jack", "mine", client_id="a").seq == mine.seq
+    assert texts(chat.history("joe", after=mine.seq - 1).messages) == ["deleted", "deleted"]
+    assert (chat.news("jill").unread, chat.news("jill").mentions) == (0, 0)
+    last = chat.history("joe", limit=1).messages[0].event
+    assert last
+    assert (last.by, last.detail) == ("mod", str(theirs.seq))

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components.exceptions import InvalidMessage, TooFast
+from components.exceptions import ChatClosed, ChatNotFound, InvalidMessage, MessageNotFound, Muted, TooFast
 from components.services.chat import Chat, ChatSettings, Inbox
+from components.services.chat.keys import ChatKeys
 from tests.support.chats import FREE, texts
 
 THUMB, HEART, PARTY = "👍", "❤️", "🎉"
@@ -115,3 +116,46 @@ def test_an_erased_person_has_reacted_to_nothing(chat: Chat) -> None:
     [news] = Inbox("joe").changes({chat.id: had}).chats
     assert [each.reactions for each in news.changed] == [{THUMB: ["jill"]}]
     assert chat.info().bytes < size + 60  # less the reactions, and the event that they left
+
+
+def test_reacting_twice_is_reacting_once(redis: Redis, chat: Chat) -> None:
+    chat.react("jack", 2, THUMB)
+    revision = chat.news("joe").revision
+
+    chat.react("jack", 2, THUMB)
+    chat.react("jack", 2, HEART, is_on=False)
+
+    assert (reactions(chat), chat.news("joe").revision) == ({THUMB: ["jack"]}, revision)
+
+
+def test_a_reaction_makes_nothing_unread_and_reaches_those_who_have_the_message(chat: Chat) -> None:
+    chat.acknowledge("jack", 2)
+    had = chat.news("jack").position
+
+    chat.react("joe", 2, THUMB)
+
+    news = chat.news("jack")
+    assert (news.unread, news.last_seq, Inbox("jack").fetch()) == (0, 2, [])
+    [told] = Inbox("jack").changes({chat.id: had}).chats
+    assert [(each.seq, each.reactions) for each in told.changed] == [(2, {THUMB: ["joe"]})]
+    assert Inbox("jill").fetch()[0].messages[-1].reactions == {THUMB: ["joe"]}
+
+
+def test_only_members_who_may_send_react_to_messages_that_they_may_see(redis: Redis) -> None:
+    chat = Chat.create("joe", text="secret", settings=ChatSettings(history=0, is_open=True, rate_limit=0))
+    chat.join("jack")
+
+    with pytest.raises(ChatNotFound):
+        chat.react("jill", 2, THUMB)
+    for user, seq in (("jack", 2), ("joe", 1), ("joe", 9)):
+        with pytest.raises(MessageNotFound):
+            chat.react(user, seq, THUMB)
+    chat.mute("jack")
+    chat.send("joe", "hello")
+    with pytest.raises(Muted):
+        chat.react("jack", 5, THUMB)
+    chat.close()
+    with pytest.raises(ChatClosed):
+        chat.react("joe", 2, THUMB)
+
+    assert not redis.exists(ChatKeys(chat.id).altered)

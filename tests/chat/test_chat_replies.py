@@ -92,3 +92,31 @@ def test_a_damaged_reply_is_shown_as_a_message(redis: Redis) -> None:
 
     assert [message.text for message in chat.history("joe").messages[-2:]] == ["again", "again"]
     assert replies(chat, "joe")[-1] is None
+
+
+@pytest.mark.parametrize("gone", ["deleted", "trimmed", "erased"])
+def test_a_reply_to_a_message_that_is_gone_says_so(redis: Redis, gone: str) -> None:
+    chat = Chat.create("joe", members=["jack"], text="hello", settings=FREE)
+    chat.send("jack", "hello yourself", reply_to=2)
+
+    if gone == "deleted":
+        chat.delete_message(2, by="joe")
+    elif gone == "trimmed":
+        chat.trim(before=3)
+    else:
+        Inbox("joe").erase()
+    chat.send("jack", "are you there?", reply_to=2)
+
+    assert {quote for quote in replies(chat, "jack") if quote} == {Quote(2)}
+
+
+def test_a_reply_to_what_a_newcomer_may_not_see_does_not_show_it(redis: Redis) -> None:
+    chat = Chat.create("joe", text="secret", settings=ChatSettings(history=0, is_open=True, rate_limit=0))
+    chat.join("jack")
+
+    chat.send("joe", "as I said", reply_to=2)
+    chat.send("jack", "what?", reply_to=2)
+
+    assert [quote for quote in replies(chat, "jack") if quote] == [Quote(2), Quote(2)]
+    assert chat.history("jack").messages[-1].mentions == ()
+    assert [quote for quote in replies(chat, "joe") if quote] == [Quote(2, "joe", "secret")] * 2
