@@ -11,13 +11,12 @@ from threading import Thread
 
 import psutil
 import pytest
-from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.kit.commands import processes
 from components.kit.commands.processes import Processes, Program
 from components.servers import inspect_server
-from components.services.queues import Consumer, TaskQueue, keys
+from components.services.queues import Consumer, TaskQueue
 from tests.commands.processes import Command, Held, run_worker
 from tests.support.queues import claim, places
 from tests.support.waiting import eventually, has_ended
@@ -94,32 +93,6 @@ def test_a_killed_child_is_replaced(server: EmbeddedServer, queue: TaskQueue) ->
 
 
 @pytest.mark.slow
-def test_a_child_that_an_operator_stops_makes_room_for_another_at_once(
-    server: EmbeddedServer, queue: TaskQueue
-) -> None:
-    with run_workers(server.url, 2) as parent:
-        first, _second = working(parent, 2)
-        first.terminate()
-
-        assert parent.says("ended with 0; starting another.")
-        assert first not in working(parent, 2)
-
-
-@pytest.mark.slow
-def test_children_that_keep_failing_are_started_less_and_less_often(
-    server: EmbeddedServer, queue: TaskQueue
-) -> None:
-    with Redis.from_url(server.url) as client:
-        client.set(keys.QueueKeys("default", "default").ready, "not a sorted set")
-    with run_workers(server.url, 2) as parent:
-        for pause in (1, 2):
-            assert parent.says(f"of worker 1 ended with 1; starting another in {pause} s.")
-        parent.signal(signal.SIGTERM)
-
-        assert parent.exit_code() == 1
-
-
-@pytest.mark.slow
 def test_a_child_that_has_reached_a_limit_is_replaced_at_once(
     server: EmbeddedServer, queue: TaskQueue
 ) -> None:
@@ -184,25 +157,6 @@ def test_the_first_signal_lets_the_tasks_of_all_end(
     assert places()["ready"] == [waiting]
     assert queue.stats("default").successful == 2
     assert "Traceback" not in parent.output
-
-
-@pytest.mark.slow
-def test_a_service_manager_may_signal_parent_and_children_alike(
-    server: EmbeddedServer, queue: TaskQueue, hold: HoldMany
-) -> None:
-    [task] = hold(1)
-    with run_workers(server.url, 2) as parent:
-        assert task.has_begun()
-        children = working(parent, 2)
-        parent.signal(signal.SIGTERM)
-        for child in children:
-            child.terminate()
-        assert parent.says("Stopping: 1 running tasks")
-        task.end()
-
-        assert parent.exit_code() == 0
-    assert "Stopping at once." not in parent.output
-    assert queue.get(task.id).state == "successful"
 
 
 @pytest.mark.slow
@@ -306,14 +260,3 @@ def test_every_child_shows_its_stacks_one_after_the_other(
 
         assert eventually(lambda: parent.output.count(" in hold\n") == 2)
         assert eventually(lambda: parent.output.count("Current thread") == 2)
-
-
-@pytest.mark.slow
-def test_every_child_has_a_heartbeat_file(server: EmbeddedServer, queue: TaskQueue, tmp_path: Path) -> None:
-    with run_workers(server.url, 2, "--heartbeat-file", str(tmp_path / "beat")) as parent:
-        working(parent, 2)
-        assert {path.name for path in tmp_path.glob("beat*")} == {"beat.1", "beat.2"}
-        parent.signal(signal.SIGTERM)
-        assert parent.exit_code() == 0
-
-    assert list(tmp_path.glob("beat*")) == []

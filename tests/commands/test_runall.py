@@ -117,19 +117,6 @@ def test_an_embedded_server_that_cannot_start_is_reported(tmp_path: Path) -> Non
     assert "Traceback" not in site.output
 
 
-def test_a_killed_process_is_started_again_and_that_is_said(server: EmbeddedServer, queue: TaskQueue) -> None:
-    with run_all(server.url) as site:
-        assert eventually(works(queue, "worker", "poller"))
-        first = child(site, "pollqueue")
-        first.kill()
-        assert site.says(f"Process {first.pid} of poller was killed by SIGKILL; starting another in 1 s.")
-
-        pollers = {first.pid}
-        assert eventually(lambda: {info.pid for info in queue.workers() if info.kind == "poller"} - pollers)
-        site.signal(signal.SIGTERM)
-        assert site.exit_code() == 0
-
-
 def test_another_program_that_ends_is_started_again_later_and_later(server: EmbeddedServer) -> None:
     with run_all(server.url, also("brief", "")) as site:
         for pause in (1, 2):
@@ -175,18 +162,6 @@ def test_when_it_is_killed_nothing_is_left_behind_and_no_task_is_lost(
         assert eventually(lambda: has_ended(worker))
     assert queue.stats("default").successful == 1
     assert queue.workers() == []
-
-
-def test_the_second_signal_ends_all_at_once(server: EmbeddedServer, queue: TaskQueue, tmp_path: Path) -> None:
-    task = Held(queue, tmp_path / "held")
-    with run_all(server.url) as site:
-        assert task.has_begun()
-        site.signal(signal.SIGTERM)
-        assert site.says("Stopping: 1 running tasks")
-        site.signal(signal.SIGTERM)
-
-        assert site.exit_code() == 1
-    assert "Stopping at once." in site.output
 
 
 def test_only_workers_are_told_to_be_quiet(server: EmbeddedServer, queue: TaskQueue) -> None:

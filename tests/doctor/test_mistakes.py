@@ -1,6 +1,7 @@
 """
-The twenty usual mistakes of those who take this app into a project of theirs. Each is made in a project of its own,
-with real servers and real commands, and each gets one sentence that names the cause, with its remedy.
+Usual mistakes of those who take this app into a project of theirs: in their settings, and in where Redis is. Each
+is made in a project of its own, with a real server and real commands, and gets one sentence that names the cause,
+with its remedy. What the doctor finds on a site that runs is in test_findings.py.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from tests.support.old_redis import OldRedis
 
 pytestmark = pytest.mark.slow
 
@@ -111,33 +111,9 @@ class Shop:
 Spoil = Callable[[Shop], Any]
 
 
-def too_old(shop: Shop) -> None:
-    shop.at(shop.stack.enter_context(OldRedis("6.0.16")).url)
-
-
 def forgotten(name: str) -> Spoil:
     """Leave out the line of the settings, or the entry, in which *name* is."""
     return lambda shop: shop.write("settings", re.sub(name, "", SETTINGS, flags=re.DOTALL))
-
-
-def of_two_projects(shop: Shop) -> None:
-    """A worker of another project runs."""
-    live = "import django; django.setup(); from components.services.queues import Consumer; Consumer().renew(['*'])"
-    shop.run("-c", live, SECRET="of another project")
-
-
-def renamed(shop: Shop) -> None:
-    shop.run("-c", ENQUEUE)
-    shop.write("tasks", TASKS.replace("greet", "welcome"))
-
-
-def without_rights(shop: Shop) -> None:
-    shop.redis().execute_command("ACL SETUSER", "shop", "reset", "on", ">secret", "~others:*", "&*", "+@all")
-    shop.at(f"{shop.server.url}?username=shop&password=secret")
-
-
-def full(shop: Shop) -> None:
-    shop.redis().config_set("maxmemory", "100kb")
 
 
 def with_collision(shop: Shop) -> None:
@@ -161,23 +137,11 @@ MISTAKES: Mapping[str, tuple[Spoil, list[str], str, str]] = {
         r"Redis does not answer: .*nowhere\.invalid",
         r"No host of that name is known here: correct it in CACHES\['components'\]",
     ),
-    "wrong password": (
-        lambda shop: shop.at(f"{shop.server.url}?username=joe&password=wrong"),
-        DOCTOR,
-        r"Redis does not accept the user name or password",
-        r"Put both into CACHES\['components'\]",
-    ),
     "wrong scheme": (
         lambda shop: shop.at("http://localhost:6379/0"),
         CHECK,
         r"LOCATION is not the URL of a Redis server: it begins with http://",
         r"must begin with redis://",
-    ),
-    "wrong database number": (
-        lambda shop: shop.at(f"{shop.server.url}?db=99"),
-        DOCTOR,
-        r"names a database that the server does not have",
-        r"Correct the number at the end of CACHES\['components'\]",
     ),
     "forgotten migrate": (
         lambda shop: (shop.folder / "db.sqlite3").unlink(),
@@ -221,47 +185,6 @@ MISTAKES: Mapping[str, tuple[Spoil, list[str], str, str]] = {
         r"settings\.CACHES\['components'\]: decode_responses is set, and this app reads bytes",
         r"Remove it",
     ),
-    "two projects on one prefix": (
-        of_two_projects,
-        DOCTOR,
-        r"Workers of another project or environment, on \S+, take the tasks of TASKS\['default'\]",
-        r'Give each its own COMPONENTS\["PREFIX"\]',
-    ),
-    "a renamed task": (
-        renamed,
-        DOCTOR,
-        r"No task 'shop\.tasks\.greet' can be imported: shop\.tasks has no 'greet'",
-        r"keep its old name in its old module",
-    ),
-    "eviction": (
-        lambda shop: (
-            shop.redis().config_set("maxmemory", "1gb")
-            and shop.redis().config_set("maxmemory-policy", "allkeys-lru")
-        ),
-        DOCTOR,
-        r"maxmemory-policy is allkeys-lru: under memory pressure Redis will delete tasks",
-        r"Set it to noeviction",
-    ),
-    "a read-only replica": (
-        lambda shop: shop.redis().replicaof("127.0.0.1", "1"),
-        DOCTOR,
-        r"is a read-only replica of 127\.0\.0\.1:1 and takes no writes",
-        r"Let LOCATION lead to its master",
-    ),
-    "full memory": (full, DOCTOR, r"is full: it uses .* that maxmemory allows", r"Raise maxmemory"),
-    "an old server": (too_old, DOCTOR, r"this app needs|as before Redis 6\.2", r"Install a newer server"),
-    "no worker": (
-        lambda shop: shop.run("-c", ENQUEUE),
-        DOCTOR,
-        r"In the queue 'default' of TASKS\['default'\], tasks wait .* no worker serves it",
-        r"Run `manage\.py runworker",
-    ),
-    "no permission": (
-        without_rights,
-        DOCTOR,
-        r"The user that CACHES\['components'\] names may not use a command, key or channel",
-        r"Grant the user all commands, and the keys",
-    ),
     "name collision": (
         with_collision,
         CHECK,
@@ -277,10 +200,6 @@ def shop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Shop]:
     with EmbeddedServer(tmp_path / "redis", server=program) as server, ExitStack() as stack:
         (tmp_path / "site").mkdir()
         yield Shop(tmp_path / "site", server, stack)
-
-
-def test_there_are_at_least_twenty() -> None:
-    assert len(MISTAKES) >= 20
 
 
 def test_a_project_without_mistakes_hears_of_none(shop: Shop) -> None:
