@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from components.exceptions import InvalidValue, LogsFull
+from components.exceptions import LogsFull
 from components.services.logs import (
     Aggregation,
     Copier,
@@ -91,25 +91,6 @@ def test_no_more_files_are_known_than_the_most_and_none_is_counted_twice(
     redis.zadd(JobKeys("default").seen, {redis.zrange(JobKeys("default").seen, 0, 0)[0]: 1})
     assert LogStream().forget(86_400) == 1
     assert copier.copy(tmp_path / "3") == "copied"
-
-
-def test_days_are_forgotten_with_their_tables(redis: Redis) -> None:
-    traffic = Traffic()
-    days = [f"2011-{month:02}-10" for month in range(1, 13)]
-    for day in days:
-        redis.hset(JobKeys("default").counts("days"), day, 5)
-        for level in ("country", "region", "city"):
-            redis.hset(JobKeys("default").counts(f"daily:{level}:{day}"), "US", 5)
-    redis.hset(JobKeys("default").counts("totals:places"), "lines", 60)
-
-    assert traffic.forget(date(2011, 10, 10)) == 9
-    assert traffic.forget(date(2011, 10, 10)) == 0
-
-    assert [str(each.day) for each in traffic.days()] == days[9:]
-    assert len(redis.keys("*:table:daily:*")) == 9
-    assert traffic.totals() == {"lines": 60}
-    with pytest.raises(InvalidValue, match="it must be a date"):
-        traffic.forget("2011-10-10")  # type: ignore[arg-type]
 
 
 def test_tables_of_callbacks_can_be_dropped(redis: Redis) -> None:

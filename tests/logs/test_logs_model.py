@@ -7,7 +7,6 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis
@@ -15,8 +14,6 @@ from redis import Redis
 from components.exceptions import ChunksLost, LogsFull
 from components.services.logs import Aggregation, Chunk, Consumer, LogStream
 from tests.support.logs import append, bytes_in_flight, joined, let_leases_pass, stream
-
-pytestmark = pytest.mark.slow
 
 CHUNKS = 40
 LIMIT = 900  # bytes: a few chunks
@@ -108,13 +105,13 @@ class House:
             last.flush()
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 2**32))
 def test_each_chunk_counts_exactly_once(redis: Redis, seed: int) -> None:
     """Long walks at random: an error takes many steps, which short ones seldom make."""
     house, chance = House(redis), Random(seed)
 
-    for step in chance.choices(STEPS, OFTEN, k=250):
+    for step in chance.choices(STEPS, OFTEN, k=200):
         house.do(step, chance.randrange(3), chance.randint(1, 4))
     house.finish()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 from http import HTTPStatus
 from itertools import product
@@ -16,7 +16,7 @@ from components.exceptions import InvalidName, InvalidValue
 from components.services.logs import PLACES, Aggregation
 from components.services.logs.keys import JobKeys
 from components.services.logs.lines import Book, Combined, LineReader
-from components.services.logs.traffic import HOURS, Traffic
+from components.services.logs.traffic import Traffic
 from components.services.logs.traffic.labels import LABELS
 from components.services.logs.traffic.place_counter import PlaceCounter
 from components.services.logs.traffic.slices import STATUSES
@@ -153,6 +153,23 @@ def test_a_value_that_came_when_there_was_no_room_is_never_kept_later(redis):
     assert [found[str(each)] for each in (0, 990, 999)] == [1, 2, 2]
 
 
+def test_forgotten_days_take_all_their_tables_with_them(tmp_path):
+    import_places_into(tmp_path)
+    Aggregation(PLACES).join()
+    days = [DAY - timedelta(number) for number in range(3)]
+    count("".join(web(each, day, "13:30", "/a", "404", "-", "-") for each in COUNTRIES for day in days))
+    before = {name: found for name, found in stored("").items() if name != "days"}
+
+    assert [Traffic().forget(before=DAY) for _ in range(2)] == [2, 0]
+
+    kept = {name: found for name, found in before.items() if str(DAY) in name}
+    assert stored("") == {**kept, "days": {str(DAY): len(COUNTRIES)}}
+    assert len(before) == 3 * len(kept) > 30
+    for day in ("2011-10-10", datetime(2011, 10, 10)):
+        with pytest.raises(InvalidValue):
+            Traffic().forget(day)
+
+
 def test_a_repeated_flush_counts_no_value_twice():
     aggregation = Aggregation(PLACES)
     aggregation.join()
@@ -169,17 +186,6 @@ def test_a_repeated_flush_counts_no_value_twice():
         f"values:path:served:{DAY}:*": {"200//a": 1},
         f"values:path:served:{DAY}:13": {"200//a": 1},
     }
-
-
-def test_forgotten_days_take_their_values_with_them(tmp_path):
-    import_places_into(tmp_path)
-    Aggregation(PLACES).join()
-    rows = [(address, DAY, "13:30", "/a", "200", "-", "-") for address in COUNTRIES]
-    count("".join(web(*row) for row in rows))
-
-    Traffic().forget(before=DAY + timedelta(1))
-
-    assert stored() == {}
 
 
 @pytest.mark.parametrize(
@@ -347,19 +353,6 @@ def test_members_of_another_form_are_left_out():
 def test_an_invalid_question_is_refused(asked, of):
     with pytest.raises(InvalidValue, match=of):
         Traffic().slices(**{"first": DAY, "last": DAY, **asked})
-
-
-def test_forgotten_days_take_their_hours_with_them():
-    add({"days": {str(DAY): 1, "2011-10-11": 1}})
-    add({f"hourly:{day}": {"00/US/200": 1} for day in (DAY, "2011-10-11")})
-    add({f"answers:{day}": {"00/200": 1} for day in (DAY, "2011-10-11")})
-
-    Traffic().forget(before=DAY + timedelta(1))
-
-    assert Aggregation(PLACES).table(f"answers:{DAY}") == {}
-    assert Aggregation(PLACES).table("answers:2011-10-11") == {"00/200": 1}
-    assert Traffic().slices(DAY, DAY + timedelta(1)).by_day == (0, 1)
-    assert HOURS[0] in Traffic().slices(DAY, DAY + timedelta(1)).by_hour
 
 
 def test_each_status_that_is_in_use_is_told_apart():

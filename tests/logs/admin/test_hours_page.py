@@ -73,15 +73,6 @@ def test_a_period_of_days_is_added_up(viewer, hours):
     assert "Lines 7 " in text(viewer, **{"from": "2011-10-09"})
 
 
-def test_countries_and_statuses_filter_by_themselves(viewer, hours):
-    html = unescape(viewer.get(url("hours", job="default", hour="13")).text)
-
-    assert 'href="?job=default&country=US&hour=13"' in html
-    assert 'href="?job=default&hour=13&status=404"' in html
-    assert re.search(r'<a class="map-5" data-key="US"[^>]*href="\?job=default&country=US&hour=13"', html)
-    assert " style=" not in html
-
-
 @pytest.mark.parametrize(
     ("query", "of"),
     [

@@ -67,23 +67,6 @@ def test_the_last_two_weeks_that_have_data_are_shown_with_share_and_growth(viewe
     assert f"Lines {total:,} In the same number of days before" in text
 
 
-def test_bars_are_stacked_and_told_to_who_does_not_see_them(viewer):
-    traffic.count(14)
-
-    html = viewer.get(url("traffic", job="default")).text
-    description = re.search(r'<desc id="bars-description">(.*?)</desc>', html)[1]
-    days = rows_of(viewer, ROOT, "traffic/", job="default", table=0)
-
-    assert len(re.findall("<title>2011-", html)) == 14
-    assert len(re.findall('class="bars-layer"', html)) == 8
-    assert description.startswith("US: 81,900 lines. DE: 12,600 lines.")
-    assert description.endswith("3 others: 3,360 lines. The tables below have the same numbers.")
-    assert days[0] == "2011-10-10 16,688 10,920 1,680 1,120 840 700 560 420 448"
-    assert len(days) == 14
-    assert " style=" not in html
-    assert "<script>" not in html
-
-
 def test_a_country_leads_to_its_regions_and_a_region_to_its_cities(viewer):
     traffic.count(14)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -230,6 +231,20 @@ def test_it_says_what_it_does_and_nothing_after_its_end(redis: Redis, tmp_path: 
         assert isinstance(info.record, WorkerRecord)
         assert (info.record.format, info.record.level, info.record.kernel) == ("book", "city", "naive")
     assert Aggregation("places").workers() == []
+
+
+def test_it_tells_its_rate_since_it_has_told_it_before(redis: Redis) -> None:
+    counting = worker()
+    counting.begin()
+    counting.consumer.claim()
+    counting._told_at, counting._lines_told, counting.lines = time.monotonic() - 100, 2_000, 10_000
+
+    counting._look_after()
+
+    [info] = Aggregation("places").workers()
+    assert info.record
+    assert 40 < info.record.rate <= 80
+    assert info.record.lines == 10_000
 
 
 def test_workers_that_would_count_otherwise_are_refused(redis: Redis) -> None:
