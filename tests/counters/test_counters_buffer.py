@@ -17,7 +17,7 @@ from django.test.utils import override_settings
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.exceptions import CountRefused, InvalidName, InvalidValue, RedisUnavailable
+from components.exceptions import CountRefused, InvalidName, InvalidValue, RedisNotPrivate, RedisUnavailable
 from components.services.counters import Counter, CounterReader, aflush, buffer, count, flush
 from components.services.counters.additions import MAX_COUNT, addition, additions
 from components.testing import redis_at
@@ -259,6 +259,20 @@ def test_what_is_lost_at_the_end_of_a_process_is_told_once(
 
     [told] = caplog.messages
     assert "5 counts are lost, and 5 s" in told
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_a_test_without_a_redis_keeps_no_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: buffer.Buffer) -> None:
+        raise RedisNotPrivate
+
+    monkeypatch.setattr(buffer.Buffer, "_flush", refuse)
+    buffer._buffer._unanswered = additions({"others": 1})
+    count("hits")
+
+    assert buffer._buffer._try_flush()
+    assert not buffer._buffer.counts
+    assert not buffer._buffer._unanswered
 
 
 @override_settings(COMPONENTS={"CACHE": "nowhere"})
