@@ -122,11 +122,13 @@ def test_a_function_that_runs_too_long_ends_its_worker_when_the_others_have_ende
     backend: RedisBackend, make_worker: MakeWorker, patient: None
 ) -> None:
     result = jobs.stuck.enqueue()
-    [beside, waiting] = push(WAIT, 2)
-    worker = make_worker(concurrency=2)
+    [beside] = push(WAIT)
+    worker = make_worker(concurrency=3)
     with ThreadPoolExecutor() as pool:
         running = pool.submit(worker.run)
         assert eventually(lambda: worker._stuck)
+        [waiting] = push(WAIT)
+        assert worker._want() == 0  # although a thread is free
         assert counts() == {"ready": 1, "running": 2}  # what has timed out is still this worker's
         assert backend.queue.get(result.id).errors == ()
         jobs.agate.set()  # it ends after all: too late

@@ -11,6 +11,7 @@ import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
+from components.exceptions import RedisUnavailable
 from components.kit.scripts import Script
 from components.services.queues import Consumer, TaskQueue, keys
 from components.services.queues.backend import RedisBackend
@@ -316,6 +317,25 @@ def test_an_idle_worker_goes_on_when_redis_is_back(
     push(NOTE)
 
     assert reaches(successful=1)
+
+
+@pytest.mark.parametrize(("seconds", "takes"), [(9.0, True), (11.0, False)])
+def test_after_an_outage_in_which_leases_ended_a_worker_takes_nothing_over(
+    redis: Redis, make_worker: MakeWorker, seconds: float, takes: bool
+) -> None:
+    with options(lease=30.0):
+        [task_id] = push(NOTE)
+        other = Consumer()
+        claim_one(other)
+        end_lease(redis, task_id)
+        worker = make_worker()
+        worker.outage.goes_on(RedisUnavailable("away"))
+        assert worker.outage._since is not None
+        worker.outage._since -= seconds
+
+        worker.tick()
+
+    assert found(task_id).worker_ids[-1] == (worker.id if takes else other.id)
 
 
 def test_redis_is_back_only_when_it_has_answered(
