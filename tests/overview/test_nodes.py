@@ -78,6 +78,8 @@ def test_the_facts_of_a_node():
     bare = [text for _name, text in Node("here", {"aof_enabled": 0}).facts]
     assert bare[2:] == ["0", "0", "0", "never", "0", "0 s"]
     assert [*Node("here", {"rdb_last_save_time": 7}).facts][5][1] == "snapshots only"
+    of_machine = {"used_memory": 2_048, "total_system_memory": 4_096}
+    assert [*Node("here", of_machine).facts][1][1] == "2.0\xa0KB; the machine has 4.0\xa0KB"
     assert len([*Node("here", {}).facts]) == 1
 
 
