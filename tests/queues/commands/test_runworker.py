@@ -167,6 +167,7 @@ def test_queues_that_the_settings_do_not_know_are_refused(redis: Redis) -> None:
         choose(["mail", "news"], backend, round_robin=False)
 
 
+@pytest.mark.slow
 def test_a_worker_that_ends_by_an_error_says_so_and_ends_with_1(
     server: EmbeddedServer, queue: TaskQueue
 ) -> None:

@@ -43,8 +43,8 @@ CHANGES = [
     datetime(2018, 2, 18, 1, 30),
     datetime(2018, 11, 4, 2, 30),
 ]
-some = settings(max_examples=60, deadline=None)
-few = settings(max_examples=15, deadline=None)
+some = settings(max_examples=40, deadline=None)
+few = settings(max_examples=8, deadline=None)
 zones = st.sampled_from(ZONES)
 near_changes = st.builds(
     lambda change, minutes: change + timedelta(minutes=minutes),
