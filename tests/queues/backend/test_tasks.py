@@ -185,6 +185,10 @@ def test_queues_may_be_limited_to_some() -> None:
         assert task(queue_name="mail")(plain).queue_name == "mail"
         with pytest.raises(InvalidTask, match="'other'"):
             send.using(queue_name="other")
+        with pytest.raises(InvalidTask, match="'default'"):
+            tasks.echo.enqueue()  # declared under other settings
+        with pytest.raises(InvalidTask, match="'default'"):
+            backend().enqueue_many(tasks.echo, [((), {})])
 
 
 def test_a_task_is_checked_when_it_is_enqueued_the_first_time(monkeypatch: pytest.MonkeyPatch) -> None:
