@@ -51,6 +51,7 @@ def test_a_replaced_book_has_what_was_loaded_and_nothing_else(book: AddressBook,
 
     assert [labels(book.complete(prefix)) for prefix in ("name", "new")] == [[], ["new seven", "new eight"]]
     assert ([ranked.id for ranked in book.top()], book.count()) == (["7"], 2)
+    assert book.info().selected == 1
     assert redis.ttl(keys.BookKeys(book.name).entries) == redis.ttl(keys.BookKeys(book.name).rows) == -1
     assert not redis.exists(keys.BookKeys(book.name).loading, keys.BookKeys(book.name).changed)
 

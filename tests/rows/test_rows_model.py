@@ -133,7 +133,7 @@ _OPERATIONS = st.one_of(
 _READING = st.one_of(_OPERATIONS, st.tuples(st.just("read_through")))
 
 
-@pytest.mark.parametrize("examples", [15, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [15, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("operations", [_OPERATIONS, _READING], ids=["by daemons", "by readers, too"])
 def test_a_reader_never_goes_back_and_never_sees_what_is_too_old(
     redis: Redis, operations: st.SearchStrategy[tuple[Any, ...]], examples: int

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.apps.registry import Apps
 from django.contrib.auth.models import Permission, User
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
-from django.db import transaction
+from django.db import models, transaction
 from django.db.models.deletion import Collector
 from django.db.models.signals import class_prepared, post_delete, post_save, pre_delete, pre_save
 from redis import Redis
@@ -58,6 +59,28 @@ def test_rows_of_other_models_are_still_deleted_in_one_query(shelves: ModelBook)
 
     assert deletion.can_fast_delete(Crate.objects.all())
     assert not deletion.can_fast_delete(Shelf.objects.all())
+
+
+def test_of_models_that_are_made_later_those_are_heeded_whose_rows_are_in_the_book(
+    shelves: ModelBook,
+) -> None:
+    class LateShelf(Shelf):
+        class Meta:
+            app_label = "db"
+            apps = Apps()
+            proxy = True
+
+    class LateOther(models.Model):
+        class Meta:
+            app_label = "db"
+            apps = Apps()
+
+    listeners = [
+        {each.__self__ for each in post_save._live_receivers(model)[0] if hasattr(each, "__self__")}
+        for model in (LateShelf, LateOther)
+    ]
+
+    assert [shelves in each for each in listeners] == [True, False]
 
 
 def test_a_row_is_found_from_its_commit_until_it_is_deleted(shelves: ModelBook) -> None:
