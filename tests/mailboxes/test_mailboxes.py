@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from redis import Redis
 
-from components.exceptions import MessageNotFound
+from components.exceptions import Blocked, MailboxFull, MessageNotFound
 from components.kit.stored import UNREADABLE
 from components.services.mailboxes import Fate, Mail, Mailbox
 from components.services.mailboxes.keys import MailboxKeys
@@ -229,3 +229,84 @@ def test_every_method_has_a_twin(redis: Redis) -> None:
     asyncio.run(scene(Mailbox("jack")))
 
     assert redis.dbsize() == 0
+
+
+def test_messages_never_handed_out_are_not_acknowledged(mailbox: Mailbox) -> None:
+    *_, last = fill(mailbox, "one", "two")
+
+    assert mailbox.acknowledge(last) == 0
+
+    assert texts(mailbox.pull()) == ["one", "two"]
+
+
+def test_nothing_is_lost_by_pulling_the_newest(mailbox: Mailbox) -> None:
+    fill(mailbox, "one", "two", "three", "four")
+
+    newest = mailbox.pull(2, newest=True)
+    assert texts(newest) == ["three", "four"]
+    assert mailbox.acknowledge(newest[-1].id) == 2
+
+    assert texts(mailbox.pull()) == ["one", "two"]
+
+
+def test_a_full_mailbox_refuses(redis: Redis) -> None:
+    mailbox = Mailbox("jack", limit=2)
+    fill(mailbox, "one", "two")
+
+    with pytest.raises(MailboxFull):
+        mailbox.push("jill", "three")
+    assert texts(mailbox.pull()) == ["one", "two"]
+    with pytest.raises(MailboxFull):  # what was handed out counts until it is acknowledged
+        mailbox.push("jill", "three")
+    mailbox.acknowledge(mailbox.pull(1)[0].id)
+    mailbox.push("jill", "three")
+
+    assert texts(mailbox.pull()) == ["two", "three"]
+
+
+def test_the_recipient_learns_how_many_were_dropped(redis: Redis) -> None:
+    mailbox = Mailbox("jack", limit=2, when_full="drop_oldest")
+    fill(mailbox, *"abcde")
+    assert mailbox.missed() == 3
+
+    mails = mailbox.pull()
+    assert mails.missed == 3
+    assert mailbox.pull().missed == 3  # the reply to the first may be lost
+    mailbox.acknowledge(mails[0].id)
+    assert mailbox.missed() == 3
+    mailbox.acknowledge(mails[1].id)
+
+    assert mailbox.missed() == 0
+    assert mailbox.pull().missed == 0
+
+
+def test_an_old_acknowledgement_does_not_hide_what_was_dropped(redis: Redis) -> None:
+    mailbox = Mailbox("jack", limit=2, when_full="drop_oldest")
+    fill(mailbox, *"ab")
+    mails = mailbox.pull(after=mailbox.pull()[-1].id)
+    fill(mailbox, *"cde")
+    mailbox.pull()
+
+    old = mailbox.peek()[0].id - 1
+    mailbox.acknowledge(old)
+
+    assert mails == []
+    assert mailbox.missed() == 1
+
+
+def test_the_mail_of_a_blocked_sender_is_refused(mailbox: Mailbox) -> None:
+    fill(mailbox, "before")
+    mailbox.block("jill")
+    since = mailbox.blocked()
+    mailbox.block("jill")
+
+    with pytest.raises(Blocked):
+        mailbox.push("jill", "one")
+    fill(mailbox, "two", sender="joe")
+    assert list(since) == ["jill"]
+    assert mailbox.blocked() == since
+    mailbox.unblock("jill")
+    fill(mailbox, "three")
+
+    assert mailbox.blocked() == {}
+    assert texts(mailbox.pull()) == ["before", "two", "three"]
