@@ -37,7 +37,10 @@ def _pending(redis: Redis, key: bytes) -> list[Any]:
 
 def snapshot(redis: Redis) -> dict[bytes, Any]:
     """Return the value of each key, and whether it expires."""
-    return {key: (_READ[redis.type(key)](redis, key), redis.ttl(key) > 0) for key in sorted(redis.keys("*"))}
+    kinds = {key: redis.type(key) for key in sorted(redis.keys("*"))}
+    return {
+        key: (_READ[kind](redis, key), redis.ttl(key) > 0) for key, kind in kinds.items() if kind != b"none"
+    }
 
 
 def alike(found: Any) -> list[str]:
