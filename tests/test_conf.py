@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.test.utils import override_settings
 
-from components.conf import Conf, QueueOptions, conf, problems, queue_options
+from components.conf import Conf, QueueOptions, conf, functions, problems, queue_options
 from tests.support.queues import options
 
 NUMBERS = [field.name for field in fields(QueueOptions) if field.name != "due_first"]
@@ -33,6 +33,17 @@ def test_settings_are_read_anew_when_they_change() -> None:
             assert conf().prefix == "b"
         assert conf().prefix == "a"
     assert conf() == before
+
+
+def test_functions_are_found_anew_when_the_settings_change() -> None:
+    for path, function in (("components.conf.conf", conf), ("components.conf.queue_options", queue_options)):
+        with override_settings(COMPONENTS={"RUN_MIDDLEWARE": [path]}):
+            assert functions("run_middleware") == (function,)
+    with (
+        override_settings(COMPONENTS={"RUN_MIDDLEWARE": ["components.conf.__doc__"]}),
+        pytest.raises(ImproperlyConfigured, match="cannot be called"),
+    ):
+        functions("run_middleware")
 
 
 def test_settings_are_read_once() -> None:
