@@ -191,6 +191,7 @@ def make_awkward(name):
             make()
 
 
+@pytest.mark.slow
 def test_every_link_of_every_page_leads_somewhere_whatever_things_are_called(admin_client, query):
     for name in AWKWARD:
         make_awkward(name)

@@ -60,6 +60,7 @@ def things(redis, query):
     return query
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ROOMS)
 def test_each_text_of_a_room_is_marked(everyone, things, room):
     names, wrong = f"{NAMES}|{ROOMS[room]}", []
