@@ -177,6 +177,7 @@ def test_the_second_signal_ends_all_at_once_and_gives_back_what_runs(
     assert queue.workers() == []
 
 
+@pytest.mark.slow
 def test_it_can_be_stopped_while_children_still_start(server: EmbeddedServer, queue: TaskQueue) -> None:
     with run_workers(server.url, 2) as parent:
         assert eventually(lambda: len(parent.children) == 2)

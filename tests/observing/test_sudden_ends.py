@@ -45,6 +45,7 @@ os._exit(3)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", [SPAN, EVENT], ids=["span", "event"])
 def test_what_is_not_exported_yet_is_exported_at_a_sudden_end(left: str) -> None:
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}

@@ -72,6 +72,7 @@ def test_without_redis_the_index_has_no_badges(staff):
         assert rows(client) == ["Overview", "Queues"]
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_holds_up_nobody_for_long(staff, tmp_path, monkeypatch):
     monkeypatch.setattr(patience, "_PATIENCE", 0.5)
     client = staff("view_overview", "view_queue")

@@ -256,6 +256,7 @@ def test_buttons_of_the_tour_kill_a_worker_and_redis_and_the_site_goes_on(start:
     assert demo.process.poll() is None
 
 
+@pytest.mark.slow
 def test_a_taken_port_gets_a_clear_message(launch: StartDemo) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -265,6 +266,7 @@ def test_a_taken_port_gets_a_clear_message(launch: StartDemo) -> None:
     assert f"make demo PORT={port + 1}" in demo.said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("environment", "said"),
     [
@@ -283,6 +285,7 @@ def test_what_it_cannot_run_with_is_named(launch: StartDemo, environment: dict[s
     assert "Traceback" not in demo.said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["runworker", "--no-reload"], ["pollqueue"]])
 def test_without_it_other_commands_say_what_starts_redis(checkout: Path, command: list[str]) -> None:
     ended = subprocess.run(

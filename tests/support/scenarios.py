@@ -49,6 +49,7 @@ from components.services.counters.sums import SUM, Added
 from components.services.geo.importing import activate, put, remove
 from components.services.geo.layout import Manifest
 from components.services.locks import FencedValue, Lock, LockReader, drop_ins, lock
+from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
 from components.services.logs import Aggregation, Block, Place, Sample
 from components.services.logs.keys import JobKeys
@@ -208,6 +209,7 @@ def locks(redis: Redis) -> None:
         at_once(waiter._try(token, waits=True))
     at_once(held._leave(b"two"))
     held.release()
+    redis.zadd(LockKeys.named("a").beats, {b"three": 1, b"four": 1})  # as if they had died long ago
     waiter.acquire(token="three")
     at_once(waiter._leave(b"three"))
     for end in (lambda each: each.extend(-20), lambda each: each.extend(0, replace_ttl=True)):
@@ -270,7 +272,7 @@ def permits_after_all_others_died(redis: Redis) -> None:
     take(semaphore, weight=4)
     dead, waiter, other = Waiter(semaphore), Waiter(semaphore, weight=3), Waiter(semaphore)
     dead.ask()
-    let_permits_pass(redis, "api", 10)
+    let_permits_pass(redis, "api", 21)
     Semaphore("api", limit=5).acquire(weight=5)
     for each in (waiter, other):
         each.ask()

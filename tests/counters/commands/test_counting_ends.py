@@ -42,6 +42,7 @@ def test_pending_counts_are_sent_at_the_end(
     assert total() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("manner", "expected"), [("wait_for_a_signal", 10), ("wind_up_as_a_server", 15)])
 def test_sigterm_ends_it_as_before_and_what_was_counted_is_sent(
     server: EmbeddedServer, manner: str, expected: int

@@ -64,6 +64,7 @@ def test_a_book_that_is_made_anew_meanwhile_stays_listed(
     assert_whole(redis, "guild")
 
 
+@pytest.mark.slow
 def test_use_does_not_let_a_book_grow(redis: Redis) -> None:
     """A thousand writes, selections and searches of ten entries leave what ten entries take."""
     book = AddressBook("guild")

@@ -37,6 +37,7 @@ def test_a_worker_says_who_it_is_what_it_serves_and_where(server: EmbeddedServer
         assert (info.queues, info.concurrency) == (("high", "mail"), 4)
 
 
+@pytest.mark.slow
 @SIGNALS
 def test_the_first_signal_lets_running_tasks_end_and_begins_no_other(
     server: EmbeddedServer, queue: TaskQueue, held: Held, number: signal.Signals
