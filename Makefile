@@ -34,12 +34,12 @@ demo: install
 	@$(BIN) manage.py demo --port $(PORT)
 
 test: install-test
-	@$(BIN) -m pytest -n auto -m 'not slow' $(PYTEST_ARGS)
+	@$(BIN) -m pytest -n auto --dist worksteal -m 'not slow' $(PYTEST_ARGS)
 
 # Installs nothing. If a program is missing, this fails at once and names the program.
 test-all:
 	@test -e $(VENV)/installed-test || { echo 'Nothing is installed in $(VENV) yet. Run make test first.'; exit 1; }
-	@$(BIN) -m pytest -n auto --complete $(PYTEST_ARGS)
+	@$(BIN) -m pytest -n auto --dist worksteal --complete $(PYTEST_ARGS)
 
 docs: $(VENV)/installed-docs
 	@$(BIN) -m sphinx --quiet --fail-on-warning --keep-going --builder html docs docs/_build

@@ -17,7 +17,7 @@ import pytest
 
 from components.embedded import EmbeddedServer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -14,7 +14,7 @@ from redis import Redis
 from components.embedded import EmbeddedServer
 from components.locations import with_database
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 ROOT = Path(__file__).resolve().parents[1]
 

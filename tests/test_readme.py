@@ -159,6 +159,7 @@ def test_what_readme_says_works_in_an_empty_folder(site: Site) -> None:
     assert site.findings().keys() - {"components.E122"} == {"components.I100", "components.W113"}
 
 
+@pytest.mark.long
 def test_the_settings_that_the_doctor_prints_are_all_that_is_missing(site: Site) -> None:
     site.add('INSTALLED_APPS += ["components"]')
     printed = site.manage("doctor", "--settings")

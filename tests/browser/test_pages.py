@@ -35,6 +35,8 @@ PHONE, DESKTOP = (390, 844), (1440, 900)
 SIZES = ((320, 640), PHONE, (768, 1024), (1024, 768), DESKTOP)
 #: Pages of the control room; the first word is the model.
 ROOMS = sorted({page.split()[0] for page in PAGES})
+#: Those that CI has time for; `make test-all` looks at all.
+SHORT = {"queue", "overview", "lock"}
 #: They are downloaded.
 FILES = {page for page in PAGES if page.endswith("csv")}
 #: The other pages by the names of their addresses, and what those are about.
@@ -141,7 +143,9 @@ def logged_in(name: str) -> Client:
     return client
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize(
+    "room", [pytest.param(room, marks=[] if room in SHORT else [pytest.mark.long]) for room in ROOMS]
+)
 def test_pages_of_the_control_room_shut_nobody_out(window, admin, query, room):  # noqa: F811
     pages = [page for page in PAGES if page.split()[0] == room and page not in FILES]
     last = {(page, status): asked for page, asked, status in ASKED if page in pages}

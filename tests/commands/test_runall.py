@@ -17,7 +17,7 @@ from components.services.queues import TaskQueue
 from tests.commands.processes import Command, Held
 from tests.support.waiting import eventually, has_ended
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 ROWS = {"APPS": "tests.db", "DATABASE": ":memory:"}
 #: A program that is no worker: it writes to both outputs, and ends well when it is told to.

@@ -141,7 +141,9 @@ class Visitor(requests.Session):
         return self.request(method, self.address + reverse(f"components:{name}", args=args), **options)
 
 
-@pytest.mark.parametrize("name", SERVERS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "granian" else [pytest.mark.long]) for name in SERVERS]
+)
 def test_the_demo_and_its_chats_behind_nginx(
     started: ExitStack, site: Path, environment: dict[str, str], tmp_path: Path, name: str
 ) -> None:

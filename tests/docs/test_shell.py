@@ -40,6 +40,8 @@ def shell_blocks(page: Path) -> Iterator[tuple[str | None, str]]:
 
 
 WITH_SHELL = [page for page in PAGES if any(not reason for reason, _ in shell_blocks(page))]
+#: Pages with many commands, each of which is a process.
+LONG = ("logs", "commands")
 
 
 class Shell:
@@ -126,7 +128,11 @@ def shell(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Shell]:
 
 
 @pytest.mark.slow  # a process for each command
-@pytest.mark.parametrize("page", WITH_SHELL, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(each, marks=[pytest.mark.long] if each.stem in LONG else []) for each in WITH_SHELL],
+    ids=[each.relative_to(ROOT).as_posix() for each in WITH_SHELL],
+)
 def test_the_shell_examples_of_a_page_run(page: Path, shell: Shell) -> None:
     for reason, code in shell_blocks(page):
         if not reason:
@@ -139,7 +145,7 @@ def test_the_shell_examples_of_a_page_run(page: Path, shell: Shell) -> None:
 def test_only_shell_examples_that_ci_does_are_not_run() -> None:
     not_run = [(page.name, reason) for page in PAGES for reason, _ in shell_blocks(page) if reason]
 
-    assert {page for page, _reason in not_run} == {"README.md"}
+    assert {page for page, _reason in not_run} == {"README.md", "testing-this-project.md"}
     assert all("CI does" in reason for _page, reason in not_run), not_run
 
 

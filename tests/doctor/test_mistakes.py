@@ -21,7 +21,7 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = """

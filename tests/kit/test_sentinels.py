@@ -28,7 +28,7 @@ from components.kit.errors import redis_errors
 from components.testing import _free_port, redis_at
 from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOP = "redis://shop/0"

@@ -100,6 +100,7 @@ def follow() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("act", [update, aupdate, push, listen])
 def test_a_server_that_hangs_costs_one_timeout_and_then_nothing(
     server: EmbeddedServer, act: Callable[[], None]
@@ -117,6 +118,7 @@ def test_a_server_that_hangs_costs_one_timeout_and_then_nothing(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_server_that_hangs_and_then_dies_and_comes_back_is_asked_again(server: EmbeddedServer) -> None:
     push()
     with stopped(server):
@@ -145,6 +147,7 @@ def test_a_server_that_hangs_before_the_first_connection_is_found_out_too() -> N
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("act", [update, aupdate])
 def test_a_host_that_takes_no_connection_is_silent_until_it_does(act: Callable[[], None]) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, ExitStack() as waiting:
@@ -163,6 +166,7 @@ def test_a_host_that_takes_no_connection_is_silent_until_it_does(act: Callable[[
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_nothing_was_sent_to_a_silent_server(server: EmbeddedServer) -> None:
     get_client().set("hits", 0)
     with stopped(server):
@@ -175,6 +179,7 @@ def test_nothing_was_sent_to_a_silent_server(server: EmbeddedServer) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_blocking_command_of_ones_own_that_outlasts_the_socket_is_no_silence(
     server: EmbeddedServer,
 ) -> None:
@@ -237,6 +242,7 @@ def test_caches_that_were_used_before_are_guarded_too(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_forked_process_finds_out_by_itself(server: EmbeddedServer) -> None:
     update()
     with stopped(server):

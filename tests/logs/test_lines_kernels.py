@@ -153,6 +153,7 @@ def test_both_kernels_return_the_same(seed: int, lines: int) -> None:
     compare(some_block(Random(seed), lines))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_both_kernels_return_the_same_for_many_lines() -> None:
     random, lines = Random(29), 0

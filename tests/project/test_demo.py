@@ -97,7 +97,7 @@ def launch(checkout: Path) -> Iterator[StartDemo]:
             )
             stack.enter_context(process)
             stack.callback(process.kill)
-            watchdog = Timer(BOUND, process.kill)
+            watchdog = Timer(10 * BOUND, process.kill)
             watchdog.start()
             stack.callback(watchdog.cancel)
             return Demo(process, port)
@@ -169,6 +169,7 @@ def test_an_early_ctrl_c_stops_it_as_well(launch: StartDemo) -> None:
     assert demo.has_left_nothing()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])
 def test_leaves_nothing_behind_when_nobody_listens_any_more(start: StartDemo, number: signal.Signals) -> None:
@@ -180,6 +181,7 @@ def test_leaves_nothing_behind_when_nobody_listens_any_more(start: StartDemo, nu
     assert eventually(demo.has_left_nothing), [process.cmdline() for process in demo.left()]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "name"),
@@ -196,6 +198,7 @@ def test_ends_with_any_of_its_processes_and_says_which(start: StartDemo, word: s
     assert demo.has_left_nothing()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_counts_what_players_do_and_goes_on_when_redis_is_back(start: StartDemo, checkout: Path) -> None:
     demo = start("--redis-pause", "0.5")

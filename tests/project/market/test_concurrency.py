@@ -8,7 +8,7 @@ import pytest
 
 from tests.project.market.crowd import FLASH, FUNDS, PRICE, STOCK, VISITORS, Crowd, assert_books_balance
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 def test_exactly_one_of_many_buyers_gets_the_item(crowd: Crowd) -> None:

@@ -18,7 +18,7 @@ from components.services.locks.named import key_of
 from tests.project.market.crowd import FUNDS, PRICE, Crowd, assert_books_balance
 from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 #: Before the transaction has locked a row; the first statement looks up the item, and takes no lock of any kind.
 BEFORE = 2
