@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -25,6 +26,15 @@ def ids() -> set[str]:
 def is_replaced(before: set[str]) -> bool:
     """Whether there come to be other workers instead."""
     return eventually(lambda: bool(now := ids()) and now.isdisjoint(before))
+
+
+def is_held_back(pid: int, number: signal.Signals) -> bool:
+    """Whether a signal is pending in the main thread of a process, as far as this system tells."""
+    status = Path(f"/proc/{pid}/task/{pid}/status")
+    if not status.exists():
+        return True
+    pending = re.search(r"^SigPnd:\s*(\w+)", status.read_text(), re.MULTILINE)
+    return bool(pending and int(pending[1], 16) >> (number - 1) & 1)
 
 
 @pytest.mark.slow
@@ -89,8 +99,9 @@ def test_a_signal_to_stop_waits_for_the_new_process_though_a_stuck_thread_would_
         assert worker.is_working()
         (tmp_path / "gate").touch()
         assert worker.says("restarting")
-        worker.signal(number)
-        worker.signal(signal.SIGTTIN)
+        for each in (number, signal.SIGTTIN):
+            worker.signal(each)
+            assert eventually(lambda held=each: is_held_back(worker.pid, held))
         (tmp_path / "hold").unlink()
 
         assert worker.exit_code() == 0
