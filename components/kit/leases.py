@@ -269,7 +269,8 @@ class _Timer:
             self._end = self._loop.call_at(self._at(lease.valid_until), self._look)
 
     def _begin(self) -> None:
-        self._task = self._loop.create_task(self._renew())
+        if self._lease() is not None:  # else a loop that ends now would be left with a task that never begins
+            self._task = self._loop.create_task(self._renew())
 
     async def _renew(self) -> None:
         lease = self._lease()
