@@ -76,7 +76,7 @@ def test_the_new_one_holds_the_lifeline_of_the_old_one(
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_told_to_stop_while_it_starts_anew_does_so_and_ends_with_0(
+def test_a_worker_that_is_told_to_stop_while_it_starts_anew_does_so(
     server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
 ) -> None:
     with Command(server.url, str(tmp_path), program=PROGRAM) as worker:
@@ -85,8 +85,7 @@ def test_a_worker_that_is_told_to_stop_while_it_starts_anew_does_so_and_ends_wit
         assert worker.says("restarting")
         worker.signal(signal.SIGTERM)
 
-        assert worker.exit_code() == 0
-    assert worker.output.count("INFO Stub") == 2
+        assert worker.exit_code() in (0, -signal.SIGTERM)  # by the new one, or in the moment of exec
 
 
 @pytest.mark.slow

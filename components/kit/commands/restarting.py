@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable
 from typing import NoReturn
 
 from django.utils import autoreload
 
 from components.kit import endings
-from components.kit.worker.signals import hold_back
+from components.kit.worker.signals import STOPPING, hold_back
 
 logger = logging.getLogger(__name__)
 
@@ -34,13 +36,17 @@ def restart(*, quiet: bool = False, last: Callable[[], None] | None = None) -> N
     Replace this process; a *quiet* worker stays quiet. *last* is called as late as possible.
 
     A signal that arrives meanwhile stays pending until the new process handles it, so it neither suspends nor kills
-    it.
+    it. In the moment of exec itself, another thread could accept it, and it would be lost with that thread. So then a
+    signal to stop ends this process, which has nothing left to do.
     """
     hold_back()  # as in a worker that has ended
     flush(last)
     arguments = command_line()
     if quiet and QUIETED not in arguments:
         arguments.append(QUIETED)
+    if threading.current_thread() is threading.main_thread():
+        for number in STOPPING:
+            signal.signal(number, signal.SIG_DFL)
     os.execv(arguments[0], arguments)
 
 

@@ -87,7 +87,10 @@ def judge(notes: Notes) -> Iterator[str]:
                 yield f"{number} holders of {name} had the fence {fence}."
         released = {each["fence"]: each["at"] for each in notes["released"] if each["name"] == name}
         for first, second in pairwise(held):
-            if min(first["until"], released.get(first["fence"], first["until"])) > second["at"]:
+            end = min(first["until"], released.get(first["fence"], first["until"]))
+            if end > max(
+                first["at"], second["at"]
+            ):  # whoever was stopped may learn of a lock when its time is over
                 yield f"{name} was surely held by two: {first}, {second}"
         by_time = sorted(held, key=lambda each: each["at"])
         times, highest = (
