@@ -178,7 +178,7 @@ class Failures:
             ]
             following = [place for page in pages for place in page if not after or place.follows(after)]
             offset += sum(map(len, pages)) - len(following) + (0 if start else sum(answers[::2]))
-            # What is equal in rank is of one queue, and in its order already.
+            # Places of equal rank are of one queue, and already in its order.
             found = sorted([*found, *following], key=lambda place: place.rank)[:most]
             unread = tuple(
                 page[-1].queue

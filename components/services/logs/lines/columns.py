@@ -2,8 +2,8 @@
 A block of lines, which both kernels return alike and callbacks receive.
 
 Each readable line has an entry in each column, in the order of the block. The other lines are stored separately, each
-with its reason. Every line of the block is in one of the two, so none is lost silently. Who iterates gets each line
-as values of plain Python; who counts millions of lines uses the columns, which are arrays of numpy.
+with its reason. Every line of the block is in one of the two, so none is lost silently. Iterating gives each line
+as values of plain Python; to count millions of lines, use the columns, which are arrays of numpy.
 """
 
 from __future__ import annotations
