@@ -4,35 +4,37 @@ from __future__ import annotations
 
 from collections import Counter as Commands
 
+import pytest
 from django.contrib import admin
 
 from components import models
 from components.kit.keyspace import bucket
+from components.overview.nodes import Node, lines_of, nodes
 from components.overview.parts import SERVICES
 from components.services.chat import Chat
 from components.services.counters import Counter
 from components.services.logs import note_job
 from tests.control_room.pages import round_trips
+from tests.doctor.test_findings import configured
 from tests.locks.admin import holdings
-from tests.overview.reading import ROOT, html_of, lines, tiles
+from tests.overview.reading import ROOT, html_of, lines, lines_of_redis, tiles
+from tests.overview.reading import nodes as nodes_of
 from tests.queues.admin import scene
 from tests.support.monitoring import sent_to
 from tests.support.rows import cache
 
 
-def test_people_see_the_cards_and_lines_of_services_that_they_may_view(redis, staff):
+def test_people_see_the_cards_and_lines_of_services_on_this_site_that_they_may_view(
+    redis, staff, monkeypatch
+):
     scene.dead("mail")
+    outsider, client = staff("view_overview"), staff("view_overview", "view_queue")
 
-    outsider = staff("view_overview")
     assert tiles(outsider) == {}
     assert lines(outsider) == []
-    assert list(tiles(staff("view_overview", "view_queue"))) == ["Queues"]
-
-
-def test_a_service_that_is_not_on_the_admin_site_has_no_card(redis, staff, monkeypatch):
+    assert list(tiles(client)) == ["Queues"]
     monkeypatch.delitem(admin.site._registry, models.Queue)
-
-    assert tiles(staff("view_overview", "view_queue")) == {}
+    assert tiles(client) == {}
 
 
 def test_it_is_one_round_trip_however_much_there_is(redis, staff, redis_server):
@@ -82,3 +84,90 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_shown(redis, staff):
 
     assert "Not known These figures could not be read." in tiles(client)["Cached rows"]
     assert "0 tasks wait" in tiles(client)["Queues"]
+
+
+QUIET = {"aof_enabled": 1, "maxmemory_policy": "noeviction", "used_memory": 1_000}
+
+
+def said(**info: object) -> list[str]:
+    return [line.said for line in Node("here", {**QUIET, **info}).lines]
+
+
+def test_settings_that_endanger_data(redis, staff):
+    reader = staff("view_overview")
+    before = lines_of_redis(reader)
+    with configured(redis, **{"maxmemory": "1gb", "maxmemory-policy": "allkeys-lru"}):
+        [line] = [line for line in lines_of_redis(reader) if line not in before]
+
+    assert line.startswith("Warning Redis:")
+    assert "maxmemory-policy is allkeys-lru: under memory pressure Redis will delete tasks." in line
+    assert line.endswith("Health of Redis Set it to noeviction.")
+    assert lines_of_redis(reader) == before
+
+
+@pytest.mark.parametrize(
+    ("info", "text"),
+    [
+        (
+            {"role": "slave", "master_host": "10.0.0.1"},
+            "here is a read-only replica of 10.0.0.1 and takes no writes.",
+        ),
+        (
+            {"rdb_last_bgsave_status": "err"},
+            "here could not save its data (rdb_last_bgsave_status), and a crash",
+        ),
+        ({"maxmemory": 1_000}, "here is full: it refuses writes, or evicts data."),
+        ({"maxmemory": 1_100}, "here uses more than nine tenths of its memory."),
+        ({"total_system_memory": 1_100}, "here uses more than nine tenths of its memory."),
+        (
+            {"aof_enabled": 0},
+            "here: appendonly is off: a crash of Redis loses all changes since the last snapshot.",
+        ),
+    ],
+)
+def test_what_needs_attention(info, text):
+    [found] = said(**info)
+
+    assert text in found
+    assert said() == []
+
+
+def test_the_facts_of_a_node():
+    info = {
+        **QUIET,
+        "used_memory": 2_048,
+        "maxmemory": 4_096,
+        "instantaneous_ops_per_sec": 1_234,
+        "connected_clients": 5,
+        "evicted_keys": 6,
+        "connected_slaves": 2,
+        "uptime_in_seconds": 3_725,
+    }
+    known = [text.replace("\xa0", " ") for _name, text in Node("here", info, took=0.002).facts]
+
+    assert known == [
+        *("2 ms", "2.0 KB of 4.0 KB", "1,234", "5", "6", "each change (append-only file)", "2", "1 h 2 min"),
+    ]
+    bare = [text for _name, text in Node("here", {"aof_enabled": 0}).facts]
+    assert bare[2:] == ["0", "0", "0", "never", "0", "0 s"]
+    assert len([*Node("here", {}).facts]) == 1
+
+
+def test_many_nodes_take_no_more_room_than_a_few():
+    found = nodes({f"node-{number:02}": {"aof_enabled": number % 2} for number in range(60)}, {})
+
+    assert [node.state for node in found[:30]] == ["warning"] * 30
+    assert len(lines_of(found)) == 13
+    assert lines_of(found)[-1].said == "18 more nodes of Redis need attention."
+
+
+def test_a_server_that_does_not_permit_info(redis, staff):
+    reader = staff("view_overview")
+    redis.execute_command("ACL", "SETUSER", "default", "-info")
+    try:
+        [text], found = nodes_of(reader).values(), lines_of_redis(reader)
+    finally:
+        redis.execute_command("ACL", "SETUSER", "default", "+info")
+
+    assert "The server does not permit INFO" in text
+    assert found == []

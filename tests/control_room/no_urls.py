@@ -1,3 +1,0 @@
-"""A project without an admin."""
-
-urlpatterns: list[object] = []
