@@ -11,13 +11,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from redis import Redis
 
 from components.embedded import EmbeddedServer
 
@@ -64,7 +62,6 @@ class Shop:
 
     folder: Path
     server: EmbeddedServer
-    stack: ExitStack
     environment: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -92,15 +89,12 @@ class Shop:
     def at(self, url: str) -> None:
         self.environment["REDIS_URL"] = url
 
-    def redis(self) -> Redis:
-        return self.stack.enter_context(Redis.from_url(self.server.url))
-
-    def run(self, *arguments: str, **environment: str) -> str:
+    def run(self, *arguments: str) -> str:
         """Run Python with *arguments*, and return all that it says in one line."""
         done = subprocess.run(
             [sys.executable, *arguments],
             cwd=self.folder,
-            env={**self.environment, **environment},
+            env=self.environment,
             capture_output=True,
             text=True,
             timeout=60,
@@ -111,9 +105,9 @@ class Shop:
 Spoil = Callable[[Shop], Any]
 
 
-def forgotten(name: str) -> Spoil:
-    """Leave out the line of the settings, or the entry, in which *name* is."""
-    return lambda shop: shop.write("settings", re.sub(name, "", SETTINGS, flags=re.DOTALL))
+def forgotten(what: str) -> Spoil:
+    """Leave out *what*, a pattern, from the settings."""
+    return lambda shop: shop.write("settings", re.sub(what, "", SETTINGS, flags=re.DOTALL))
 
 
 def with_collision(shop: Shop) -> None:
@@ -197,9 +191,8 @@ MISTAKES: Mapping[str, tuple[Spoil, list[str], str, str]] = {
 @pytest.fixture
 def shop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Shop]:
     program = request.config.getoption("--redis-server")
-    with EmbeddedServer(tmp_path / "redis", server=program) as server, ExitStack() as stack:
-        (tmp_path / "site").mkdir()
-        yield Shop(tmp_path / "site", server, stack)
+    with EmbeddedServer(tmp_path / "redis", server=program) as server:
+        yield Shop(tmp_path, server)
 
 
 def test_a_project_without_mistakes_hears_of_none(shop: Shop) -> None:

@@ -1,4 +1,4 @@
-"""What the overview says of services: each line appears, and goes when its cause does; cards of what is only counted."""
+"""What the overview says of services: each line appears, and goes when its cause does; what the cards count."""
 
 from __future__ import annotations
 
