@@ -338,6 +338,7 @@ def test_a_damaged_part_is_told_and_mended_by_force(redis: Redis, tmp_path: Path
         *(None, b"junk", b"[]", b"{}", b"\xff", b'{"format": 1}', b'{"format": 1, "x": 2}'),
         *({"ipv4": "x"}, {"ipv4": -1}, {"ipv6": 10**9}, {"ipv6": True}, {"size": 0}, {"size": 1.5}),
         *({"size": 10**30, "part": 10**30}, {"part": 0}, {"part": 1}, {"part": None}, {"stored_size": "x"}),
+        (b"[" * 200_000),
         *({"digests": 3}, {"digests": []}, {"digests": [None]}, {"digests": [["x"]]}, {"source": 7}),
     ],
     ids=repr,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from threading import Event
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from redis import Redis
@@ -36,6 +35,7 @@ from tests.support.rows import (
     due_at,
     failure_of,
     let_pass,
+    loading,
     now,
     refresh,
     row_of,
@@ -43,6 +43,7 @@ from tests.support.rows import (
 from tests.support.waiting import eventually
 
 YEAR = 366 * 86_400
+Rows: TypeAlias = Mapping[str, Sequence[Any]]
 
 
 def test_a_row_is_due_at_once_and_again_after_its_delay(redis: Redis) -> None:
@@ -77,15 +78,6 @@ def test_rows_that_were_scheduled_together_do_not_stay_together_and_each_keeps_i
     assert {round(again[key] - first[key]) % 1_000_000_000 for key in wanted} == {0}
 
 
-def test_a_claim_is_not_larger_than_asked_for_in_each_bucket(redis: Redis) -> None:
-    cache().schedule_many({str(number): 60 for number in range(500)})
-
-    claims = Loader().claim(32)
-
-    assert {len(claim.members) for claim in claims.claims} == {1}
-    assert claims.pause == 0
-
-
 def test_many_rows_are_read_in_the_order_in_which_they_are_asked_for(redis: Redis) -> None:
     wanted = [str(number) for number in range(600)]
     cache().schedule_many(dict.fromkeys(wanted, 60))
@@ -114,7 +106,7 @@ def test_the_twins_say_the_same(redis: Redis) -> None:
     assert rows == cache().get_many(["1", "2", "3"]) == {"1": row}
 
 
-def test_a_delay_of_zero_or_less_removes_the_row_and_all_that_is_known_of_it(redis: Redis) -> None:
+def test_nothing_is_kept_of_a_row_that_is_unscheduled_and_little_of_one_that_is_deleted(redis: Redis) -> None:
     for delay in (0, -1, -0.5, float("-inf")):
         cache().schedule("1", 5)
         refresh({"1": ["sword", 3]})
@@ -124,89 +116,70 @@ def test_a_delay_of_zero_or_less_removes_the_row_and_all_that_is_known_of_it(red
         assert cache().get("1") is None
         assert redis.keys("*:rows:*:row:*") == redis.keys("*:rows:*:schedule") == []
 
-
-def test_a_row_that_is_unscheduled_while_it_is_loaded_does_not_come_back(redis: Redis) -> None:
     cache().schedule("1", 5)
-    loader = Loader()
-    claims = loader.claim().claims
+    refresh({"1": None})
+    row = row_of("1")
+    assert (row.is_deleted, dict(row), due_at(redis, "1")) == (True, {}, None)
+    assert redis.keys("*:rows:*:delays") == []
+    let_pass(redis, 5 + LEASE)
+    assert cache().get("1") is None
 
+
+def test_what_is_scheduled_or_unscheduled_while_a_row_is_loaded_is_heeded(redis: Redis) -> None:
+    loader, claims = loading(5)
     cache().unschedule("1")
-
     assert loader.store(claims, bodies({"1": ["sword", 3]})) == {"items:1"}
     assert cache().get("1", stale=True) is None
     assert due_at(redis, "1") is None
 
-
-def test_a_delay_that_is_set_while_a_row_is_loaded_is_heeded(redis: Redis) -> None:
-    cache().schedule("1", 60)
-    loader = Loader()
-    claims = loader.claim().claims
-
+    loader, claims = loading()
     cache().schedule("1", 2)
     loader.store(claims, bodies({"1": ["sword", 3]}))
-
     row = row_of("1")
     assert row.since < (due_at(redis, "1") or 0) <= row.since + 2_000_000
+    # It may be there again: who created it has scheduled it afterwards.
+    loader, claims = loading(key="2")
+    cache().schedule("2", 60)
+    loader.store(claims, bodies({"2": None}))
+    assert claimed(loader.claim()) == ["2"]
+    cache().get_or_load(["4"], lambda wanted: cache().schedule("4", 60) or {}, delay=60)
+    assert claimed(loader.claim()) == ["4"]
+    # Else one that is scheduled at every view of a page would be loaded all the time.
+    loader, claims = loading(10**9, key="3")
+    cache().schedule("3", 10**9)
+    loader.store(claims, bodies({"3": ["sword", 3]}))
+    assert claimed(loader.claim()) == []
 
 
 def test_a_shorter_delay_lets_a_row_be_due_earlier_and_a_longer_one_not_later(redis: Redis) -> None:
     cache().schedule("1", 60)
     refresh({"1": ["sword", 3]})
     cache().schedule("1", 5)
-    sooner = due_at(redis, "1")
-    assert sooner is not None
-    assert sooner <= now(redis) + 5_000_000
-
+    sooner = due_at(redis, "1") or 0
+    assert 0 < sooner <= now(redis) + 5_000_000
     cache().schedule("1", 600)
-
     assert due_at(redis, "1") == sooner
 
-
-@pytest.mark.parametrize("is_invalidated", [True, False])
-def test_a_load_that_began_before_an_invalidation_or_a_newer_claim_is_not_stored(
-    redis: Redis, is_invalidated: bool
-) -> None:
-    """The race of a stale refill: the load saw what was there before the commit; or its lease is over."""
-    cache().schedule("1", 60)
-    refresh({"1": ["first", 0]})
-    let_pass(redis, 60)
-    slow, fast = Loader(), Loader()
-    claims = slow.claim().claims
-
-    if is_invalidated:
-        cache().invalidate("1", "2")
-        assert cache().get("1", stale=True) is None
-        assert slow.store(claims, bodies({"1": ["before", 1]})) == {"items:1"}
-        assert cache().get("1") is None
-    else:
-        let_pass(redis, LEASE)
-    assert fast.store(fast.claim().claims, bodies({"1": ["after", 2]})) == set()
-    assert slow.store(claims, bodies({"1": ["before", 1]})) == {"items:1"}
-    assert row_of("1")["name"] == "after"
+    # Even if no daemon runs, a row is good for no longer than that.
+    cache().get_or_load(["2"], lambda wanted: {"2": ["sword", 3]}, delay=600)
+    cache().schedule("2", 10)
+    assert cache().get("2") == {"name": "sword", "stock": 3}
+    cache().schedule("2", 60)
+    let_pass(redis, 10 + LEASE)
+    assert cache().get("2") is None
+    assert row_of("2", stale=True) == {"name": "sword", "stock": 3}
 
 
-def test_a_slow_loader_may_store_while_no_other_has_claimed(redis: Redis) -> None:
-    cache().schedule("1", 60)
-    loader = Loader()
-    claims = loader.claim().claims
+def test_a_slow_loader_may_store_while_no_other_has_claimed_and_no_data_were_lost(redis: Redis) -> None:
+    loader, claims = loading()
     let_pass(redis, LEASE + 1)
 
     # Time has passed in Redis, and not for the claim that the loader holds in his hands.
     assert loader.store(claims, bodies({"1": ["sword", 3]})) == set()
-
-
-def test_a_row_that_took_long_to_load_is_as_old_as_its_claim(redis: Redis) -> None:
-    cache().schedule("1", 600)
-    loader = Loader()
-    claims = [replace(claim, since=claim.since - 500_000_000) for claim in loader.claim().claims]
-    let_pass(redis, 500)
-
-    loader.store(claims, bodies({"1": ["sword", 3]}))
-
-    row = row_of("1")
-    assert row.age >= 500
-    let_pass(redis, 105)
-    assert cache().get("1") is None
+    loader, claims = loading(5, key="2")
+    redis.flushall()
+    assert loader.store(claims, bodies({"2": ["sword", 3]})) == {"items:2"}
+    assert redis.keys("*") == []
 
 
 def test_rows_of_a_loader_that_died_are_claimed_by_another_with_twice_the_lease(redis: Redis) -> None:
@@ -231,21 +204,14 @@ def test_a_row_that_nobody_loads_is_gone_for_readers_after_its_delay_and_a_lease
     row = row_of("1")
     assert not row.is_stale
     assert row.age >= 500
+    assert cache().get("1", max_age=560) is not None
+    assert cache().get("1", max_age=500) is None  # who reads may want it younger
     let_pass(redis, LEASE)
 
     assert cache().get("1") is None
     stale = row_of("1", stale=True)
     assert stale.is_stale
     assert stale["stock"] == 3
-
-
-def test_a_reader_may_want_it_younger(redis: Redis) -> None:
-    cache().schedule("1", 600)
-    refresh({"1": ["sword", 3]})
-    let_pass(redis, 100)
-
-    assert cache().get("1", max_age=160) is not None
-    assert cache().get("1", max_age=100) is None
 
 
 @pytest.mark.parametrize(("delay", "kept"), [(0.1, 60), (3_600, 3_600), (YEAR, 86_400)])
@@ -259,20 +225,6 @@ def test_a_stale_row_is_kept_for_as_long_as_it_was_good_a_minute_to_a_day(
 
     good = delay + LEASE
     assert good + kept - 10 < ttl <= good + max(kept, min(good, 86_400)) + 0.001
-
-
-def test_a_deleted_row_is_told_and_leaves_the_schedule(redis: Redis) -> None:
-    cache().schedule("1", 5)
-
-    refresh({"1": None})
-
-    row = row_of("1")
-    assert row.is_deleted
-    assert dict(row) == {}
-    assert due_at(redis, "1") is None
-    assert redis.keys("*:rows:*:delays") == []
-    let_pass(redis, 5 + LEASE)
-    assert cache().get("1") is None
 
 
 def test_a_row_of_another_shape_is_not_known(redis: Redis) -> None:
@@ -309,10 +261,8 @@ def test_a_row_that_fails_is_due_later_each_time_and_stops_no_other(redis: Redis
 
     assert RowReader().failing() == 1
     refresh({"1": ["sword", 3]})
-    info = RowReader().find("items", "1")
-    assert info is not None
-    assert info.failure is None
     assert RowReader().failing() == 0
+    assert [info.failure for info in RowReader().page()] == [None, None]
 
 
 def test_rows_that_are_given_back_are_due_when_it_is_said_and_have_not_failed(redis: Redis) -> None:
@@ -328,8 +278,12 @@ def test_rows_that_are_given_back_are_due_when_it_is_said_and_have_not_failed(re
     assert loader.store(claims, bodies({"1": ["sword", 3]})) == {"items:1"}
 
 
-def test_a_claim_tells_when_the_next_row_is_due(redis: Redis) -> None:
+def test_a_claim_is_as_large_as_was_asked_for_and_tells_when_the_next_row_is_due(redis: Redis) -> None:
     assert Loader().claim().pause is None
+    cache("boxes").schedule_many({str(number): 60 for number in range(500)})
+    claims = Loader().claim(32)
+    assert ({len(claim.members) for claim in claims.claims}, claims.pause) == ({1}, 0)
+    cache("boxes").unschedule(*map(str, range(500)))
     cache().schedule_many({"1": 300, "2": 600})
     refresh({"1": ["sword", 3], "2": ["bow", 4]})
 
@@ -341,29 +295,11 @@ def test_a_claim_tells_when_the_next_row_is_due(redis: Redis) -> None:
     assert soonest - after <= pause * 1e6 <= soonest - before
 
 
-def test_a_scheduled_row_without_a_delay_leaves_the_schedule(redis: Redis) -> None:
-    cache().schedule("1", 5)
-    redis.delete(RowKeys(bucket("items:1")).delays)
-
-    assert claimed(Loader().claim()) == []
-    assert due_at(redis, "1") is None
-
-
-def test_after_a_loss_of_all_data_nobody_stores_what_was_claimed_before(redis: Redis) -> None:
-    cache().schedule("1", 5)
-    loader = Loader()
-    claims = loader.claim().claims
-    redis.flushall()
-
-    assert loader.store(claims, bodies({"1": ["sword", 3]})) == {"items:1"}
-    assert redis.keys("*") == []
-
-
 def test_a_missed_row_is_loaded_by_one_of_all_who_miss_it(redis: Redis) -> None:
     loads: list[Sequence[str]] = []
     all_wait = Event()
 
-    def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+    def load(wanted: Sequence[str]) -> Rows:
         loads.append(wanted)
         all_wait.wait(20)
         return {"1": ["sword", 3]}
@@ -398,7 +334,7 @@ def test_a_load_that_fails_fails_for_all_who_wait_for_it_and_is_not_repeated_by_
                 all_wait.set()
             return await wait(self, seconds)
 
-        async def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        async def load(wanted: Sequence[str]) -> Rows:
             loads.append(wanted)
             await all_wait.wait()
             raise LookupError("the database is away")
@@ -416,12 +352,12 @@ def test_the_next_loader_does_what_the_first_could_not(redis: Redis) -> None:
         others_wait = asyncio.Event()
         loads = []
 
-        async def refuse(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        async def refuse(wanted: Sequence[str]) -> Rows:
             loads.append(wanted)
             await others_wait.wait()
             raise Unshared("within a transaction")
 
-        async def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        async def load(wanted: Sequence[str]) -> Rows:
             return {"1": ["sword", 3]}
 
         first = asyncio.create_task(cache().aget_or_load(["1"], refuse, delay=60))
@@ -446,7 +382,7 @@ def test_the_next_loader_does_what_the_first_could_not(redis: Redis) -> None:
 def test_readers_of_crossing_rows_wait_for_each_other_and_not_for_ever(redis: Redis) -> None:
     loads: list[list[str]] = []
 
-    async def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+    async def load(wanted: Sequence[str]) -> Rows:
         loads.append(list(wanted))
         await asyncio.sleep(0.01)
         return {key: ["sword", int(key)] for key in wanted}
@@ -467,7 +403,7 @@ def test_readers_of_crossing_rows_wait_for_each_other_and_not_for_ever(redis: Re
 def test_a_wait_for_an_invalidated_load_does_not_last_to_its_end(redis: Redis) -> None:
     loads_old, may_end = Event(), Event()
 
-    def load_old(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+    def load_old(wanted: Sequence[str]) -> Rows:
         loads_old.set()
         may_end.wait(20)
         return {"1": ["old", 1]}
@@ -485,7 +421,7 @@ def test_a_wait_for_an_invalidated_load_does_not_last_to_its_end(redis: Redis) -
 def test_missed_rows_are_loaded_together_and_those_that_are_not_there_are_remembered(redis: Redis) -> None:
     loads = []
 
-    def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+    def load(wanted: Sequence[str]) -> Rows:
         loads.append(sorted(wanted))
         return {"1": ["sword", 3], "2": ["bow", 4]}
 
@@ -511,7 +447,7 @@ def test_a_caller_that_gives_up_is_told_and_one_that_takes_stale_rows_need_not_w
     let_pass(redis, 1 + LEASE)
     Loader().claim()
 
-    def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+    def load(wanted: Sequence[str]) -> Rows:
         raise AssertionError("another loads it")
 
     with pytest.raises(RowNotLoaded):
@@ -532,7 +468,7 @@ def test_a_reader_who_was_too_late_looks_again_and_does_not_go_back(redis: Redis
     """What he loaded is older than what another has stored meanwhile, and somebody may have read."""
     loads = []
 
-    def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+    def load(wanted: Sequence[str]) -> Rows:
         loads.append(wanted)
         cache().invalidate("1")
         cache().schedule("1", 60)
@@ -548,7 +484,7 @@ def test_a_row_on_the_schedule_that_a_reader_loads_is_not_loaded_by_a_daemon_as_
     cache().schedule("1", 60)
     seen = []
 
-    def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+    def load(wanted: Sequence[str]) -> Rows:
         seen.append(claimed(Loader().claim()))
         return {"1": ["sword", 3]}
 
@@ -602,36 +538,10 @@ def test_a_cancelled_claim_leaves_nothing(redis: Redis, monkeypatch: pytest.Monk
 def test_a_forked_process_waits_for_no_thread_of_its_parent() -> None:
     flights = Flights()
     flights.take_off(["items:1", "items:2"])
-
     flights.reset()
-
     assert flights.take_off(["items:1"]) == {"items:1"}
     flights.land(["items:1", "items:2"])
     assert flights.find("items:1") is None
-
-
-def test_a_row_that_is_scheduled_while_it_is_loaded_and_not_found_stays_on_the_schedule(redis: Redis) -> None:
-    """It may be there again: who created it has scheduled it afterwards."""
-    cache().schedule("1", 60)
-    loader = Loader()
-    claims = loader.claim().claims
-
-    cache().schedule("1", 60)
-    loader.store(claims, bodies({"1": None}))
-
-    assert claimed(loader.claim()) == ["1"]
-
-
-def test_a_row_that_is_scheduled_again_while_it_is_loaded_is_not_loaded_twice(redis: Redis) -> None:
-    """Else one that is scheduled at every view of a page would be loaded all the time."""
-    cache().schedule("1", 10**9)
-    loader = Loader()
-    claims = loader.claim().claims
-
-    cache().schedule("1", 10**9)
-    loader.store(claims, bodies({"1": ["sword", 3]}))
-
-    assert claimed(loader.claim()) == []
 
 
 @pytest.mark.slow
@@ -644,59 +554,16 @@ def test_more_rows_of_a_bucket_are_stored_than_a_script_can_take(redis: Redis) -
     assert cache().get(wanted[-1]) is not None
 
 
-def test_a_row_that_is_first_scheduled_while_a_reader_does_not_find_it_is_on_the_schedule(
-    redis: Redis,
-) -> None:
-    def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
-        cache().schedule("1", 60)
-        return {}
-
-    cache().get_or_load(["1"], load, delay=60)
-
-    assert claimed(Loader().claim()) == ["1"]
-
-
-def test_a_row_that_is_scheduled_with_a_shorter_delay_is_good_for_no_longer(redis: Redis) -> None:
-    """Even if no daemon runs."""
-    cache().get_or_load(["1"], lambda wanted: {"1": ["sword", 3]}, delay=600)
-    cache().schedule("1", 10)
-    assert cache().get("1") == {"name": "sword", "stock": 3}
-    cache().schedule("1", 60)
-    let_pass(redis, 10 + LEASE)
-
-    assert cache().get("1") is None
-    assert cache().get("1", stale=True) == {"name": "sword", "stock": 3}
-
-
 def test_a_reader_who_takes_a_row_over_has_twice_as_long_for_it(redis: Redis) -> None:
     """Else a query that is slower than a lease would never be done where many read."""
+
+    def is_claimed(token: str) -> bool:
+        claims, waiting = at_once(begin(get_client(), ["items:1"], token, SHAPE, None, LEASE))
+        assert waiting == (set() if claims else {"items:1"})
+        return bool(claims)
+
     for number, lease in enumerate((LEASE, 2 * LEASE, 4 * LEASE)):
-        assert is_claimed_by_a_reader(f"first-{number}")
+        assert is_claimed(f"first-{number}")
         let_pass(redis, lease - 1)
-        assert not is_claimed_by_a_reader(f"second-{number}")
+        assert not is_claimed(f"second-{number}")
         let_pass(redis, 1)
-
-
-def is_claimed_by_a_reader(token: str) -> bool:
-    claims, waiting = at_once(begin(get_client(), ["items:1"], token, SHAPE, None, LEASE))
-    assert waiting == (set() if claims else {"items:1"})
-    return bool(claims)
-
-
-def test_a_reader_who_fails_does_not_bring_a_failing_row_forward(redis: Redis) -> None:
-    cache().schedule("1", 60)
-    loader = Loader()
-    for pause in (1, 2, 4, 8):
-        loader.fail(loader.claim().claims, {"items:1": "ValueError: no"})
-        let_pass(redis, pause)
-    loader.fail(loader.claim().claims, {"items:1": "ValueError: no"})
-    due = due_at(redis, "1")
-
-    def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
-        raise LookupError
-
-    with pytest.raises(LookupError):
-        cache().get_or_load(["1"], load, delay=60)
-
-    assert due_at(redis, "1") == due
-    assert redis.keys("*:claim:*") == []

@@ -10,6 +10,7 @@ from redis import Redis
 from components.kit.client import get_client
 from components.kit.keyspace import BUCKETS, bucket
 from components.services.rows import (
+    Claim,
     Claims,
     Failure,
     Loader,
@@ -102,3 +103,10 @@ def due_at(redis: Redis, key: str, name: str = "items") -> float | None:
 def now(redis: Redis) -> int:
     seconds, microseconds = redis.time()
     return int(seconds) * 1_000_000 + int(microseconds)
+
+
+def loading(delay: float = 60, key: str = "1") -> tuple[Loader, tuple[Claim, ...]]:
+    """Schedule the row, and return a loader that has claimed it."""
+    cache().schedule(key, delay)
+    loader = Loader()
+    return loader, loader.claim().claims

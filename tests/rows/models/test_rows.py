@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.core.checks import CheckMessage, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, transaction
 from django.db.models import QuerySet
+from django.template import Context, Template
 from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
@@ -86,20 +87,6 @@ def test_missing_rows_are_loaded_in_one_query(
     assert again == rows
     with django_assert_num_queries(0):
         assert Ware.cached.get(10**6) is None
-
-
-def test_the_twins_read_the_same(redis: Redis) -> None:
-    ware = Ware.objects.create(name="sword")
-
-    async def read() -> list[Any]:
-        await Ware.cached.aschedule(ware.pk)
-        return [await Ware.cached.aget(ware.pk), await Ware.cached.aget_many([ware.pk, 10**6])]
-
-    row, rows = asyncio.run(read())
-
-    assert row is not None
-    assert rows == {ware.pk: row}
-    assert row == Ware.cached.get(ware.pk)
 
 
 def test_a_cached_row_cannot_be_changed_or_saved(redis: Redis) -> None:
@@ -181,20 +168,6 @@ def test_a_daemon_asks_the_database_once_for_each_model(
         assert Token.cached.get("a") is not None
 
 
-def test_a_row_is_refreshed_before_its_time_and_who_is_on_no_schedule_is_told(redis: Redis) -> None:
-    ware = Ware.objects.create(name="sword", stock=1)
-    Ware.cached.schedule(ware.pk)
-    refresh()
-    Ware.objects.update(stock=2)
-
-    absent = Ware.cached.refresh(ware.pk, ware.pk + 1)
-
-    assert absent == {ware.pk + 1}
-    assert Ware.cached.get(ware.pk).stock == 1  # type: ignore[union-attr]
-    refresh()
-    assert Ware.cached.get(ware.pk).stock == 2  # type: ignore[union-attr]
-
-
 def test_a_row_that_cannot_be_cached_fails_alone(redis: Redis) -> None:
     for word, value in (("good", None), ("bad", "x")):
         Token.objects.create(word=word, value=value)
@@ -264,23 +237,6 @@ def test_keys_are_written_in_one_way(redis: Redis) -> None:
             Ware.cached.get(wrong)
 
 
-@pytest.mark.parametrize(
-    ("options", "say"),
-    [
-        ({"fields": ["name", "none"]}, "has no field named 'none'"),
-        ({"fields": ["box"], "key": "pk"}, "has no field named 'box'|has no column"),
-        ({"key": "stock"}, "db.Ware.stock is not unique"),
-    ],
-)
-def test_wrong_options_are_told_when_they_are_used(redis: Redis, options: dict[str, Any], say: str) -> None:
-    rows = CachedRows(Ware, name="others", **options)
-    try:
-        with pytest.raises(ImproperlyConfigured, match=say):
-            rows.get(1)
-    finally:
-        forget(rows)
-
-
 def test_wrong_delays_and_names_are_told_at_once() -> None:
     with pytest.raises(InvalidValue):
         CachedRows(Ware, name="others", delay=float("nan"))
@@ -289,3 +245,98 @@ def test_wrong_delays_and_names_are_told_at_once() -> None:
     with pytest.raises(ImproperlyConfigured, match=r"Two models have rows called 'db\.ware'"):
         CachedRows(Ware)
     assert "others" not in cached_rows()
+
+
+Declare = Callable[..., list[CheckMessage]]
+
+
+@pytest.fixture
+def declare() -> Iterator[Declare]:
+    """declare(model, **options): what the checks say of such rows."""
+    declared = []
+
+    def declare(model: Any, **options: Any) -> list[CheckMessage]:
+        declared.append(CachedRows(model, **{"name": "others", **options}))
+        name = repr(declared[-1].name)
+        return [each for each in run_checks() if str(each.id).startswith("components.") and name in each.msg]
+
+    yield declare
+    for rows in declared:
+        forget(rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "id", "says", "hints"),
+    [
+        ({"fields": ["name", "none"]}, "E007", "no field named 'none'", "id, name"),
+        ({"fields": ["boxes"]}, "E007", "boxes has no column", "id, name"),
+        ({"fields": "name"}, "E007", "the text 'name' and no list", "id, name"),
+        ({"fields": []}, "E007", "1 to 2,000", "id, name"),
+        ({"fields": ["name", "name"]}, "E007", "a name of its own", "id, name"),
+        ({"key": "none"}, "E008", "no field named 'none'", ": id, name."),
+        ({"key": "boxes"}, "E008", "boxes has no column", ": id, name."),
+        ({"name": "a:b"}, "E009", "without a colon", "that of the model"),
+        ({"using": "nowhere"}, "E009", "no alias 'nowhere'", "Known aliases: default"),
+    ],
+)
+def test_an_invalid_declaration_is_an_error_with_a_hint(
+    declare: Declare, options: dict[str, Any], id: str, says: str, hints: str
+) -> None:
+    [message] = declare(Shelf, **options)
+
+    assert (message.id, message.obj, message.is_serious()) == (f"components.{id}", Shelf, True)
+    assert says in message.msg
+    assert hints in str(message.hint)
+
+
+def test_all_that_is_wrong_is_told_at_once(declare: Declare) -> None:
+    messages = declare(Ware, fields=["none"], key="stock", using="nowhere")
+
+    assert [message.id for message in messages] == ["components.E007", "components.E008", "components.E009"]
+
+
+def test_a_field_of_which_nothing_is_known_is_warned_of(declare: Declare) -> None:
+    [message] = declare(Token)
+
+    assert (message.id, message.is_serious()) == ("components.W005", False)
+    assert "field value, a Lossy" in message.msg
+
+
+def rendered(text: str, **values: Any) -> str:
+    return Template("{% load cached_rows %}" + text).render(Context(values))
+
+
+@pytest.mark.parametrize("name", ["db.ware", "db.Ware"])
+def test_a_row_is_read_without_a_query(
+    redis: Redis, name: str, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    ware = Ware.objects.create(name="<sword>", stock=3)
+    Ware.cached.get(ware.pk)
+
+    with django_assert_num_queries(0):
+        text = rendered(
+            "{% cached_row name pk as ware %}{{ ware.name }}: {{ ware.stock }}", name=name, pk=ware.pk
+        )
+
+    assert text == "&lt;sword&gt;: 3"
+
+
+def test_a_row_that_there_is_not_is_none(redis: Redis) -> None:
+    shown = '{% cached_row "db.ware" pk as ware %}{{ ware|default_if_none:"gone" }}'
+
+    assert [rendered(shown, pk=pk) for pk in (10**6, None, "")] == ["gone"] * 3
+    assert rendered(shown) == "gone"
+
+
+def test_several_rows_come_in_their_order(
+    redis: Redis, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    pks = [Ware.objects.create(name=name).pk for name in ("a", "b")]
+
+    with django_assert_num_queries(1):
+        text = rendered(
+            '{% cached_rows "db.ware" pks stale=True as wares %}{% for each in wares %}{{ each.name }}{% endfor %}',
+            pks=[pks[1], 10**6, pks[0]],
+        )
+
+    assert text == "ba"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,12 +14,15 @@ from django.apps.registry import Apps
 from django.contrib.sessions.models import Session
 from django.core import serializers
 from django.db import connection, models, transaction
+from django.db.models import QuerySet
 from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
+from components.services.rows import Loader, RowReader
 from components.services.rows.models import CachedRow, CachedRows, Caching, cached_rows, writes
 from components.services.rows.models.writes import Writes
+from components.services.rows.worker import RowWorker
 from tests.db.models import Bed, Flower, RaisedBed, Token, Vase, Ware
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,21 +30,22 @@ pytestmark = pytest.mark.django_db(transaction=True)
 APPS = Apps()
 
 
-class Plant(models.Model):
-    name = models.SlugField(unique=True)
-    height = models.IntegerField(default=1)
+class Elsewhere(models.Model):
+    """A model of another registry, whose table is made by the test that wants it."""
 
     class Meta:
+        abstract = True
         app_label = "garden"
         apps = APPS
+
+
+class Plant(Elsewhere):
+    name = models.SlugField(unique=True)
+    height = models.IntegerField(default=1)
 
 
 class Tree(Plant):
     rings = models.IntegerField(default=0)
-
-    class Meta:
-        app_label = "garden"
-        apps = APPS
 
 
 class Palm(Plant):
@@ -47,28 +54,29 @@ class Palm(Plant):
     number = models.IntegerField(primary_key=True)
     plant = models.OneToOneField(Plant, on_delete=models.CASCADE, parent_link=True)
 
-    class Meta:
-        app_label = "garden"
-        apps = APPS
-
 
 class Oak(Tree):
-    class Meta:
-        app_label = "garden"
-        apps = APPS
+    class Meta(Elsewhere.Meta):
         proxy = True
+
+
+@contextmanager
+def tables_of(*kinds: type[models.Model]) -> Iterator[None]:
+    with connection.schema_editor() as editor:
+        for model in kinds:
+            editor.create_model(model)
+    try:
+        yield
+    finally:
+        with connection.schema_editor() as editor:
+            for model in reversed(kinds):
+                editor.delete_model(model)
 
 
 @pytest.fixture
 def garden() -> Iterator[None]:
-    tables: list[type[models.Model]] = [Plant, Tree, Palm]
-    with connection.schema_editor() as editor:
-        for model in tables:
-            editor.create_model(model)
-    yield
-    with connection.schema_editor() as editor:
-        for model in reversed(tables):
-            editor.delete_model(model)
+    with tables_of(Plant, Tree, Palm):
+        yield
 
 
 PLANTS, TREES, OAKS = (CachedRows(model) for model in (Plant, Tree, Oak))
@@ -119,32 +127,21 @@ def test_a_write_of_a_parent_changes_the_rows_of_its_children_and_their_proxies(
         assert rows.get(key).height == plant.height  # type: ignore[union-attr]
 
 
-def test_a_proxy_that_is_made_later_is_heeded_as_well(redis: Redis) -> None:
-    class LateWare(Ware):
-        class Meta:
-            app_label = "db"
-            apps = Apps()
-            proxy = True
+def test_rows_whose_key_is_renamed_not_loaded_or_none_are_known(
+    redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    token = Token.objects.create(word="a")
+    assert (Token.cached.get("a") is None, Token.cached.get("b") is None) == (False, True)
 
-    ware = LateWare.objects.create(name="sword")
-    assert is_cached(Ware.cached, ware.pk) is False
-
-    ware.save()
-
-    assert not is_cached(Ware.cached, ware.pk)
-
-
-def test_a_renamed_row_is_read_under_neither_name_as_it_was(redis: Redis) -> None:
-    Token.objects.create(word="a")
-    assert Token.cached.get("a")
-    assert Token.cached.get("b") is None
-
-    token = Token.objects.get(word="a")
     token.word = "b"
     token.save()
+    assert (Token.cached.get("a") is None, Token.cached.get("b") is None) == (True, False)
+    Token.objects.defer("word").get().delete()
+    assert Token.cached.get("b") is None
 
-    assert Token.cached.get("a") is None
-    assert Token.cached.get("b") is not None
+    Token.objects.create(word="")
+    Token.objects.get(word="").delete()
+    assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
 
 
 def test_only_where_the_key_is_not_the_primary_key_the_database_is_asked_for_it(
@@ -159,21 +156,6 @@ def test_only_where_the_key_is_not_the_primary_key_the_database_is_asked_for_it(
         token.save(update_fields=["value"])
 
     assert not is_cached(Token.cached, "a")
-
-
-def test_a_row_whose_key_was_changed_in_memory_alone_is_told_by_what_it_is_in_the_database(
-    redis: Redis, garden: None
-) -> None:
-    Tree.objects.create(name="elm")
-    assert TREES_BY_NAME.get("elm")
-    tree = Tree.objects.get()
-    tree.name, tree.height = "oak", 2
-    tree.save(update_fields=["height"])
-    assert TREES_BY_NAME.get("elm").height == 2  # type: ignore[union-attr]
-
-    tree.delete()
-
-    assert TREES_BY_NAME.get("elm") is None
 
 
 @pytest.mark.parametrize("field", ["bed", "plot", "spot", "corner", "vase", "pot", "graft"])
@@ -209,25 +191,6 @@ def test_deleting_the_target_of_very_many_rows_leaves_some_to_their_next_load(
 
     assert sorted(is_cached(Flower.cached, pk) for pk in pks) == [False, False, True]
     assert "More than 2 rows of db.flower refer to the deleted db.Bed" in caplog.text
-
-
-def test_a_deleted_row_whose_key_was_not_loaded_is_known(redis: Redis) -> None:
-    Token.objects.create(word="a")
-    assert Token.cached.get("a")
-
-    Token.objects.defer("word").get().delete()
-
-    assert Token.cached.get("a") is None
-
-
-def test_a_row_that_can_have_no_key_is_written_as_any_other(
-    redis: Redis, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.WARNING):
-        Token.objects.create(word="")
-        Token.objects.get().delete()
-
-    assert not caplog.records
 
 
 def test_writes_of_other_models_are_not_listened_to() -> None:
@@ -295,3 +258,155 @@ def test_a_model_of_another_registry_takes_no_name_and_is_no_affair_of_daemons()
 
     assert Ware.cached.name == "db.ware"
     assert cached_rows()["db.ware"] is not Ware.cached
+
+
+@pytest.fixture
+def during_the_load(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Lets something happen once, after a load has asked the database and before it stores what it got."""
+
+    def arrange(act: Callable[[], object]) -> None:
+        acts, load = [act], Ware.cached.load
+
+        def slow(keys: Sequence[str]) -> Any:
+            found = load(keys)
+            if acts:
+                acts.pop()()
+            return found
+
+        monkeypatch.setattr(Ware.cached, "load", slow)
+
+    return arrange
+
+
+# --- A load that began before a commit, and comes to store what it saw after the invalidation.
+
+
+def save(ware: Ware) -> Callable[[], None]:
+    def act() -> None:
+        with transaction.atomic():
+            ware.stock = 2
+            ware.save()
+
+    return act
+
+
+@pytest.mark.parametrize("is_awaited", [False, True])
+def test_a_reader_does_not_store_what_was_so_before_a_commit(
+    redis: Redis, during_the_load: Callable[[Callable[[], object]], None], is_awaited: bool
+) -> None:
+    ware = Ware.objects.create(name="sword", stock=1)
+    during_the_load(save(ware))
+
+    row = asyncio.run(Ware.cached.aget(ware.pk)) if is_awaited else Ware.cached.get(ware.pk)
+    assert row.stock == 2
+    assert Ware.cached.cache.get(ware.pk)["stock"] == 2  # type: ignore[index]
+
+
+def test_a_daemon_does_not_store_what_was_so_before_a_commit(
+    redis: Redis, during_the_load: Callable[[Callable[[], object]], None]
+) -> None:
+    ware = Ware.objects.create(name="sword", stock=1)
+    Ware.cached.schedule(ware.pk)
+    during_the_load(save(ware))
+
+    worker = RowWorker(cached_rows())
+    worker.tick()
+
+    assert Ware.cached.cache.get(ware.pk) is None
+    worker.tick()
+    assert Ware.cached.cache.get(ware.pk)["stock"] == 2  # type: ignore[index]
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_a_deleted_row_is_not_stored_as_missing_nor_as_it_was(
+    redis: Redis, during_the_load: Callable[[Callable[[], object]], None], is_deleted: bool
+) -> None:
+    ware = Ware(pk=77, name="sword", stock=1)
+    if is_deleted:
+        ware.save()
+    during_the_load(lambda: ware.delete() if is_deleted else ware.save())
+
+    row = Ware.cached.get(77)
+
+    assert (row is None) == is_deleted
+
+
+def test_a_reader_in_a_transaction_waits_for_nobody(redis: Redis) -> None:
+    ware = Ware.objects.create(name="sword", stock=1)
+    Ware.cached.schedule(ware.pk)
+    Loader().claim()
+
+    with transaction.atomic():
+        assert Ware.cached.get(ware.pk, wait=0).stock == 1  # type: ignore[union-attr]
+
+    assert len(redis.keys("*:claim:*")) == 1
+
+
+# --- Rows that cannot be loaded.
+
+
+def test_a_poisonous_row_among_a_thousand_costs_some_queries_and_no_other_row(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check(self: object, value: str | None, *args: object) -> str | None:
+        if value == "BAD":
+            raise ValueError("no colour")
+        return value
+
+    wares = Ware.objects.bulk_create(Ware(name=str(number), colour="red") for number in range(1_000))
+    bad = wares[617]
+    Ware.objects.filter(pk=bad.pk).update(colour="bad")
+    pks = [ware.pk for ware in wares]
+    Ware.cached.schedule_many(pks)
+    monkeypatch.setattr("tests.db.models.Colour.from_db_value", check)
+    queries: list[Any] = []
+    values_list = QuerySet.values_list
+
+    def count(self: QuerySet[Any], *names: str, **options: Any) -> Any:
+        queries.append(names)
+        return values_list(self, *names, **options)
+
+    monkeypatch.setattr(QuerySet, "values_list", count)
+
+    RowWorker(cached_rows(), batch=40_000).tick()
+
+    assert len(Ware.cached.cache.get_many(pks)) == 999
+    assert Ware.cached.cache.get(bad.pk) is None
+    assert RowReader().failing() == 1
+    assert 2 < len(queries) <= 1 + 2 * 10
+
+
+def test_more_rows_are_asked_for_than_a_query_takes(
+    redis: Redis, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    ware = Ware.objects.create(name="sword")
+
+    with django_assert_num_queries(2):
+        found = Ware.cached.load([str(ware.pk + number) for number in range(30_001)])
+
+    assert list(found) == [str(ware.pk)]
+
+
+# --- Daemons, and Redis.
+
+
+# --- Keys of other types.
+
+
+class Price(Elsewhere):
+    amount = models.DecimalField(primary_key=True, max_digits=9, decimal_places=2)
+
+
+PRICES = CachedRows(Price)
+
+
+def test_equal_keys_are_one_row(redis: Redis) -> None:
+    with tables_of(Price):
+        assert PRICES.get(Decimal("100.00")) is None
+        Price(pk=Decimal("1E2")).save()
+        assert PRICES.get(Decimal("100.00")) is not None
+        PRICES.schedule(Decimal("1E2"))
+        RowWorker({PRICES.name: PRICES}).tick()
+
+    assert RowReader().failing() == 0
+    assert len(redis.keys("*:row:*")) == 1
