@@ -155,13 +155,6 @@ class LockLost(ComponentsError, LockNotOwnedError):
     """
 
 
-class NotReplicated(ComponentsError):
-    """
-    Fewer replicas than required have the lock, so it was given back. See whether the replicas are connected, or
-    lower min_replicas.
-    """
-
-
 class StaleFence(ComponentsError):
     """
     A write was refused because its fencing token is older than that of an earlier write. Stop: another holder has

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 from django.test.utils import override_settings
 from redis import Redis
 
 from components.exceptions import RedisUnavailable
+from components.kit.scripts import Call, Script
 from components.services.counters import (
     cumulated,
+    flush,
     forget,
     observe,
     read_sums,
-    send_sums,
     sum_up,
     sums_key,
     tally,
@@ -28,7 +32,7 @@ def _new_process() -> None:
 
 
 def sums(redis: Redis) -> dict[str, dict[str, Sum]]:
-    send_sums()
+    flush()
     return read_sums(redis.hgetall(sums_key()))
 
 
@@ -61,7 +65,7 @@ def test_durations_are_a_histogram(redis: Redis) -> None:
 @METRICS
 def test_two_processes_add_to_the_same_sums(redis: Redis) -> None:
     sum_up("chat:sent", 2)
-    send_sums()
+    flush()
     forget()
     sum_up("chat:sent", 3)
 
@@ -90,16 +94,17 @@ def test_nothing_is_added_unless_the_setting_says_so(redis: Redis) -> None:
 
 @METRICS
 def test_a_call_without_an_answer_counts_once(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    def send_and_lose(self: object, client: Redis, **call: list[str]) -> None:
-        call_script(SUM, client, **call)
-        raise RedisUnavailable("The reply was lost.")
+    outcomes = type(SUM).outcomes
 
-    call_script = type(SUM).__call__
+    def send_and_lose(self: Script, client: Redis, calls: Sequence[Call]) -> list[Any]:
+        outcomes(self, client, calls)
+        return [RedisUnavailable("The reply was lost.")] * len(calls)
+
     sum_up("chat:sent", 2)
     with monkeypatch.context() as patch:
-        patch.setattr(type(SUM), "__call__", send_and_lose)
+        patch.setattr(type(SUM), "outcomes", send_and_lose)
         with pytest.raises(RedisUnavailable):
-            send_sums()
+            flush()
     sum_up("chat:sent", 3)
 
     assert sums(redis)["chat:sent"][""].count == 5

@@ -34,7 +34,6 @@ from components.services.counters import (
     count,
     flush,
     measure,
-    send_sums,
     sum_up,
 )
 from components.services.counters.finder import find as find_counter
@@ -447,7 +446,7 @@ def test_what_looks_at_all_services(redis: RedisCluster, nodes: Masters, setting
         cache().schedule(name, 60)
         Semaphore(name, limit=2).acquire()
     sum_up("tasks:enqueued", 3, of="default")
-    send_sums()
+    flush()
 
     gathered = gather()
     assert gathered.missing == {}

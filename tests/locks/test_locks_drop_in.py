@@ -10,8 +10,6 @@ import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -88,15 +86,6 @@ def test_any_client_and_any_type_of_name_will_do(
             waiting = pool.submit(Lock(client, "a", fair=True).acquire)
             assert eventually(lambda: redis.zcard(LockKeys.of("a", client).queue))
         assert waiting.result(20)
-
-
-@pytest.mark.parametrize("seconds", [Decimal("1.5"), Fraction(3, 2)], ids=repr)
-def test_seconds_may_be_decimals_and_fractions(redis: Redis, seconds: Any) -> None:
-    held = Lock(redis, "a", timeout=seconds, sleep=seconds, blocking_timeout=seconds)
-    assert held.acquire()
-    assert 0 < redis.pttl("a") <= 1_500
-    assert held.extend(seconds)
-    assert 1_500 < redis.pttl("a") <= 3_000
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from components.observing.exposition import expose
-from components.services.counters import send_sums
+from components.services.counters import flush
 
 
 class Samples(dict[tuple[str, frozenset[tuple[str, str]]], float]):
@@ -15,7 +15,7 @@ class Samples(dict[tuple[str, frozenset[tuple[str, str]]], float]):
 
     @classmethod
     def gather(cls) -> Samples:
-        send_sums()
+        flush()
         text = expose("text/plain")[0].decode()
         return cls(
             {

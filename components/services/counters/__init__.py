@@ -5,10 +5,20 @@ from components.services.counters.cleaning import Cleaned, clean
 from components.services.counters.counter import Counter
 from components.services.counters.histograms import RELATIVE_ERROR, Histogram, Measured
 from components.services.counters.marks import Mark, Marks
-from components.services.counters.measuring import beside, counted, pattern_of, tally, tally_each, timed, took
+from components.services.counters.measuring import (
+    beside,
+    counted,
+    observe,
+    pattern_of,
+    sum_up,
+    tally,
+    tally_each,
+    timed,
+    took,
+)
 from components.services.counters.reader import CounterInfo, CounterReader, Ranked, recent
 from components.services.counters.series import Fill, Sample, Series
-from components.services.counters.sums import Sum, cumulated, observe, read_sums, send_sums, sum_up, sums_key
+from components.services.counters.sums import Sum, cumulated, read_sums, sums_key
 
 __all__ = [
     "RELATIVE_ERROR",
@@ -40,7 +50,6 @@ __all__ = [
     "prepare",
     "read_sums",
     "recent",
-    "send_sums",
     "sum_up",
     "sums_key",
     "tally",

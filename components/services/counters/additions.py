@@ -1,5 +1,5 @@
 """
-Additions: the calls that add to counters, and the sources that number them, so that each counts once.
+Additions: the calls that add to counters and sums, and the sources that number them, so that each counts once.
 
 A counter has a hash for each stored precision and window of 120 slots, and another one if it has histograms. The
 script names the hash by the server's time, so the clocks of clients do not matter, and sets its expiry when it
@@ -22,17 +22,20 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TypeAlias
 
+from components.conf import conf
 from components.exceptions import CountRefused, InvalidValue
 from components.kit.keyspace import bucket
 from components.kit.scripts import Call, Script
-from components.services.counters.keys import SourceKeys
+from components.services.counters.keys import SourceKeys, SumSourceKeys
 from components.services.counters.precisions import plan
 from components.services.counters.series import is_time
+from components.services.counters.sums import SUM, TAG, Added
 
 ADD = Script("counters/add")
 
-#: What is added to: a counter, or a bucket of its histogram.
+#: What is added to: a counter; a bucket of its histogram; or a field of the sums, with SUMMED in place of the bucket.
 Target: TypeAlias = str | tuple[str, int]
+SUMMED = -1
 
 #: Lua counts exactly up to this number; slots stop here.
 MAX_COUNT = 2**53 - 1
@@ -42,12 +45,13 @@ _BATCH = 500  # the most counters in a call, which takes the server a few millis
 
 
 class Source:
-    """Sends to the bucket *tag*, one call at a time."""
+    """Sends to the bucket *tag*, or to the sums, one call at a time."""
 
     def __init__(self, tag: str) -> None:
-        self.tag, self.id = tag, secrets.token_hex(8)
+        self.tag, self.id, self.prefix = tag, secrets.token_hex(8), conf().prefix
+        self.script, keys = (SUM, SumSourceKeys) if tag == TAG else (ADD, SourceKeys)
         #: The keys of the script, made once because each update needs them.
-        self.keys = ADD.contract.keys_of(SourceKeys(tag, self.id), {})
+        self.keys = self.script.contract.keys_of(keys(tag, self.id), {})
         self._number = 0
 
     def next_number(self) -> int:
@@ -65,8 +69,7 @@ def _take(tag: str) -> Source:
         source = _idle[tag].pop()
     except IndexError:
         return Source(tag)
-    is_valid = source.keys[0] == SourceKeys(tag, source.id).samples  # the prefix is a setting
-    return source if is_valid else Source(tag)
+    return source if source.prefix == conf().prefix else Source(tag)
 
 
 def forget() -> None:
@@ -79,7 +82,7 @@ os.register_at_fork(after_in_child=forget)
 
 @dataclass(slots=True, eq=False)  # not frozen, which costs half a microsecond in each update
 class Addition:
-    """A call that adds to counters of one bucket. It counts once, however often it is sent before it is over."""
+    """A call that adds to one bucket, or to sums. It counts once, however often it is sent before it is over."""
 
     source: Source
     call: Call
@@ -130,21 +133,39 @@ def addition(tag: str, counts: Iterable[tuple[Target, int]]) -> Addition:
     return Addition(source, (source.keys, args), sizes[False], sizes[True])
 
 
+def _of_sums(counts: Iterable[tuple[Target, int]]) -> Addition:
+    """Return a call that adds *counts* to fields of the sums."""
+    source = _take(TAG)
+    added = [Added(target[0], count) for target, count in counts]
+    args = SUM.contract.args_of({"call": source.next_number(), "added": added})
+    return Addition(source, (source.keys, args), 0, 0)
+
+
 def name_of(target: Target) -> str:
     """Return the name of the counter that something is added to."""
     return target[0] if isinstance(target, tuple) else target
+
+
+def is_summed(target: Target) -> bool:
+    """Return whether something is added to the sums."""
+    return isinstance(target, tuple) and target[1] == SUMMED
+
+
+def tag_of(target: Target) -> str:
+    """Return the tag of the keys that something is added to."""
+    return TAG if is_summed(target) else bucket(name_of(target))
 
 
 def additions(counts: Mapping[Target, int]) -> list[Addition]:
     """Return as few calls as can add all of *counts*."""
     by_bucket: defaultdict[str, list[tuple[Target, int]]] = defaultdict(list)
     for target, count in counts.items():
-        by_bucket[bucket(name_of(target))].append((target, max(-MAX_COUNT, min(MAX_COUNT, count))))
+        by_bucket[tag_of(target)].append((target, max(-MAX_COUNT, min(MAX_COUNT, count))))
     calls = []
     for tag, pairs in by_bucket.items():
         rest = iter(pairs)
         while some := list(islice(rest, _BATCH)):
-            calls.append(addition(tag, some))
+            calls.append(_of_sums(some) if tag == TAG else addition(tag, some))
     return calls
 
 

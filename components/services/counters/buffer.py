@@ -1,5 +1,5 @@
 """
-The buffer of this process: counts are added in memory, and sent once a second in few calls, by a thread.
+The buffer of this process: counts and sums are added in memory, and sent once a second in few calls, by a thread.
 
 Counting never waits: if the buffer is in use, by another thread or by code that a signal handler interrupted, the
 count is put into a queue. An unanswered call is sent again unchanged, and further counts are added up meanwhile, so
@@ -17,11 +17,11 @@ import threading
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
+from typing import Any
 
 from components.exceptions import CountRefused, InvalidValue, RedisNotPrivate
 from components.kit.client import get_client
 from components.kit.endings import at_end
-from components.kit.keyspace import bucket
 from components.kit.leases import clock
 from components.kit.scripts import CLUSTERS
 from components.kit.test_runs import is_test_run
@@ -34,13 +34,15 @@ from components.services.counters.additions import (
     Target,
     additions,
     check_count,
+    is_summed,
     name_of,
+    tag_of,
 )
 from components.services.counters.additions import forget as forget_sources
 from components.services.counters.histograms import bucket_of
 from components.services.counters.precisions import plan
 from components.services.counters.series import is_time
-from components.services.counters.sums import forget_sums
+from components.services.counters.sums import SUM, forget_sums
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +75,7 @@ class Buffer:
 
     def begin(self, target: Target, count: int) -> None:
         """Add the first count of a target since the last flush. The caller holds the guard. Raises InvalidName."""
-        name = check_name("counter", name_of(target))
+        name = _checked(target)
         is_test_run()  # noticed now, since the last counts are sent when Django has ended the run
         if len(self.counts) >= MAX_NAMES:
             if isinstance(target, tuple):  # its value is counted, or dropped, by itself
@@ -87,7 +89,7 @@ class Buffer:
 
     def leave(self, target: Target, count: int) -> None:
         """Put a count into the queue, for a caller that did not get the guard. Raises InvalidName."""
-        check_name("counter", name_of(target))
+        _checked(target)
         self._inbox.put((target, count))
 
     def flush(self) -> None:
@@ -175,7 +177,7 @@ class Buffer:
             counts, self.counts = self.counts, {}
             if but:
                 kept = self.counts = {
-                    target: count for target, count in counts.items() if bucket(name_of(target)) in but
+                    target: count for target, count in counts.items() if tag_of(target) in but
                 }
                 counts = {target: count for target, count in counts.items() if target not in kept}
         return counts
@@ -195,12 +197,14 @@ class Buffer:
 
     def _send(self, calls: Iterable[Addition]) -> Exception | None:
         """Send these unanswered calls. Return the error of an unavailable node; the other nodes get their counts."""
-        calls = list(calls)
-        if not calls:
-            return None
-        outcomes = ADD.outcomes(get_client(), [each.call for each in calls])
-        failed = None
-        for call, outcome in zip(calls, outcomes, strict=True):
+        outcomes: list[tuple[Addition, Any]] = []
+        calls, failed = [*calls], None
+        for script in (ADD, SUM):
+            if mine := [each for each in calls if each.source.script is script]:
+                outcomes += zip(
+                    mine, script.outcomes(get_client(), [each.call for each in mine]), strict=True
+                )
+        for call, outcome in outcomes:
             if isinstance(outcome, Exception):
                 failed = failed or outcome
                 continue
@@ -253,6 +257,12 @@ class Buffer:
         return lost[False], lost[True]
 
 
+def _checked(target: Target) -> str:
+    """Return the name of what is added to. Raises InvalidName for one that no counter can have."""
+    name = name_of(target)
+    return name if is_summed(target) else check_name("counter", name)
+
+
 _buffer = Buffer()
 
 
@@ -292,24 +302,7 @@ def measure(name: str, value: int) -> None:
 
 def measure_valid(name: str, value: int) -> None:
     """Do what measure() does with a value that is known to be valid."""
-    buffer, target = _buffer, (name, bucket_of(value))
-    guard = buffer.guard
-    if not guard.acquire(False):
-        buffer.leave(name, value)
-        buffer.leave(target, 1)
-        return
-    try:
-        counts = buffer.counts
-        if name in counts:
-            counts[name] += value
-        else:
-            buffer.begin(name, value)
-        if target in counts:
-            counts[target] += 1
-        else:
-            buffer.begin(target, 1)
-    finally:
-        guard.release()
+    add_up(((name,), value), (((name, bucket_of(value)),), 1))
 
 
 def add_up(*counts: tuple[Sequence[Target], int]) -> None:
@@ -334,7 +327,7 @@ def add_up(*counts: tuple[Sequence[Target], int]) -> None:
 
 
 def flush() -> None:
-    """Send the counts of this process now. Raises RedisUnavailable; then they are sent later."""
+    """Send the counts and sums of this process now. Raises RedisUnavailable; then they are sent later."""
     _buffer.flush()
 
 

@@ -18,9 +18,10 @@ from typing import Any, Self, TypeVar
 
 from components.conf import conf
 from components.kit.values import check_name
+from components.services.counters.additions import SUMMED
 from components.services.counters.buffer import add_up, measure, measure_valid
 from components.services.counters.buffer import count as add
-from components.services.counters.sums import sum_up
+from components.services.counters.sums import of_count, of_duration
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -126,6 +127,19 @@ def tally(event: str, count: int = 1, *, of: str = "", seconds: float | None = N
         add_up((often, count))
     else:
         add_up((often, count), (long, int(seconds * 1_000_000)))
+
+
+def sum_up(event: str, count: int = 1, *, of: str = "") -> None:
+    """Add to the sum of an *event* of the thing *of*."""
+    if conf().metrics:
+        name, number = of_count(event, count, of)
+        add_up(([(name, SUMMED)], number))
+
+
+def observe(event: str, seconds: float, *, of: str = "") -> None:
+    """Add a duration to the histogram of an *event* of the thing *of*."""
+    if conf().metrics:
+        add_up(*(([(name, SUMMED)], number) for name, number in of_duration(event, seconds, of)))
 
 
 def took(event: str, seconds: float, *, of: str) -> None:

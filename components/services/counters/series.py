@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 from components.kit.stored import EPOCH
 
@@ -51,6 +51,18 @@ class Series(list[Sample]):
         self.since, self.until = since, until
         #: The sum of all counts, regardless of the value that fills gaps.
         self.total = total
+
+    @classmethod
+    def like(cls, other: Series, name: str, counts: Iterable[int | None], total: int) -> Self:
+        """Return other counts in the slices of *other*."""
+        return cls(
+            [Sample(each.at, count) for each, count in zip(other, counts, strict=True)],
+            name=name,
+            precision=other.precision,
+            since=other.since,
+            until=other.until,
+            total=total,
+        )
 
     @property
     def unit(self) -> Unit:

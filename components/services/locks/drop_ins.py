@@ -21,10 +21,8 @@ import logging
 import math
 import os
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, nullcontext, suppress
-from decimal import Decimal
-from fractions import Fraction
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -36,7 +34,7 @@ from redis.exceptions import LockError, LockNotOwnedError
 from redis.lock import Lock as RedisLock
 
 from components.conf import conf
-from components.exceptions import LockLost, LockNotAcquired, NotReplicated
+from components.exceptions import LockLost, LockNotAcquired
 from components.kit import leases
 from components.kit.at_once import answer, at_once, cancellations, to_its_end
 from components.kit.client import SHORTEST_BLOCK, longest_block
@@ -48,7 +46,6 @@ from components.kit.waits import tell_waited
 from components.services.counters import observe, pattern_of, tally, took
 from components.services.locks.holding import GivenToken, Holding, Shared, TaskLocal, ThreadLocal, asker_of
 from components.services.locks.keys import LockKeys
-from components.services.locks.replicas import send_and_wait
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +79,9 @@ class AnyLock:
     _drop: Callable[[Holding], None]
     #: The storage of tokens, which separates the threads or coroutines that share a lock object.
     _own_local: Callable[[], Any]
+    #: The clients that the lock cannot use, and what the error says of them.
+    _foreign: tuple[type, ...]
+    _foreign_error: str
 
     def __init__(
         self,
@@ -97,28 +97,25 @@ class AnyLock:
         fair: bool = False,
         auto_renewal: bool = False,
         owner: str | None = None,
-        min_replicas: int = 0,
     ) -> None:
-        self._check_client(redis, min_replicas)
+        if isinstance(redis, self._foreign):
+            raise TypeError(self._foreign_error)
         of_redis_py: Any = super()
         of_redis_py.__init__(
             redis, name, timeout, sleep, blocking, blocking_timeout, thread_local, raise_on_release_error
         )
         self.local = self._own_local() if thread_local else Shared()
         if self.timeout is not None:
-            self._ms = int(check_seconds("timeout", plain(self.timeout)) * 1000)
+            self._ms = int(check_seconds("timeout", self.timeout) * 1000)
         elif auto_renewal:
             raise ValueError("A lock with auto_renewal needs a timeout, which is what is renewed.")
-        self.sleep = check_seconds("sleep", plain(self.sleep), may_be_zero=True)
+        self.sleep = check_seconds("sleep", self.sleep, may_be_zero=True)
         self._patience(None, None)
         if fair and self._polls(None):
             raise ValueError("A fair lock waits in its queue: give no sleep.")
         self.keys = LockKeys.of(self.name, self.redis)
-        self.fair, self.auto_renewal, self.owner, self.min_replicas = fair, auto_renewal, owner, min_replicas
+        self.fair, self.auto_renewal, self.owner = fair, auto_renewal, owner
         self._longest_block = 0.0
-
-    def _check_client(self, client: Any, min_replicas: int) -> None:
-        """Raise TypeError or ValueError if the lock cannot be used with this client."""
 
     def register_scripts(self) -> None:
         """Do nothing: redis-py would register its scripts here, but this app has its own."""
@@ -161,7 +158,6 @@ class AnyLock:
         patience = self.blocking_timeout if blocking_timeout is None else blocking_timeout
         if patience is None:
             return bool(blocking), None
-        patience = plain(patience)
         if isinstance(patience, int | float) and not isinstance(patience, bool):
             patience = min(max(patience, 0), LONGEST)  # redis-py treats numbers below 0 as 0; NaN stays NaN
         check_seconds("blocking_timeout", patience, may_be_zero=True)
@@ -175,19 +171,12 @@ class AnyLock:
             self._drop(holding)
         return token
 
-    def _token_to_extend(self, verb: str) -> bytes:
-        token: bytes | None = self.local.token
-        if token is None:
-            raise LockError(f"Cannot {verb} an unlocked lock", self.name)
-        if self.timeout is None:
-            raise LockError(f"Cannot {verb} a lock with no timeout", self.name)
-        return token
-
-    def _token(self, given: bytes | None, *, is_coroutine: bool) -> bytes:
+    def _token(self, chosen: str | bytes | None, *, is_coroutine: bool) -> bytes:
         """
-        Return the token for an acquisition. *given* is the token that the caller chose, if any. If the outcome of the
-        last acquisition is unknown, its token is used again, because it may hold the lock.
+        Return the token for an acquisition, by the caller's own choice if there is one. If the outcome of the last
+        acquisition is unknown, its token is used again, because it may hold the lock.
         """
+        given = None if chosen is None else self.redis.get_encoder().encode(chosen)
         last: bytes | None = self.local.doubtful
         if last is not None and given in (None, last):
             self.local.doubtful = None
@@ -270,12 +259,9 @@ class AnyLock:
         that.
         """
         asked_at = clock()
-        call = self._acquire_call(token, waits, waited)
-        if self.min_replicas:
-            said = await self._try_replicated(token, call)
-        else:
-            said = await self._send(ACQUIRE, call)
-        return self._answered(said, token, asked_at)
+        return self._answered(
+            await self._send(ACQUIRE, self._acquire_call(token, waits, waited)), token, asked_at
+        )
 
     def _acquire_call(self, token: bytes, waits: bool, waited: float = 0) -> Call:
         return ACQUIRE.call(
@@ -294,18 +280,6 @@ class AnyLock:
             self._begin(token, fence, asked_at + left / 1000 if left >= 0 else math.inf)
             return 0.0
         return max(left, 1) / 1000 if left >= 0 else math.inf
-
-    async def _try_replicated(self, token: bytes, call: Call) -> tuple[int, int]:
-        with self._errors():
-            said, copies = await send_and_wait(self.redis, ACQUIRE, call, replicas=self.min_replicas)
-        fence, left = said
-        if fence and copies < self.min_replicas:
-            await self._send(RELEASE, self._release_call(token, fence))
-            raise NotReplicated(
-                f"The lock {self.name!r} reached {copies} of {self.min_replicas} replicas, so it was given back. "
-                "Check that the replicas are connected and up to date, or require fewer."
-            )
-        return fence, left
 
     async def _wait(self, token: bytes, seconds: float) -> None:
         """Wait until woken, or for *seconds*, or until the next heartbeat is due."""
@@ -339,15 +313,28 @@ class AnyLock:
             fence = holding.fence if holding and holding.token == token else 0
         return RELEASE.call(self.keys, token=token, asker=asker_of(token), fence=fence, reason=reason)
 
-    async def _extend(self, token: bytes, milliseconds: int, how: str) -> bool:
+    async def _extend(self, additional_time: float, replace_ttl: bool) -> None:
+        milliseconds = milliseconds_to_add(additional_time)
+        if not await self._set_time(milliseconds, "replaces" if replace_ttl else "adds"):
+            raise self._loss("Cannot extend a lock that's no longer owned")
+
+    async def _reacquire(self) -> None:
+        if not await self._set_time(self._ms, "anew"):
+            raise self._loss("Cannot reacquire a lock that's no longer owned")
+
+    async def _prolong(self, holding: Holding) -> bool:
+        """Restart the time of the lock, whichever thread holds it. Return False if it is lost."""
+        return await self._set_time(self._ms, "anew", holding)
+
+    async def _set_time(self, milliseconds: int, how: str, holding: Holding | None = None) -> bool:
         """
         Set the time of the lock to *milliseconds* from now ("replaces", "anew"), or add them ("adds"). If no time is
         left, the lock is over. Return False if it is lost, or if it has no end and *how* is not "anew".
         """
-        asked_at = clock()
+        asked_at, token = clock(), holding.token if holding else self.local.token
         request = os.urandom(8).hex() if how == "adds" or milliseconds <= 0 else ""
         left: int = await self._send(EXTEND, self._extend_call(token, milliseconds, how, request))
-        holding: Holding | None = self.local.holding
+        holding = holding or self.local.holding
         if left >= 0 and holding and holding.token == token:
             holding.valid_until = asked_at + left / 1000
         return left >= 0
@@ -357,14 +344,6 @@ class AnyLock:
         return EXTEND.call(
             self.keys, token=token, asker=asker, milliseconds=milliseconds, request=request, how=how
         )
-
-    async def _prolong(self, holding: Holding) -> bool:
-        """Restart the time of the lock, whichever thread holds it. Return False if it is lost."""
-        asked_at = clock()
-        left: int = await self._send(EXTEND, self._extend_call(holding.token, self._ms, "anew"))
-        if left >= 0:
-            holding.valid_until = asked_at + left / 1000
-        return left >= 0
 
     async def _ensure_held(self) -> None:
         holding = self._holding
@@ -408,19 +387,17 @@ class Lock(AnyLock, RedisLock):
     *timeout* is how many seconds it can be held (None: no limit). *auto_renewal* restarts the timeout after each
     third of it, until release(). acquire() waits for up to *blocking_timeout* seconds (None: no limit); a release
     wakes it, unless *sleep* is given: then it tries every *sleep* seconds. A *fair* lock goes to waiters in order of
-    arrival. *owner* is a text for people to read. With *min_replicas*, the lock is only held if that many replicas
-    have it; else NotReplicated is raised.
+    arrival. *owner* is a text for people to read.
 
+    extend() adds seconds, or takes negative ones away; reacquire() restarts the timeout. A lock without time is lost.
     As a context manager, it returns itself or raises LockNotAcquired. A lock that is no longer held raises LockLost,
     a subclass of redis-py's LockNotOwnedError. Raises InvalidName, InvalidValue, TypeError or ValueError for
     invalid arguments.
     """
 
     _own_local = ThreadLocal
-
-    def _check_client(self, client: Any, min_replicas: int) -> None:
-        if isinstance(client, AsyncRedis | AsyncRedisCluster):
-            raise TypeError("The client of a Lock must not be asynchronous. Use AsyncLock for this client.")
+    _foreign = (AsyncRedis, AsyncRedisCluster)
+    _foreign_error = "The client of a Lock must not be asynchronous. Use AsyncLock for this client."
 
     def __enter__(self) -> Self:
         if self.acquire():
@@ -455,10 +432,9 @@ class Lock(AnyLock, RedisLock):
         next call finds that it is.
         """
         blocking, patience = self._patience(blocking, blocking_timeout)
-        given = None if token is None else self.redis.get_encoder().encode(token)
-        own = self._token(given, is_coroutine=False)
+        own = self._token(token, is_coroutine=False)
         if sleep is not None:
-            sleep = check_seconds("sleep", plain(sleep), may_be_zero=True)
+            sleep = check_seconds("sleep", sleep, may_be_zero=True)
         try:
             if self._polls(sleep):
                 return bool(super().acquire(sleep, blocking, patience, own))  # type: ignore[arg-type]
@@ -500,31 +476,12 @@ class Lock(AnyLock, RedisLock):
         if not RELEASE.quick(self.redis, *self._release_call(expected_token)):
             at_once(self._give_back(expected_token))
 
-    def extend(self, additional_time: float, replace_ttl: bool = False) -> Literal[True]:
-        """
-        Add *additional_time* seconds to the time that is left or, with *replace_ttl*, set it to that time.
-
-        A negative number shortens the time. If none is left, the lock is lost, and release() raises LockLost. Raises
-        LockError if it is not held here or has no timeout, LockLost if it is no longer held.
-        """
-        self._token_to_extend("extend")
-        milliseconds_to_add(additional_time)  # it is checked before anything is sent
-        return self.do_extend(additional_time, replace_ttl)
-
     def do_extend(self, additional_time: float, replace_ttl: bool) -> Literal[True]:
-        milliseconds, how = milliseconds_to_add(additional_time), "replaces" if replace_ttl else "adds"
-        if not at_once(self._extend(self.local.token, milliseconds, how)):
-            raise self._loss("Cannot extend a lock that's no longer owned")
+        at_once(self._extend(additional_time, replace_ttl))
         return True
 
-    def reacquire(self) -> Literal[True]:
-        """Restart the timeout. Raises the same errors as extend()."""
-        self._token_to_extend("reacquire")
-        return self.do_reacquire()
-
     def do_reacquire(self) -> Literal[True]:
-        if not at_once(self._extend(self.local.token, self._ms, "anew")):
-            raise self._loss("Cannot reacquire a lock that's no longer owned")
+        at_once(self._reacquire())
         return True
 
     def ensure_held(self) -> None:
@@ -545,13 +502,8 @@ class Lock(AnyLock, RedisLock):
     def _try_fast(self, token: bytes, waits: bool) -> float | None:
         """Try the fast path, which suffices for most calls. Return None if it did not."""
         asked_at = clock()
-        if self.min_replicas:
-            return None
         said = ACQUIRE.quick(self.redis, *self._acquire_call(token, waits))
         return self._answered(said, token, asked_at) if said else None
-
-    def _renew(self, holding: Holding) -> bool:
-        return at_once(self._prolong(holding))
 
     _keep = staticmethod(leases.keep)
     _drop = staticmethod(leases.drop)
@@ -562,17 +514,12 @@ class AsyncLock(AnyLock, RedisAsyncLock):
     A lock for coroutines: redis.asyncio.lock.Lock with more features. The arguments are those of Lock.
 
     Many coroutines may share one object. Each has its own token (holding.py), while redis-py's class lets one
-    coroutine release the lock of another. *min_replicas* needs a client of one server or of Sentinel, not of a
-    cluster.
+    coroutine release the lock of another.
     """
 
     _own_local = TaskLocal
-
-    def _check_client(self, client: Any, min_replicas: int) -> None:
-        if isinstance(client, Redis | RedisCluster):
-            raise TypeError("The client of an AsyncLock must be asynchronous. Use Lock for this client.")
-        if min_replicas and isinstance(client, AsyncRedisCluster):
-            raise ValueError("min_replicas is for Lock, or for the client of one server, not for this one.")
+    _foreign = (Redis, RedisCluster)
+    _foreign_error = "The client of an AsyncLock must be asynchronous. Use Lock for this client."
 
     async def __aenter__(self) -> Self:
         if await self.acquire():
@@ -600,7 +547,7 @@ class AsyncLock(AnyLock, RedisAsyncLock):
     ) -> bool:
         """Acquire the lock, as Lock.acquire() does."""
         blocking, patience = self._patience(blocking, blocking_timeout)
-        own = self._token(None if token is None else self._encoded(token), is_coroutine=True)
+        own = self._token(token, is_coroutine=True)
         if not self._polls(None):
             return await self._take(own, blocking=blocking, patience=patience)
         try:
@@ -653,29 +600,12 @@ class AsyncLock(AnyLock, RedisAsyncLock):
     async def do_release(self, expected_token: Any) -> None:
         await self._give_back(expected_token)
 
-    def extend(self, additional_time: float, replace_ttl: bool = False) -> Awaitable[Literal[True]]:
-        """
-        Extend the time, as Lock.extend() does. Errors in the arguments are raised by the call, before anything is
-        awaited.
-        """
-        self._token_to_extend("extend")
-        milliseconds_to_add(additional_time)  # it is checked before anything is sent
-        return self.do_extend(additional_time, replace_ttl)
-
     async def do_extend(self, additional_time: float, replace_ttl: bool) -> Literal[True]:
-        milliseconds, how = milliseconds_to_add(additional_time), "replaces" if replace_ttl else "adds"
-        if not await self._extend(self.local.token, milliseconds, how):
-            raise self._loss("Cannot extend a lock that's no longer owned")
+        await self._extend(additional_time, replace_ttl)
         return True
 
-    def reacquire(self) -> Awaitable[Literal[True]]:
-        """Restart the timeout, as Lock.reacquire() does."""
-        self._token_to_extend("reacquire")
-        return self.do_reacquire()
-
     async def do_reacquire(self) -> Literal[True]:
-        if not await self._extend(self.local.token, self._ms, "anew"):
-            raise self._loss("Cannot reacquire a lock that's no longer owned")
+        await self._reacquire()
         return True
 
     async def ensure_held(self) -> None:
@@ -691,39 +621,16 @@ class AsyncLock(AnyLock, RedisAsyncLock):
         lost: asyncio.Event = holding.event(asyncio.Event)
         return lost
 
-    async def _to_its_end(self, start: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        await to_its_end(start)
-
-    def _encoded(self, token: str | bytes) -> bytes:
-        try:
-            encoder = self.redis.connection_pool.get_encoder()
-        except AttributeError:  # the client of a cluster
-            encoder = self.redis.get_encoder()
-        encoded: bytes = encoder.encode(token)
-        return encoded
-
-    async def _arenew(self, holding: Holding) -> bool:
-        return await self._prolong(holding)
-
+    _to_its_end = staticmethod(to_its_end)
     _keep = staticmethod(leases.akeep)
     _drop = staticmethod(leases.adrop)
 
 
-def plain(seconds: Any) -> Any:
-    """Return *seconds* as a float if it is a Decimal or a Fraction, which redis-py takes as well."""
-    if isinstance(seconds, Decimal):
-        return math.nan if seconds.is_nan() else float(seconds)
-    return float(seconds) if isinstance(seconds, Fraction) else seconds
-
-
 def milliseconds_to_add(seconds: Any) -> int:
     """Return the seconds passed to extend() in milliseconds. They may be negative. Raises InvalidValue."""
-    number = plain(seconds)
-    if isinstance(number, int | float) and not isinstance(number, bool):
-        check_seconds("additional_time", abs(number), may_be_zero=True)
-    else:
-        check_seconds("additional_time", number)
-    return int(number * 1000)
+    sign = -1 if isinstance(seconds, int | float) and seconds < 0 else 1
+    checked = check_seconds("additional_time", -seconds if sign < 0 else seconds, may_be_zero=True)
+    return sign * int(checked * 1000)
 
 
 def _spellings(stored: bytes) -> tuple[bytes, str]:

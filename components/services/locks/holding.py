@@ -19,6 +19,7 @@ from typing import Any
 from weakref import ref
 
 from components.kit import leases
+from components.kit.at_once import at_once
 from components.kit.client import server_of
 
 
@@ -52,12 +53,12 @@ class Holding:
     def renew(self) -> bool:
         """Restart the time of the lock. Return False if it is lost; see leases.Lease."""
         lock = self._lock()
-        return lock is not None and lock._renew(self)
+        return lock is not None and at_once(lock._prolong(self))
 
     async def arenew(self) -> bool:
         """Restart the time of the lock, as renew() does."""
         lock = self._lock()
-        return lock is not None and await lock._arenew(self)
+        return lock is not None and await lock._prolong(self)
 
     def lose(self) -> None:
         """Record that the lock is lost."""
@@ -72,8 +73,8 @@ class Holding:
         return max(0.0, self.valid_until - leases.clock())
 
 
-class ThreadLocal(threading.local):
-    """The holding of one thread. A thread that has acquired nothing has no token."""
+class Shared:
+    """The holding that all threads and coroutines share, with thread_local=False. Before it, there is no token."""
 
     token: bytes | None = None
     holding: Holding | None = None
@@ -81,12 +82,8 @@ class ThreadLocal(threading.local):
     doubtful: bytes | None = None
 
 
-class Shared:
-    """The holding that all threads and coroutines share, with thread_local=False."""
-
-    token: bytes | None = None
-    holding: Holding | None = None
-    doubtful: bytes | None = None
+class ThreadLocal(Shared, threading.local):
+    """The holding of one thread."""
 
 
 class TaskLocal:

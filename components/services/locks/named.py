@@ -45,7 +45,6 @@ class LockOptions(TypedDict, total=False):
     fair: bool
     auto_renewal: bool
     owner: str | None
-    min_replicas: int
 
 
 def lock(name: str, **options: Unpack[LockOptions]) -> Lock:

@@ -16,6 +16,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
@@ -43,8 +44,8 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
         self._semaphore = Semaphore(name, limit=limit, lease=lease)
         self._semaphore.check(wait=wait, weight=weight)
         self._wait, self._weight = wait, weight
-        #: The blocks that were entered with this object and not left yet, the latest last.
-        self._entered: list[_Entered] = []
+        #: The blocks that were entered and not left yet, the latest last, and where they were entered.
+        self._entered: list[tuple[Permit, ref[Any]]] = []
         self._guard = threading.Lock()
 
     def __call__(self, function: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -89,7 +90,7 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
 
     def _note(self, permit: Permit) -> Permit:
         with self._guard:
-            self._entered.append(_Entered(permit))
+            self._entered.append((permit, ref(_here())))
         return permit
 
     def _latest(self, *, is_awaited: bool) -> Permit:
@@ -98,18 +99,17 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
 
         This is the latest block that the current task or thread entered. If it entered none, for example because
         another task closes an exit stack, it is the latest block whose task or thread has ended, else the latest of
-        this thread, else the latest of all. Raises RuntimeError if no block was entered.
+        all. Raises RuntimeError if no block was entered.
         """
         with self._guard:
-            rest = [each for each in self._entered if isinstance(each.permit, AwaitedPermit) == is_awaited]
+            rest = [each for each in self._entered if isinstance(each[0], AwaitedPermit) == is_awaited]
             if not rest:
                 raise RuntimeError("This limit_concurrency is left more often than it was entered.")
-            here, thread = _task(), threading.get_ident()
-            latest_first = rest[::-1]
-            found = next((each for each in latest_first if (each.thread, each.task) == (thread, here)), None)
-            found = found or max(latest_first, key=lambda each: (each.is_orphan, each.thread == thread))
+            mine = [each for each in rest if each[1]() is _here()]
+            orphans = [each for each in rest if _is_over(each[1]())]
+            found = (mine or orphans or rest)[-1]
             self._entered.remove(found)
-        return found.permit
+        return found[0]
 
     def _acquire(self) -> Permit:
         return self._semaphore.acquire(wait=self._wait, weight=self._weight, auto_renewal=True)
@@ -118,31 +118,14 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
         return self._semaphore.aacquire(wait=self._wait, weight=self._weight, auto_renewal=True)
 
 
-class _Entered:
-    """A block that was entered, with its thread and task."""
-
-    def __init__(self, permit: Permit) -> None:
-        self.permit = permit
-        self.thread = threading.get_ident()
-        task = _task()
-        self._task = ref(task) if task else None
-
-    @property
-    def task(self) -> asyncio.Task[Any] | None:
-        return self._task() if self._task else None
-
-    @property
-    def is_orphan(self) -> bool:
-        """Return whether the task, or the thread, has ended."""
-        if self._task:
-            task = self._task()
-            return task is None or task.done()
-        return all(thread.ident != self.thread for thread in threading.enumerate())
+def _here() -> Any:
+    """Return the running task, or the thread if no loop runs in it."""
+    with suppress(RuntimeError):
+        if task := asyncio.current_task():
+            return task
+    return threading.current_thread()
 
 
-def _task() -> asyncio.Task[Any] | None:
-    """Return the running task, if a loop runs in this thread."""
-    try:
-        return asyncio.current_task()
-    except RuntimeError:
-        return None
+def _is_over(where: Any) -> bool:
+    """Return whether a task, or a thread, has ended."""
+    return where is None or (where.done() if isinstance(where, asyncio.Task) else not where.is_alive())

@@ -52,6 +52,10 @@ class Permit:
     Leaving the block raises PermitLost if the permit was lost meanwhile, unless the block raises something itself.
     """
 
+    #: Start and stop renewing the permit, and watch it.
+    _keep, drop, _watch = leases.keep, leases.drop, leases.watch
+    _new_event: Callable[[], Any] = threading.Event
+
     def __init__(
         self, semaphore: Semaphore, permit_id: str, *, weight: int, lease: float, valid_until: float
     ) -> None:
@@ -87,7 +91,7 @@ class Permit:
             self._lost = self._new_event()
             if not self.is_released and not self.remaining:
                 self._lost.set()
-            elif not self.is_released:
+            elif not (self.is_released or self._is_renewed):
                 self._watch()
         return self._lost
 
@@ -159,18 +163,7 @@ class Permit:
     def keep(self) -> None:
         """Start renewing the permit."""
         self._is_renewed = True
-        leases.keep(self)
-
-    def drop(self) -> None:
-        """Stop renewing and watching the permit."""
-        leases.drop(self)
-
-    def _new_event(self) -> Any:
-        return threading.Event()
-
-    def _watch(self) -> None:
-        if not self._is_renewed:
-            leases.watch(self)
+        self._keep()
 
     def __enter__(self) -> Self:
         return self
@@ -204,19 +197,8 @@ class Permit:
 class AwaitedPermit(Permit):
     """A permit that was awaited: the running event loop renews it."""
 
-    def keep(self) -> None:
-        self._is_renewed = True
-        leases.akeep(self)
-
-    def drop(self) -> None:
-        leases.adrop(self)
-
-    def _new_event(self) -> Any:
-        return asyncio.Event()
-
-    def _watch(self) -> None:
-        if not self._is_renewed:
-            leases.awatch(self)
+    _keep, drop, _watch = leases.akeep, leases.adrop, leases.awatch
+    _new_event = asyncio.Event
 
 
 class Acquisition:

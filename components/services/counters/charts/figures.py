@@ -68,14 +68,9 @@ class Percentiles(Series):
             each.at: round(each.histogram.percentile(percent)) for each in slices if each.histogram.count
         }
         merged = sum((each.histogram for each in slices), Histogram())
-        found = cls(
-            [Sample(each.at, values.get(each.at)) for each in like],
-            name=gettext("p%(percent)s") % {"percent": percent},
-            precision=like.precision,
-            since=like.since,
-            until=like.until,
-            total=round(merged.percentile(percent)),
-        )
+        name = gettext("p%(percent)s") % {"percent": percent}
+        counts = [values.get(each.at) for each in like]
+        found = cls.like(like, name, counts, round(merged.percentile(percent)))
         found.percent, found._unit = percent, like.unit
         return found
 
@@ -354,14 +349,7 @@ def percentile_chart(
 
 def counted_line(name: str, like: Series, counts: Mapping[datetime, int | None]) -> Series:
     """Return a line of events with the slices of *like*."""
-    return Series(
-        [Sample(each.at, counts.get(each.at)) for each in like],
-        name=name,
-        precision=like.precision,
-        since=like.since,
-        until=like.until,
-        total=sum(filter(None, counts.values())),
-    )
+    return Series.like(like, name, [counts.get(each.at) for each in like], sum(filter(None, counts.values())))
 
 
 def _looks(names: Sequence[str]) -> list[int]:

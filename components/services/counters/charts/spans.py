@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 
 from components.exceptions import InvalidValue
 from components.kit.values import is_name
-from components.services.counters import CounterReader, Mark, Ranked, Sample, Series
+from components.services.counters import CounterReader, Mark, Ranked, Series
 from components.services.counters.measuring import name_of_times
 from components.services.counters.precisions import Plan, plan
 from components.services.counters.series import is_of_events
@@ -52,14 +52,7 @@ class FamilySeries(Series):
             [each.count for each in slices if each.count is not None] for slices in zip(*members, strict=True)
         ]
         counts = [sum(some) if some else None for some in counted] or [None] * len(like)
-        summed = cls(
-            [Sample(each.at, count) for each, count in zip(like, counts, strict=True)],
-            name=f"{family}:*",
-            precision=like.precision,
-            since=like.since,
-            until=like.until,
-            total=sum(filter(None, counts)),
-        )
+        summed = cls.like(like, f"{family}:*", counts, sum(filter(None, counts)))
         summed.family, summed.size = family, len(members)
         return summed
 
