@@ -99,15 +99,10 @@ class Model:
         person = self._member(sender)
         if (sender, client_id) in self.sent:
             return self.sent[sender, client_id], True
-        if self.is_closed:
-            raise ChatClosed
-        if person.is_muted:
-            raise Muted
+        self._may_speak(sender)
         if reply_to is not None and reply_to > self.seq:
             raise MessageNotFound
-        quoted = [each.sender for each in self.visible(sender) if each.seq == reply_to]
-        told = dict.fromkeys([*mentions, *quoted])
-        named = tuple(each for each in told if each in self.members and each != sender)
+        named = self._named(sender, mentions, reply_to)
         had_all = person.read == self.seq
         self._append(Said(0, 0, sender, text, client_id, named, reply_to=reply_to))
         self.sent[sender, client_id] = self.seq
@@ -117,41 +112,23 @@ class Model:
         return self.seq, False
 
     def edit(self, sender: str, seq: int, text: str, mentions: list[str]) -> None:
-        person = self._member(sender)
-        found = [each for each in self.visible(sender) if each.seq == seq and not each.is_event]
-        if not found:
-            raise MessageNotFound
-        if found[0].sender != sender:
+        found = self._message(sender, seq)
+        if found.sender != sender:
             raise NotAllowed
-        if self.is_closed:
-            raise ChatClosed
-        if person.is_muted:
-            raise Muted
-        quoted = [each.sender for each in self.visible(sender) if each.seq == found[0].reply_to]
-        told = dict.fromkeys([*mentions, *quoted])
-        named = tuple(each for each in told if each in self.members and each != sender)
-        if (found[0].what, found[0].mentions) != (text, named):
+        self._may_speak(sender)
+        named = self._named(sender, mentions, found.reply_to)
+        if (found.what, found.mentions) != (text, named):
             self.changes += 1
-            found[0].what, found[0].mentions, found[0].edited = text, named, self.changes
+            found.what, found.mentions, found.edited = text, named, self.changes
         self.trim()
 
     def react(self, user: str, seq: int, emoji: str, *, is_on: bool) -> None:
-        person = self._member(user)
-        found = [each for each in self.visible(user) if each.seq == seq and not each.is_event]
-        if not found:
-            raise MessageNotFound
-        if self.is_closed:
-            raise ChatClosed
-        if person.is_muted:
-            raise Muted
-        reactions = found[0].reactions
-        if ((emoji, user) in reactions) != is_on:
+        found = self._message(user, seq)
+        self._may_speak(user)
+        if ((emoji, user) in found.reactions) != is_on:
             self.changes += 1
-            found[0].edited = self.changes
-            if is_on:
-                reactions.append((emoji, user))
-            else:
-                reactions.remove((emoji, user))
+            found.edited = self.changes
+            (found.reactions.append if is_on else found.reactions.remove)((emoji, user))
         self.trim()
 
     def acknowledge(self, user: str, seq: int) -> int:
@@ -184,8 +161,7 @@ class Model:
         return new
 
     def remove(self, user: str, by: str | None, kind: str) -> None:
-        if not self.exists or (by is not None and by not in self.members):
-            raise ChatNotFound
+        self._may(by, 0)
         if kind != "left":
             self._outrank(by, user)
         if user not in self.members and kind != "blocked":
@@ -216,8 +192,7 @@ class Model:
         self.trim()
 
     def set_muted(self, user: str, by: str | None, *, is_muted: bool) -> None:
-        if not self.exists or (by is not None and by not in self.members):
-            raise ChatNotFound
+        self._may(by, 0)
         self._outrank(by, user)
         if user in self.muted and not is_muted:
             self.muted.remove(user)
@@ -258,13 +233,10 @@ class Model:
 
     def delete_message(self, seq: int, by: str | None) -> None:
         self._may(by, 0)
-        seen = self.members[by].visible_from if by is not None else 0
-        found = [each for each in self.said if each.seq == seq > seen and not each.is_event]
-        if not found:
-            raise MessageNotFound
-        if by is not None and by != found[0].sender and self.members[by].role == "member":
+        found = self._message(by, seq)
+        if by is not None and by != found.sender and self.members[by].role == "member":
             raise NotAllowed
-        self.said.remove(found[0])
+        self.said.remove(found)
         self._event("deleted", by or "", "", str(seq))
         self.trim()
 
@@ -282,8 +254,9 @@ class Model:
             self._event("erased", "", person)
         return len(gone)
 
-    def visible(self, user: str) -> list[Said]:
-        return [each for each in self.said if each.seq > self._member(user).visible_from]
+    def visible(self, user: str | None) -> list[Said]:
+        seen_from = 0 if user is None else self._member(user).visible_from
+        return [each for each in self.said if each.seq > seen_from]
 
     def quote(self, user: str, said: Said) -> tuple[int, str, str] | None:
         """What a reply quotes, as *user* sees it."""
@@ -318,6 +291,24 @@ class Model:
         if not self.exists or user not in self.members:
             raise ChatNotFound
         return self.members[user]
+
+    def _message(self, user: str | None, seq: int) -> Said:
+        for each in self.visible(user):
+            if each.seq == seq and not each.is_event:
+                return each
+        raise MessageNotFound
+
+    def _may_speak(self, user: str) -> None:
+        if self.is_closed:
+            raise ChatClosed
+        if self.members[user].is_muted:
+            raise Muted
+
+    def _named(self, sender: str, mentions: list[str], reply_to: int | None) -> tuple[str, ...]:
+        """Whom a message mentions: members, among them who sent what it replies to."""
+        quoted = [each.sender for each in self.visible(sender) if each.seq == reply_to]
+        told = dict.fromkeys([*mentions, *quoted])
+        return tuple(each for each in told if each in self.members and each != sender)
 
     def _target(self, user: str) -> Person:
         if user not in self.members:

@@ -10,13 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
-from components.exceptions import (
-    ChatNotFound,
-    InvalidMessage,
-    InvalidName,
-    InvalidValue,
-    TooManyMembers,
-)
+from components.exceptions import ChatNotFound, InvalidMessage, InvalidName, InvalidValue, TooManyMembers
 from components.services.chat import Chat, ChatSettings, Inbox, Position
 from tests.support.chats import FREE
 from tests.support.snapshots import snapshot

@@ -5,6 +5,7 @@ sequence that he may, with exactly what is unread and who mentions him, and a st
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +21,7 @@ from components.exceptions import ChatExists, ChatNotFound, ComponentsError
 from components.services.chat import Changes, Chat, ChatMessage, ChatSettings, Inbox, Position
 from tests.chat.chat_model import Model, Said
 from tests.support.chats import let_pass
+from tests.support.twins import Awaited
 
 PEOPLE = ["joe", "jack 7", "j:ill/é", "mary"]
 # So long that what the test itself takes does not count.
@@ -32,11 +34,15 @@ numbers = st.integers(0, 60)
 
 
 class ChatMachine(RuleBasedStateMachine):
-    def __init__(self, redis: Redis) -> None:
+    def __init__(self, redis: Redis, awaits: asyncio.Runner | None) -> None:
         super().__init__()
-        self.redis = redis
+        self.redis, self.awaits = redis, awaits
         redis.flushall()
         self.sends = 0
+
+    def called(self, its: Chat | Inbox) -> Any:
+        """Return what calls the methods, or their asynchronous twins."""
+        return Awaited(its, self.awaits) if self.awaits else its
 
     @initialize(history=st.sampled_from([None, 0, 1, 3]), is_open=st.booleans())
     def begin(self, history: int | None, is_open: bool) -> None:
@@ -44,7 +50,7 @@ class ChatMachine(RuleBasedStateMachine):
             history=history, max_messages=MOST, max_age=AGE, max_members=ROOM, rate_limit=0, is_open=is_open
         )
         self.model = Model(MOST, AGE, history, ROOM, is_open)
-        self.chat = Chat("guild:7")
+        self.chat = self.called(Chat("guild:7"))
         self.positions: dict[str, dict[str, Position]] = {person: {} for person in PEOPLE}
         #: What each client has got by changes(), in order, since its person came in.
         self.got: dict[str, list[int]] = {person: [] for person in PEOPLE}
@@ -128,13 +134,10 @@ class ChatMachine(RuleBasedStateMachine):
     def leave(self, user: str) -> None:
         self.same(lambda: self.chat.leave(user), lambda: self.model.remove(user, user, "left"))
 
-    @rule(user=people, by=actors)
-    def kick(self, user: str, by: str | None) -> None:
-        self.same(lambda: self.chat.kick(user, by=by), lambda: self.model.remove(user, by, "kicked"))
-
-    @rule(user=people, by=actors)
-    def block(self, user: str, by: str | None) -> None:
-        self.same(lambda: self.chat.block(user, by=by), lambda: self.model.remove(user, by, "blocked"))
+    @rule(user=people, by=actors, verb=st.sampled_from(["kick", "block"]))
+    def remove(self, user: str, by: str | None, verb: str) -> None:
+        act = getattr(self.chat, verb)
+        self.same(lambda: act(user, by=by), lambda: self.model.remove(user, by, f"{verb}ed"))
 
     @rule(user=people, by=actors)
     def unblock(self, user: str, by: str | None) -> None:
@@ -168,7 +171,7 @@ class ChatMachine(RuleBasedStateMachine):
     @rule(person=people)
     @precondition(lambda self: self.sends > 3)
     def erase(self, person: str) -> None:
-        assert Inbox(person).erase().messages == self.model.erase(person)
+        assert self.called(Inbox(person)).erase().messages == self.model.erase(person)
 
     @rule(seconds=st.sampled_from(STEPS))
     def time_passes(self, seconds: float) -> None:
@@ -179,7 +182,7 @@ class ChatMachine(RuleBasedStateMachine):
     @rule(person=people, limit=st.sampled_from([1, 3, 100]))
     def a_client_comes_for_what_is_new(self, person: str, limit: int) -> None:
         before = self.positions[person]
-        changes = Inbox(person).changes(before, limit=limit)
+        changes = self.called(Inbox(person)).changes(before, limit=limit)
         self.positions[person] = dict(changes.positions)
         self.check_changes(person, before, changes, limit)
         if person not in self.model.members:
@@ -215,7 +218,8 @@ class ChatMachine(RuleBasedStateMachine):
                 self.check(person)
             else:
                 assert _outcome(lambda who=person: self.chat.history(who)) is ChatNotFound
-                assert Inbox(person).fetch() == Inbox(person).chats() == []
+                inbox = self.called(Inbox(person))
+                assert inbox.fetch() == inbox.chats() == []
 
     def check(self, person: str) -> None:
         model, member = self.model, self.model.members[person]
@@ -230,7 +234,7 @@ class ChatMachine(RuleBasedStateMachine):
         assert (news.role, news.is_closed, news.members) == (member.role, model.is_closed, len(model.members))
         assert (news.last_seq, news.read_seq, news.oldest) == (model.seq, member.read, oldest)
         assert (news.unread, news.mentions) == (len(unread), sum(person in each.mentions for each in unread))
-        fetched = Inbox(person).fetch(limit=200)
+        fetched = self.called(Inbox(person)).fetch(limit=200)
         waiting = [_told(said) for said in visible if said.seq > member.read]
         assert len(fetched) == (member.read < model.seq)
         for found in fetched:
@@ -281,16 +285,18 @@ def _told(said: Said) -> tuple[Any, ...]:
     return said.seq, said.sender, said.what, said.mentions, reactions
 
 
-@pytest.mark.parametrize("examples", [6, pytest.param(60, marks=pytest.mark.slow)])
-def test_it_behaves_as_the_model(redis: Redis, examples: int) -> None:
-    run(
-        lambda: ChatMachine(redis),
-        settings=settings(
-            max_examples=examples,
-            derandomize=True,
-            stateful_step_count=50,
-            deadline=None,
-            phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+@pytest.mark.parametrize("examples", [5, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("awaits", [False, True])
+def test_it_behaves_as_the_model(redis: Redis, examples: int, awaits: bool) -> None:
+    with asyncio.Runner() as runner:
+        run(
+            lambda: ChatMachine(redis, runner if awaits else None),
+            settings=settings(
+                max_examples=examples // 2 if awaits else examples,
+                derandomize=True,
+                stateful_step_count=50,
+                deadline=None,
+                phases=[Phase.generate],
+                suppress_health_check=list(HealthCheck),
+            ),
+        )

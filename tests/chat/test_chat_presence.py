@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
-from components.exceptions import ChatClosed, ChatNotFound, InvalidName, Muted
+from components.exceptions import ChatNotFound, Muted
 from components.kit.news import channel
 from components.services.chat import Chat, Inbox, Presence, Present
 from components.services.chat.keys import ChatKeys
-from tests.chat.test_chat_waiting import LONG, while_waiting
+from tests.chat.test_inboxes import LONG, while_waiting
 from tests.support.chats import FREE, let_pass
 from tests.support.snapshots import snapshot
 
@@ -36,17 +36,6 @@ def presence(chat: Chat) -> Presence:
 def seen(chat: Chat, user: str = "joe") -> dict[str, tuple[bool, bool]]:
     """Return of each member whether it is known when they were here, and whether they are."""
     return {each.user: (each.seen_at is not None, each.is_here) for each in chat.members(user=user)}
-
-
-def test_a_sign_of_life_counts_for_a_minute(redis: Redis, chat: Chat, presence: Presence) -> None:
-    presence.attend("jack")
-
-    let_pass(redis, chat.id, 59)
-    assert presence.look("joe").here == ("jack",)
-    assert seen(chat)["jack"] == (True, True)
-    let_pass(redis, chat.id, 2)
-    assert presence.look("joe") == NOBODY
-    assert seen(chat)["jack"] == (True, False)
 
 
 def test_who_was_here_is_forgotten_after_thirty_days(redis: Redis, chat: Chat, presence: Presence) -> None:
@@ -162,18 +151,6 @@ def test_five_type_at_once_at_most(redis: Redis) -> None:
     let_pass(redis, chat.id, 7)
     Presence(chat.id).type(many[6])
     assert Presence(chat.id).look("joe").typing == (many[6],)
-
-
-def test_only_those_who_may_send_are_typing(chat: Chat, presence: Presence) -> None:
-    with pytest.raises(ChatNotFound):
-        presence.type("mary")
-    with pytest.raises(InvalidName):
-        presence.type("")
-    with pytest.raises(ChatNotFound):
-        Presence("no/id")
-    chat.close()
-    with pytest.raises(ChatClosed):
-        presence.type("joe")
 
 
 def test_only_somebody_who_begins_wakes_others_and_no_crowd(redis: Redis, chat: Chat) -> None:

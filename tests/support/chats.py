@@ -44,6 +44,12 @@ def let_pass(redis: Redis, chat_id: str, seconds: float) -> None:
         redis.pexpire(key, left)
 
 
+def size_of(redis: Redis, chat_id: str) -> int:
+    """Return how many bytes the messages and events of a chat have, counted anew."""
+    entries = redis.xrange(ChatKeys(chat_id).messages)
+    return sum(len(entry[field]) for _id, entry in entries for field in (b"s", b"c", b"m", b"b"))
+
+
 def stored(redis: Redis, chat_id: str) -> list[str]:
     """Return the keys of a chat, by their last part."""
     found = redis.keys(f"*:{chat_id}*")

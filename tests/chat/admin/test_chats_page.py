@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from html import unescape
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
+from django.utils import timezone
 
-from components.control_room.names import shortened
 from components.services.chat import Chat, ChatReader, ChatSettings
+from components.services.mailboxes import Mailbox
 from components.templatetags.control_room import legible
 from tests.chat.admin.conversations import SECRET, guild
 from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, text_of, words
-from tests.locks.admin.test_locks_page import AWKWARD
 
 ROOT = "/admin/components/chat/"
 DASH = "\N{EN DASH}"
@@ -121,15 +122,6 @@ def test_a_chat_has_a_page_with_its_members_and_settings(viewer):
     assert re.fullmatch(rf"jill Member {AGO} 2 2 1 {DASH}", rows[2])
 
 
-def test_members_are_listed_by_page(viewer):
-    Chat.create("joe", members=[f"player {number}" for number in range(60)], id="guild:7")
-
-    pages = [rows_of(viewer, ROOT, "chat/", chat="guild:7", offset=offset) for offset in (0, 50)]
-
-    assert [len(rows) for rows in pages] == [50, 11]
-    assert len({row.split(" Member")[0] for rows in pages for row in rows}) == 61
-
-
 def test_permission_to_view_shows_no_message_texts(viewer, operator):
     guild()
     for client in (viewer, operator):
@@ -138,6 +130,8 @@ def test_permission_to_view_shows_no_message_texts(viewer, operator):
             assert response.status_code == status
             for hidden in (SECRET, "pictures.example", f'href="{ROOT}messages/'):
                 assert hidden not in response.text
+    assert viewer.get(of("messages", q="treasure")).status_code == 403
+    assert not LogEntry.objects.exists()
 
 
 def test_messages_and_events_are_shown_in_their_order_to_who_may_read_them(reader):
@@ -203,27 +197,6 @@ def test_people_go_by_their_names_with_the_id_beside_them(staff):
     assert f"by joe ({joe.pk})" in page(client, "chat/", chat="guild:7")
     assert f" jill {jill.pk} hello mentions joe ({joe.pk}) " in said[-1]
     assert f"jill ({jill.pk})" in kicked[0]
-
-
-@pytest.mark.parametrize("name", AWKWARD)
-def test_people_and_titles_may_be_called_anything(staff, name):
-    client = staff("change_chat", "delete_chat", "view_messages_chat")
-    chat = Chat.create("joe", members=[name], title=legible(name)[:100], text="hello", id="guild:7")
-    chat.send(name, "<script>alert(1)</script>", data={"a": "<img src=x>"})
-    shown = " ".join(shortened(legible(name)).split())
-
-    assert "guild:7" in rows_of(client, ROOT)[0]
-    for place in ("chat/", "messages/"):
-        assert any(shown in row for row in rows_of(client, ROOT, place, chat="guild:7"))
-        html = client.get(f"{ROOT}{place}?chat=guild:7").text
-        assert "<script>alert" not in html
-        assert "<img" not in html
-    for verb, data in (("mute", {"seconds": "600"}), ("block", {}), ("unblock", {})):
-        [told] = done(client, of(verb, user=name), **data)
-        assert shown in " ".join(told.split())
-    entry = LogEntry.objects.latest("pk")
-    assert client.get(entry.get_admin_url(), follow=True).request["PATH_INFO"] == f"{ROOT}chat/"
-    assert "\x00" not in entry.object_id + entry.object_repr + entry.change_message
 
 
 # What can be done
@@ -296,24 +269,6 @@ def test_a_time_that_is_not_offered_mutes_nobody(operator, data):
     assert operator.get(of("mute", user="jenny")).status_code == 404  # who is not in the chat
 
 
-@pytest.mark.parametrize("verb", ["kick", "block", "unblock", "mute", "unmute"])
-def test_a_person_whom_nobody_can_be_is_a_404_page(operator, verb):
-    guild()
-
-    assert operator.post(of(verb, user="x" * 600)).status_code == 404
-    if verb != "mute":
-        assert operator.get(of(verb)).status_code == 200  # nothing to do
-    operator.post(of(verb))
-    assert logged() == []
-
-
-def test_the_last_member_can_be_kicked_and_then_the_chat_is_gone(operator):
-    Chat.create("joe", id="guild:7")
-
-    assert operator.post(of("kick", user="joe"), follow=True).status_code == 404
-    assert len(logged()) == 1
-
-
 def test_a_history_is_trimmed_and_it_is_logged_how_much_went(remover):
     guild()
 
@@ -374,20 +329,6 @@ def test_an_action_that_was_overtaken_does_nothing_and_logs_nothing(operator, mo
     assert logged() == []
 
 
-def test_buttons_are_only_shown_to_those_who_may_press_them(viewer, operator, remover, reader):
-    guild().block("jenny")
-
-    def buttons(client):
-        html = client.get(of("chat")).text
-        if client in (remover, reader):
-            html += client.get(of("messages")).text
-        return set(re.findall(rf'class="button[^"]*" href="{ROOT}([a-z-]+)/', html))
-
-    assert buttons(viewer) == buttons(reader) == set()
-    assert buttons(operator) == {"close", "mute", "kick", "block", "unblock"}
-    assert buttons(remover) == {"trim", "delete", "delete-message"}
-
-
 def test_a_page_takes_so_many_round_trips_and_no_more_with_more_chats(staff):
     client = staff("view_chat", "change_chat", "delete_chat", "view_messages_chat")
     most = {"": 4, "chat/": 3, "messages/": 2, "close/": 1, "kick/": 2, "mute/": 2, "delete-message/": 2}
@@ -402,3 +343,61 @@ def test_a_page_takes_so_many_round_trips_and_no_more_with_more_chats(staff):
     for number in range(60):
         Chat.create("joe", id=f"other:{number}", text="hello")
     assert trips() == most
+
+
+# Reading and searching messages
+
+
+@pytest.mark.parametrize("page", [of("messages"), "/admin/components/mailbox/messages/?mailbox=jack"])
+def test_reading_messages_is_logged_once_an_hour(staff, page):
+    looks = ("view_chat", "view_messages_chat", "view_mailbox", "view_messages_mailbox")
+    listener, live = staff(*looks), {"headers": {"X-Live": "1"}}
+    for name, person in (("guild:7", "jack"), ("guild:8", "jill")):
+        guild(name)
+        Mailbox(person).push("joe", SECRET)
+    assert SECRET in listener.get(page, **live).text
+
+    [entry] = LogEntry.objects.all()
+    assert entry.object_repr
+    assert SECRET not in f"{entry.change_message} {entry.object_repr}"
+    listener.get(page)
+    listener.get(f"{page}&before=3&first=3")
+    assert LogEntry.objects.count() == 1
+
+    LogEntry.objects.update(action_time=timezone.now() - timedelta(minutes=59))
+    listener.get(page, **live)
+    assert LogEntry.objects.count() == 1
+    LogEntry.objects.update(action_time=timezone.now() - timedelta(minutes=61))
+    listener.get(page, **live)
+    assert LogEntry.objects.count() == 2
+    listener.get(page.replace("guild%3A7", "guild:8").replace("jack", "jill"))
+    assert LogEntry.objects.count() == 3
+
+    staff(*looks, "view_queue").get(page)
+    assert LogEntry.objects.values("user").distinct().count() == 2
+
+
+def test_words_lead_to_their_message(reader, monkeypatch):
+    chat = guild()
+    monkeypatch.setattr("components.services.chat.admin.chats.MESSAGES", 11)
+    for number in range(15):
+        chat.send("joe", f"later {number} <script>alert(1)</script>")
+
+    page = reader.get(of("messages", q="MILL treas"))
+
+    assert "the <mark>treasure</mark> lies below the <mark>mill</mark>" in page.text
+    [link] = re.findall(r'href="([^"]+#message-\d+)"', page.text)
+    path, _, anchor = unescape(link).partition("#")
+    there = reader.get(path).text
+    assert SECRET in there.partition(f'id="{anchor}"')[2].partition("</tr>")[0]
+    assert "later 2" in there  # what came after it
+    assert "later 14" not in there
+    assert "<script>alert" not in reader.get(of("messages", q="later")).text
+    assert {entry.change_message for entry in LogEntry.objects.all()} == {"Read the messages."}
+
+
+@pytest.mark.parametrize("words", ["/", "a b c d e f g h i", "x" * 300])
+def test_a_search_for_nothing_and_for_too_much_is_refused(reader, words):
+    guild()
+
+    assert reader.get(of("messages", q=words)).status_code == 400

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.contrib.auth.models import User
+from django.core import signing
 from django.test.utils import override_settings
 from redis import Redis
 
+from components.api import waiting
 from components.api.throttle import Throttle
-from components.kit.news import channel
-from components.services.chat import Chat, Inbox, Presence
+from components.services.chat import Chat, Inbox, Position
 from components.services.chat.api import members, messages, presence
-from components.services.chat.keys import ChatKeys
-from tests.api.serving import serve
+from components.services.chat.api.sync import make_cursor, read_cursor
+from tests.api.serving import Site, serve
 from tests.fixtures.api import Asker, problem
 from tests.support.waiting import eventually
 
@@ -162,23 +164,13 @@ def test_the_history_goes_both_ways(joe: Asker, chat: str) -> None:
         told = joe("GET", f"{chat}/messages?{query}").json()
         assert [each["seq"] for each in told["messages"]] == seqs
         assert (told["has_more"], told["has_newer"], told["oldest"]) == (has_more, has_newer, 1)
-    for both in ("before=1&after=1", "around=6&before=3", "after=0&around=0"):
-        problem(joe("GET", f"{chat}/messages?{both}"), 422, "invalid-value")
+    problem(joe("GET", f"{chat}/messages?before=1&after=1"), 422, "invalid-value")
 
 
 @pytest.mark.parametrize("seq", ["-1", "x", "1.5", "%00", "1" * 17, "9007199254740992", "٣"])
 def test_a_message_that_does_not_exist_is_not_found(joe: Asker, chat: str, seq: str) -> None:
     for method in ("GET", "DELETE"):
         problem(joe(method, f"{chat}/messages/{seq}"), 404, "message-not-found")
-
-
-def test_the_reading_position_only_moves_forward(joe: Asker, jill: Asker, chat: str) -> None:
-    seq = send(joe, chat, "a")["seq"]
-
-    for wanted in (seq, 1, 2**53 - 1):
-        assert jill("POST", f"{chat}/read", {"seq": wanted}).json() == {"read_seq": seq}
-    assert jill("GET", chat).json()["unread"] == 0
-    assert joe("GET", chat).json()["reads"][jill.id] == seq
 
 
 def test_replies_edits_and_reactions_are_told(joe: Asker, jill: Asker, chat: str) -> None:
@@ -208,9 +200,7 @@ def test_messages_are_found(joe: Asker, jill: Asker, chat: str) -> None:
     told = joe("GET", f"{chat}/search?q=KEY").json()
     assert [each["text"] for each in told["messages"]] == ["My keyboard", "The **keys**"]
     assert (told["next"], told["people"][jill.id]) == (None, "jill")
-    first = joe("GET", f"{chat}/search?q=key&limit=1").json()
-    rest = joe("GET", f"{chat}/search?q=key&limit=1&before={first['next']}").json()
-    assert [each["seq"] for each in (*first["messages"], *rest["messages"])] == [4, 3]
+    assert joe("GET", f"{chat}/search?q=key&limit=1").json()["next"] == 4
     problem(joe("GET", f"{chat}/search?q=a+b+c+d+e+f+g+h+i"), 422, "invalid-value")
 
 
@@ -291,16 +281,6 @@ def test_a_project_says_who_may_be_added_and_who_may_join(joe: Asker, jill: Aske
     assert Inbox(stranger.id).chats() == []
 
 
-def test_the_limits_of_creating_say_when_there_is_room(joe: Asker) -> None:
-    with override_settings(COMPONENTS={"CHAT_CREATE_LIMIT": 2}):
-        first, _other = (joe("POST", "chats", {}, Idempotency_Key=key).json()["id"] for key in "ab")
-        refused = joe("POST", "chats")
-
-        problem(refused, 429, "too-fast")
-        assert 1_700 < int(refused["Retry-After"]) <= 1_800
-        assert joe("POST", "chats", {}, Idempotency_Key="a").json()["id"] == first
-
-
 # Presence
 
 
@@ -327,27 +307,135 @@ def test_members_learn_who_is_there_and_who_is_typing(joe: Asker, jill: Asker, c
         assert (hidden["here"], hidden["typing"]) == ([], [])
 
 
-def test_a_site_without_presence_tells_clients_to_come_back_later(
-    joe: Asker, redis: Redis, chat: str
+def sync(asker: Asker, cursor: str = "", timeout: float = 0) -> dict[str, Any]:
+    answer = asker("GET", f"sync?cursor={quote(cursor)}&timeout={timeout}")
+    assert answer.status_code == 200, answer.content
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+def said(told: dict[str, Any]) -> list[str]:
+    return [each["text"] for chat in told["chats"] for each in chat["messages"] if each["event"] is None]
+
+
+@pytest.fixture
+def site(redis: Redis) -> Iterator[Site]:
+    with serve() as site:
+        yield site
+
+
+def test_the_first_answer_has_all_chats_and_their_last_messages(joe: Asker, jill: Asker) -> None:
+    first = Chat.create(joe.id, members=[jill.id], text="1", title="First")
+    second = Chat.create(jill.id, members=[joe.id], text="2")
+
+    told = sync(joe)
+    assert {chat["id"]: chat["last_message"]["text"] for chat in told["chats"]} == {
+        first.id: "1",
+        second.id: "2",
+    }
+    assert [chat["messages"] for chat in told["chats"]] == [[], []]
+    assert told["user"] == joe.id
+    assert told["people"] == {joe.id: "joe", jill.id: "jill"}
+    assert sync(joe, told["cursor"])["chats"] == []
+
+
+def test_only_new_messages_come_in_their_order(joe: Asker, jill: Asker) -> None:
+    chat, other = (Chat.create(joe.id, members=[jill.id]) for _ in range(2))
+    cursor = sync(joe)["cursor"]
+    for text in "abc":
+        chat.send(jill.id, text)
+
+    told = sync(joe, cursor)
+    assert [found["id"] for found in told["chats"]] == [chat.id]
+    assert said(told) == ["a", "b", "c"]
+    assert (told["chats"][0]["unread"], told["gone"]) == (3, [])
+    other.send(jill.id, "d")
+    assert said(sync(joe, told["cursor"])) == ["d"]
+    # A lost answer can be had again.
+    assert said(sync(joe, cursor)) == ["d", "a", "b", "c"]
+
+
+def test_many_chats_come_in_parts_and_no_message_in_between_is_missed(
+    joe: Asker, jill: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with override_settings(COMPONENTS={"CHAT_PRESENCE": False}):
-        joe("POST", f"{chat}/typing", {})
-        told = joe("POST", f"{chat}/presence", {})
+    monkeypatch.setattr("components.services.chat.api.sync._MOST_CHATS", 10)
+    made = [
+        Chat.create(joe.id, members=[jill.id], text="x" * 4_000, title=str(number)) for number in range(25)
+    ]
+    told = sync(jill)
+    sizes = [(len(told["chats"]), told["has_more_chats"])]
+    seen = [chat["id"] for chat in told["chats"]]
+    assert len(told["chats"][0]["last_message"]["text"]) == 200
+    missing = next(chat for chat in made if chat.id not in seen)
+    missing.send(joe.id, "said meanwhile")  # which makes it the first
 
-    assert (told.json()["here"], told.json()["typing"], told["Retry-After"]) == ([], [], "60")
-    keys = ChatKeys(chat.partition("/")[2])
-    assert not redis.exists(keys.here, keys.typing)
+    while told["has_more_chats"]:
+        told = sync(jill, told["cursor"], timeout=5)
+        sizes.append((len(told["chats"]), told["has_more_chats"]))
+        seen += [chat["id"] for chat in told["chats"]]
+    assert sizes == [(10, True), (10, True), (4, False)]
+    told = sync(jill, told["cursor"])
+    assert [chat["id"] for chat in told["chats"]] == [missing.id]
+    assert said(told)[-1] == "said meanwhile"
+    assert sorted([*seen, missing.id]) == sorted(chat.id for chat in made)
+    assert sync(jill, told["cursor"])["chats"] == []
 
 
-def test_a_request_waits_until_somebody_begins_to_type(redis: Redis) -> None:
-    chat = Chat.create("joe", members=["jill"], text="hello")
-    with serve() as site, ThreadPoolExecutor() as threads:
-        asked = {"typing": [], "timeout": 50}
-        waiting = threads.submit(site.ask, "POST", f"chats/{chat.id}/presence", asked)
-        assert eventually(lambda: redis.pubsub_numsub(channel("typing", chat.id))[0][1])
+def test_a_cursor_too_long_for_an_address_can_be_posted(joe: Asker, jill: Asker) -> None:
+    chat = Chat.create(joe.id, members=[jill.id])
+    positions = {f"{number:032x}"[::-1] + str(number): Position(1) for number in range(2_000)}
+    cursor = make_cursor(joe.id, positions | {chat.id: Position(1)})
+    assert len(cursor) > 8_000
 
-        assert site.ask("POST", f"chats/{chat.id}/typing", by="jill")[0] == 204
+    told = joe("POST", "sync", {"cursor": cursor, "timeout": 0}).json()
+    assert len(told["gone"]) == 2_000
+    assert read_cursor(joe.id, told["cursor"]).keys() == {chat.id}
 
-        status, told, headers = waiting.result(20)
-        assert (status, told["typing"], headers["Retry-After"]) == (200, ["jill"], None)
-        assert Presence(chat.id).look("jill").here == ("joe",)
+
+# Cursors
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda cursor: "x",
+        lambda cursor: cursor[:-1],
+        lambda cursor: "a" + cursor,
+        lambda cursor: cursor.partition(":")[0],
+        lambda cursor: "\0",
+        lambda cursor: "ä",
+        lambda cursor: "a" * 5_000,
+        lambda cursor: signing.dumps({"a": [1, 0]}, key="guessed", salt="components.api.cursor.1:1"),
+        lambda cursor: make_cursor("somebody else", {"a": Position(1)}),
+    ],
+)
+def test_a_forged_cursor_is_refused(joe: Asker, redis: Redis, forge: Any) -> None:
+    cursor = forge(sync(joe)["cursor"])
+
+    problem(joe("GET", f"sync?timeout=0&cursor={quote(cursor)}"), 400, "invalid-cursor")
+    problem(joe("POST", "sync", {"cursor": cursor, "timeout": 0}), 400, "invalid-cursor")
+    assert redis.dbsize() == 0
+
+
+# Waiting
+
+
+def test_a_message_wakes_a_waiting_request(site: Site) -> None:
+    chat = Chat.create("joe", members=["jill"])
+    cursor = site.ask("GET", "sync", by="jill")[1]["cursor"]
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(site.ask, "GET", f"sync?cursor={cursor}&timeout=50", by="jill")
+        assert eventually(lambda: waiting.waiters() == 1)
+        chat.send("joe", "hello")
+
+        status, told, headers = answer.result(20)
+    assert (status, said(told)) == (200, ["hello"])
+    assert "Retry-After" not in headers
+
+
+def test_the_cursor_stays_the_same_if_nothing_comes_in_time(joe: Asker) -> None:
+    Chat.create(joe.id)
+    cursor = sync(joe)["cursor"]
+
+    told = sync(joe, cursor, 0.05)
+    assert (told["cursor"], told["chats"], told["gone"]) == (cursor, [], [])
