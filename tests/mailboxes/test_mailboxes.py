@@ -239,6 +239,17 @@ def test_messages_never_handed_out_are_not_acknowledged(mailbox: Mailbox) -> Non
     assert texts(mailbox.pull()) == ["one", "two"]
 
 
+def test_a_repeated_pull_acknowledges_nothing_of_what_the_first_one_handed_out(mailbox: Mailbox) -> None:
+    ids = [mailbox.push("joe", str(number)).id for number in range(10)]
+    [_, last] = mailbox.pull(2, newest=True)
+
+    for _ in range(3):
+        assert [mail.id for mail in mailbox.pull(8, after=last.id)] == ids[:8]
+
+    assert mailbox.depth() == 8
+    assert mailbox.acknowledge(ids[7]) == 8
+
+
 def test_nothing_is_lost_by_pulling_the_newest(mailbox: Mailbox) -> None:
     fill(mailbox, "one", "two", "three", "four")
 

@@ -32,7 +32,9 @@ class Mailboxes(RuleBasedStateMachine):
         super().__init__()
         self.redis.flushall()
         self.there: list[int] = []
-        self.handed: set[int] = set()
+        #: Which pull handed out a message first.
+        self.handed: dict[int, int] = {}
+        self.pulls = 0
         self.fates: dict[int, Fate] = {}
         self.senders: dict[int, str] = {}
         self.pushed: dict[tuple[str, str], int] = {}
@@ -82,12 +84,13 @@ class Mailboxes(RuleBasedStateMachine):
 
         mails = self.mailbox.pull(limit, after=after, newest=newest)
 
+        self.pulls += 1
         assert [mail.id for mail in mails] == expected
         assert [mail.is_again for mail in mails] == [each in self.handed for each in expected]
         assert [mail.sender for mail in mails] == [self.senders[each] for each in expected]
         assert mails.missed == self.dropped - self.known
         for each in expected:
-            self.handed.add(each)
+            self.handed.setdefault(each, self.pulls)
             self.fates[each] = Fate.HANDED_OUT
         if expected:
             self.told = (self.dropped, expected[-1])
@@ -135,19 +138,23 @@ class Mailboxes(RuleBasedStateMachine):
         assert {each: self.mailbox.status(each).fate for each in self.fates} == self.fates
 
     def _acknowledge(self, upto: int) -> int:
-        gone = [each for each in self.there if each <= upto and each in self.handed]
+        if upto not in self.handed:
+            return 0
+        told, message = self.told
+        seen = {each for each, pull in self.handed.items() if each <= upto and pull <= self.handed[upto]}
+        if message in seen:
+            self.known = told
+        gone = sorted(seen)
         for each in gone:
             self.there.remove(each)
-            self.handed.remove(each)
+            del self.handed[each]
             self.fates[each] = Fate.ACKNOWLEDGED
-        if 0 < self.told[1] <= upto:
-            self.known = self.told[0]
         return len(gone)
 
     def _drop(self, gone: list[int]) -> None:
         for each in gone:
             self.there.remove(each)
-            self.handed.discard(each)
+            self.handed.pop(each, None)
             self.fates[each] = Fate.DROPPED
         self.dropped += len(gone)
 

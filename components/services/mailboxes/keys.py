@@ -24,7 +24,7 @@ class MailboxKeys:
 
     @property
     def handed(self) -> str:
-        """ZSET "<id> <pull>" by id, of messages handed out and not acknowledged. Expires as the mailbox."""
+        """ZSET "<id> <call> <pull>" by id, of messages handed out and not acknowledged. Expires as the mailbox."""
         return f"{self._bucket}handed:{self._name}"
 
     @property

@@ -121,8 +121,9 @@ class Mailbox:
         """
         Return up to *limit* messages (None: all), the oldest or the *newest*, in order of arrival.
 
-        With *after*, messages that were handed out up to that id are acknowledged first, in the same step. If there
-        is no message, wait up to *wait* seconds for one. Raises InvalidValue, ValueError.
+        With *after*, acknowledge up to that id first, as acknowledge() does, in the same step. A call that is
+        repeated with it acknowledges nothing more. If there is no message, wait up to *wait* seconds for one.
+        Raises InvalidValue, ValueError.
         """
         request = self._request(limit, after, newest, wait)
         client, until = get_client(), clock() + wait
@@ -180,8 +181,9 @@ class Mailbox:
 
     async def _acknowledge(self, client: AnyRedis, id: int) -> int:
         """
-        Remove the messages that were handed out up to this id. Return how many were removed. Others stay. Raises
-        ValueError if *id* is not a valid id.
+        Remove the message *id* and those before it that were handed out no later. Return how many were removed.
+
+        Others stay, and so do all if *id* is not among those handed out. Raises ValueError if it is not a valid id.
         """
         request = {"upto": _check_id(id), "limit": 0, "which": "oldest", "call": new_call()}
         acknowledged, *_ = await PULL.run(client, self._keys, name=self.name, **request)
