@@ -197,8 +197,6 @@ BOOK = "https://example.com/book"
         (f"[the book]({BOOK})", [["a", BOOK, "the book"]]),
         (f"**[the book]({BOOK})**", [["strong", ["a", BOOK, "the book"]]]),
         (f"[{BOOK}]({BOOK})", [["a", BOOK, BOOK]]),
-        ("[https://bank.example](https://evil.example)", ["[https://bank.example](https://evil.example)"]),
-        ("[www.bank.example](https://evil.example)", ["[www.bank.example](https://evil.example)"]),
         ("[x](javascript:alert(1))", ["[x](javascript:alert(1))"]),
         ("![x](https://evil.example/x.png)", ["!", ["a", "https://evil.example/x.png", "x"]]),
         ("https:// http://.", ["https:// http://."]),
@@ -265,6 +263,41 @@ _words = st.sampled_from(
 @given(st.lists(_words, max_size=40).map("".join) | st.text(max_size=200))
 def test_nothing_gets_out_of_a_message(text: str) -> None:
     assert_safe(text)
+
+
+@pytest.mark.parametrize(
+    ("label", "address"),
+    [
+        *((label, "https://evil.example/") for label in (
+            "https://bank.com", "www.bank.com", "bank.com", "bank.com ", "log in at bank.com, now", "bank.com/x",
+            "bank.com:443", "localhost:8000", "192.0.2.1", "//bank", "user@bank.com", "BANK.COM", "(bank.com)",
+            "https\uff1a//bank.com", "bank\uff0ecom", "bank\u3002com", "https:\uff0f\uff0fbank", "ba\u200bnk.com",
+            "b\u0430nk.com", "xn--bnk-7cd.com", "\u043f\u0440\u0438.\u0440\u0444",
+            "\u202emoc.knab", "bank\u2024com",
+        )),
+        ("bank.com", "https://bank.com.evil.example/"),
+        ("bank.com", "https://bank.com@evil.example/"),
+        ("bank.com", "https://bank.com:pw@evil.example/"),
+        ("bank.com", "https://evil.example/bank.com"),
+        ("bank.com/login", "https://bank.com/else"),
+        ("own.com or bank.com", "https://own.com/"),
+    ],
+)  # fmt: skip
+def test_a_link_that_reads_as_another_address_stays_text(label: str, address: str) -> None:
+    assert rich(f"[{label}]({address})")[0] == f"[{label}]({address})"
+
+
+@pytest.mark.parametrize(
+    ("label", "address"),
+    [
+        *((label, "https://www.bank.com/login?a=b") for label in (
+            "my bank", "bank.com", "www.bank.com", "https://bank.com/login", "https://www.bank.com/login?a=b",
+            "Log in at Bank.com.", "e.g. this", "version 3.14", "What? Here...", "9:30", "note: this", "a/b",
+        )),
+    ],
+)  # fmt: skip
+def test_a_link_whose_label_is_its_own_address_or_none_is_a_link(label: str, address: str) -> None:
+    assert rich(f"[{label}]({address})") == [["a", address, label]]
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)

@@ -13,6 +13,7 @@ addresses begin with http:// or https://. The time that this takes grows with th
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
@@ -29,6 +30,16 @@ _TRAILING = ".,:;!?)]}"
 _ITEM = re.compile(r"[-*] +(\S.*)")
 _NUMBERED = re.compile(r"(\d{1,4})[.)] +(\S.*)")
 _LONGEST = 500  # characters between two marks
+#: Characters that look like a dot or a slash, as NFKC does not know; that turn the direction of what follows.
+_ALIKE = {
+    **dict.fromkeys(map(ord, "\u3002\ua4f8\u0701\u0702"), "."),
+    **dict.fromkeys(map(ord, "\u2044\u2215\u29f8"), "/"),
+}
+_TURNS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+#: A dot before two letters, as in a host; numbers of IPv4; "//"; a port.
+_READS_AS_ADDRESS = re.compile(
+    r"\w\.[^\W\d_]{2}|\w\.xn--|(?:\d+\.){3}\d|//|^\[?\w*:\w*:|^localhost\b|[^\W\d]:\d", re.I
+)
 # Marks stand at words, as quotation marks do, so that 2*3*4 and snake_case_names are text.
 _INLINE = re.compile(
     r"""
@@ -136,10 +147,32 @@ def _marked(text: str, depth: int) -> Iterator[Node]:
 
 
 def _link(found: re.Match[str]) -> Node:
-    """Return a link; or text, if its label looks like another address."""
+    """Return a link; or text, if its label reads as a host or an address that is not the link's own."""
     label, address = found["label"], found["to"]
-    is_misleading = re.search(r"://|www\.|\.\w\w+/", label, re.IGNORECASE) and label != address
-    return found[0] if is_misleading else ["a", address, label]
+    is_own = all(_begins(each, address) for each in _addresses(label))
+    return ["a", address, label] if is_own else found[0]
+
+
+def _addresses(label: str) -> list[str]:
+    """Return what reads as a host or as an address in a label, as whoever reads it takes the characters."""
+    if _TURNS.search(label):
+        return [label]
+    seen = "".join(
+        each for each in unicodedata.normalize("NFKC", label) if unicodedata.category(each) != "Cf"
+    )
+    return [each for each in seen.translate(_ALIKE).split() if _READS_AS_ADDRESS.search(each)]
+
+
+def _begins(text: str, address: str) -> bool:
+    """Whether a text is that address or its beginning, host and port included."""
+    claimed, own = _bare(text.strip("(){}<>\"'*_~`,;!?.")), _bare(address)
+    if not claimed or not own.startswith(claimed):
+        return False
+    return own == claimed or claimed.endswith("/") or own[len(claimed)] in "/?#"
+
+
+def _bare(address: str) -> str:
+    return re.sub(r"^(?:https?://)?(?:www\.)?", "", address.casefold())
 
 
 def _merged(nodes: Iterator[Node]) -> list[Node]:
