@@ -1,15 +1,37 @@
-"""Permits: how many there are at a time, and who is next. What follows from any order of calls is in the model."""
+"""
+Permits: how many there are at a time, who is next, and what a permit is to its holder. What follows from any order of
+calls is in the model.
+"""
 
 from __future__ import annotations
+
+import gc
+import logging
+import math
+import threading
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from redis import Redis
 
-from components.exceptions import ForeignPermit, InvalidValue, PermitLost, PermitReleased, SemaphoreFull
-from components.services.semaphores import Semaphore
+from components.exceptions import (
+    ForeignPermit,
+    InvalidName,
+    InvalidValue,
+    PermitLost,
+    PermitReleased,
+    RedisUnavailable,
+    SemaphoreFull,
+)
+from components.kit import leases
+from components.services.semaphores import Semaphore, SemaphoreControls, limit_concurrency
 from components.services.semaphores.keys import SemaphoreKeys
+from components.testing import redis_at
 from tests.support.full import full
 from tests.support.semaphores import Waiter, let_pass, queued, take
+from tests.support.snapshots import snapshot
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("no_heartbeats")
 
@@ -34,53 +56,6 @@ def test_there_are_as_many_permits_as_the_limit_says_whatever_it_is_called(redis
     assert semaphore.info().used == 0
 
 
-def test_a_permit_is_held_until_its_lease_ends(semaphore: Semaphore, redis: Redis) -> None:
-    heavy = semaphore.acquire(weight=2)
-    let_pass(redis, "api", 60)
-    assert semaphore.try_acquire() is None
-    assert not redis.zscore(SemaphoreKeys("api").holders, "")
-
-    let_pass(redis, "api", 40)
-
-    assert semaphore.info().used == 0
-    take(semaphore, 2)
-    assert semaphore.info().expired == 1
-    for act in (heavy.release, lambda: semaphore.release(heavy.id), heavy.refresh):
-        with pytest.raises(PermitLost):
-            act()
-    assert semaphore.info().used == 2
-
-
-def test_asking_again_grants_nothing_more_and_does_not_prolong_the_lease(
-    semaphore: Semaphore, redis: Redis
-) -> None:
-    waiter = Waiter(semaphore)
-    assert waiter.ask_all() == ("granted", 100_000_000)
-    let_pass(redis, "api", 40)
-
-    said, left = waiter.ask_all()
-
-    assert said == "granted"
-    assert 30e6 < left <= 60e6
-    assert (semaphore.info().used, semaphore.info().granted) == (1, 1)
-
-
-def test_waiters_are_served_in_the_order_in_which_they_came(semaphore: Semaphore, redis: Redis) -> None:
-    permits = take(semaphore, 2)
-    waiters = [Waiter(semaphore) for _ in range(5)]
-    assert [waiter.ask() for waiter in [*waiters, waiters[0]]] == ["wait"] * 6
-    assert queued(redis, "api") == [waiter.id for waiter in waiters]
-    permits[0].release()
-    assert [waiter.is_woken(redis, keep=True) for waiter in waiters] == [True, False, False, False, False]
-    assert 0 < redis.pttl(f"{SemaphoreKeys('api').wake}:{waiters[0].id}") <= 2_000
-    permits[1].release()
-    assert semaphore.try_acquire() is None
-
-    granted = [[waiter for waiter in waiters if waiter.ask() == "granted"] for _ in range(2)]
-
-    assert granted == [waiters[:2], waiters[:2]]
-
-
 def test_a_request_made_while_the_clock_turned_back_is_behind_earlier_ones(
     semaphore: Semaphore, redis: Redis
 ) -> None:
@@ -93,50 +68,6 @@ def test_a_request_made_while_the_clock_turned_back_is_behind_earlier_ones(
     assert queued(redis, "api") == [first.id, second.id]
 
 
-def test_a_leaving_request_wakes_the_next(semaphore: Semaphore, redis: Redis) -> None:
-    take(semaphore, 1)
-    heavy, light = Waiter(semaphore, weight=2), Waiter(semaphore)
-    assert [heavy.ask(), light.ask()] == ["wait", "wait"]
-
-    heavy.leave()
-
-    assert light.is_woken(redis)
-    assert light.ask() == "granted"
-    assert semaphore.info().given_up == 1
-
-
-@pytest.mark.parametrize("how", ["release", "evict", "leave", "set_limit"])
-def test_who_is_dead_is_passed_over(semaphore: Semaphore, redis: Redis, how: str) -> None:
-    held, _other = take(semaphore, 2)
-    dead, alive, leaves = Waiter(semaphore), Waiter(semaphore), Waiter(semaphore)
-    for waiter in (dead, alive, leaves):
-        waiter.ask()
-    redis.zadd(SemaphoreKeys("api").beats, {dead.id: 1, alive.id: 9e15, leaves.id: 9e15})
-
-    match how:
-        case "release":
-            held.release()
-        case "evict":
-            semaphore.evict(held.id)
-        case "leave":
-            leaves.leave()
-        case "set_limit":
-            semaphore.set_limit(3)
-
-    assert alive.is_woken(redis)
-    assert not dead.is_woken(redis)
-
-
-def test_a_leaving_request_returns_a_grant_that_it_never_learned_of(semaphore: Semaphore) -> None:
-    waiter, late = Waiter(semaphore), Waiter(semaphore)
-    waiter.ask()
-    waiter.leave()
-    late.leave()
-
-    assert late.ask() == waiter.ask() == "ended"
-    assert (semaphore.info().used, semaphore.info().given_up) == (0, 0)
-
-
 def test_a_waiter_is_told_when_to_look_again(semaphore: Semaphore, redis: Redis) -> None:
     take(Semaphore("api", limit=2, lease=20))
     take(semaphore)
@@ -147,30 +78,6 @@ def test_a_waiter_is_told_when_to_look_again(semaphore: Semaphore, redis: Redis)
     redis.zadd(SemaphoreKeys("api").holders, {redis.zrange(SemaphoreKeys("api").holders, 0, 0)[0]: 9e15})
     let_pass(redis, "api", 59.7)  # of the minute for which the other counts as alive
     assert Waiter(semaphore).ask_all()[1] <= 300
-
-
-def test_a_second_release_reports_the_first(semaphore: Semaphore, redis: Redis) -> None:
-    permit, _other = take(semaphore, 2)
-    Semaphore("api", limit=7).release(permit.id)
-
-    for act in (permit.release, lambda: semaphore.release(permit.id), lambda: semaphore.refresh(permit.id)):
-        with pytest.raises(PermitReleased):
-            act()
-    let_pass(redis, "api", 31)  # half a minute later it is unknown
-    with pytest.raises(PermitLost):
-        semaphore.release(permit.id)
-
-
-def test_a_permit_of_another_semaphore_is_foreign(semaphore: Semaphore) -> None:
-    permit = Semaphore("ipa", limit=1).acquire()
-
-    for act in (semaphore.release, semaphore.refresh, semaphore.evict, semaphore.holder):
-        with pytest.raises(ForeignPermit):
-            act(permit.id)
-    with pytest.raises(ForeignPermit):
-        semaphore.release(permit)
-
-    permit.refresh()
 
 
 def test_a_weight_above_a_limit_that_was_set_meanwhile_is_refused_and_holds_nobody_up(
@@ -189,38 +96,6 @@ def test_a_weight_above_a_limit_that_was_set_meanwhile_is_refused_and_holds_nobo
     heavy.leave()
     assert semaphore.info().waiting == 0
     assert semaphore.try_acquire(weight=2) is not None
-
-
-def test_everything_expires_but_a_limit_that_was_set_by_hand(redis: Redis) -> None:
-    day, keys = 86_400_000, SemaphoreKeys("api")
-    semaphore = Semaphore("api", limit=3)
-    take(semaphore, weight=2)
-    take(semaphore)
-    waiter = Waiter(semaphore)
-    waiter.ask()
-    for key in (keys.queue, keys.beats):
-        assert 60_000 < redis.pttl(key) <= 65_000
-    assert 31 * day < redis.pttl(keys.names) <= 32 * day
-    waiter.leave()
-    assert semaphore.evict(semaphore.holders()[1].id)
-    semaphore.acquire(wait=0).release()
-
-    assert len(redis.keys("*")) > 5
-    assert all(redis.pttl(key) > 0 for key in redis.keys("*"))
-    assert all(
-        29 * day < redis.pttl(key) <= 30 * day for key in (keys.holders, keys.since, keys.heavy, keys.stats)
-    )
-    assert all(0 < redis.pttl(key) <= 30_000 for key in redis.keys(f"{keys.ended}:*"))
-
-    semaphore.set_limit(3)
-    take(semaphore)
-    assert redis.pttl(keys.names) == redis.pttl(keys.limits) == -1
-    semaphore.reset_limit()
-    redis.zadd(keys.names, {"api": 1})
-    let_pass(redis, "api", 31)
-    take(semaphore)
-    assert redis.pttl(keys.names) > 30 * day
-    assert (redis.zcard(keys.holders), redis.zcard(keys.since), redis.zcard(keys.heavy)) == (1, 1, 0)
 
 
 def test_on_a_full_server_permits_are_taken_refreshed_and_given_back(redis: Redis) -> None:
@@ -246,3 +121,175 @@ def test_on_a_full_server_permits_are_taken_refreshed_and_given_back(redis: Redi
         semaphore.reset_limit()
 
     assert (semaphore.info().used, semaphore.info().waiting, semaphore.info().limit) == (0, 0, 2)
+
+
+def test_a_permit_knows_what_it_is(semaphore: Semaphore) -> None:
+    permit = semaphore.acquire(weight=2)
+
+    assert (permit.name, permit.weight, permit.lease, permit.is_released) == ("api", 2, 100, False)
+    assert 80 < permit.remaining <= 100
+    lost = permit.lost
+    permit.ensure_held()
+    permit.release()
+    assert permit.is_released
+    assert permit.remaining == 0
+    assert not lost.is_set()
+    with pytest.raises(PermitReleased):
+        permit.ensure_held()
+
+
+def test_a_permit_whose_lease_has_ended_is_not_refreshed_even_if_nobody_took_it(
+    semaphore: Semaphore, redis: Redis
+) -> None:
+    """The book's refresh brings it back to life."""
+    permit = semaphore.acquire()
+    let_pass(redis, "api", 100)
+
+    with pytest.raises(PermitLost):
+        permit.refresh()
+
+    assert permit.lost.is_set()
+    assert permit.remaining == 0
+    assert semaphore.info().used == 0
+    with pytest.raises(PermitLost):
+        permit.ensure_held()
+
+
+def test_a_with_block_gives_its_permit_back_unless_that_was_done_in_it(semaphore: Semaphore) -> None:
+    with semaphore.acquire(wait=2) as permit:
+        assert semaphore.info().used == 1
+    assert permit.is_released
+    with pytest.raises(KeyError), semaphore.acquire():
+        raise KeyError
+    with semaphore.acquire() as permit:
+        permit.release()
+    assert semaphore.info().used == 0
+
+
+@pytest.mark.parametrize(("how", "error"), [("lost", PermitLost), ("released", PermitReleased)])
+def test_leaving_a_block_says_what_became_of_the_permit_unless_the_block_raises(
+    semaphore: Semaphore, redis: Redis, how: str, error: type[Exception], caplog: pytest.LogCaptureFixture
+) -> None:
+    def work(wrong: BaseException | None) -> None:
+        with semaphore.acquire() as permit:
+            let_pass(redis, "api", 100) if how == "lost" else semaphore.release(permit.id)
+            if wrong:
+                raise wrong
+
+    with pytest.raises(error):
+        work(None)
+    with caplog.at_level(logging.WARNING), pytest.raises(KeyError):
+        work(KeyError("what went wrong first"))
+    [record] = caplog.records
+    assert "what went wrong first" in record.getMessage()
+
+
+def test_leaving_a_block_says_that_redis_is_away(semaphore: Semaphore) -> None:
+    nowhere = redis_at("unix:///nowhere/redis")
+    with pytest.raises(RedisUnavailable), semaphore.acquire() as permit:
+        nowhere.__enter__()
+    nowhere.__exit__(None, None, None)
+
+    assert not permit.is_released
+    permit.release()
+    assert semaphore.info().used == 0
+
+
+def test_a_permit_tells_when_it_is_lost(redis: Redis) -> None:
+    permit = Semaphore("api", limit=1, lease=0.05).acquire()
+
+    assert isinstance(permit.lost, threading.Event)
+    assert permit.lost.wait(20)
+    with pytest.raises(PermitLost):
+        permit.ensure_held()
+
+
+def test_a_permit_is_renewed_while_it_is_referenced(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "_PART", 200)
+    semaphore = Semaphore("api", limit=1, lease=10)
+    with semaphore.acquire(auto_renewal=True) as permit:
+        first = permit.valid_until
+        assert eventually(lambda: permit.valid_until > first)
+        assert semaphore.try_acquire() is None
+
+    kept = len(list(leases._starter.get()._kept))
+    dropped = semaphore.acquire(auto_renewal=True)
+    assert len(list(leases._starter.get()._kept)) == kept + 1
+    del dropped
+    gc.collect()
+    assert eventually(lambda: len(list(leases._starter.get()._kept)) == kept)
+
+
+def test_a_late_grant_counts_from_before_its_request(semaphore: Semaphore, redis: Redis) -> None:
+    """A reply that took long does not make the holder believe that it has longer than it has."""
+    waiter = Waiter(semaphore)
+    waiter.ask()
+    let_pass(redis, "api", 70)
+
+    permit = semaphore._take(waiter._wish)
+
+    assert permit
+    assert permit.remaining <= 30
+
+
+LIMITS = [0, -1, 1.0, math.nan, True, "3", None, 2**31]
+LEASES = [0, -1, math.nan, math.inf, True, "30", None, 7 * 86_400 + 1]
+WAITS = [-0.1, math.nan, math.inf, True, "2"]
+WRONG: list[tuple[type[Exception], dict[str, Any]]] = [
+    *((InvalidName, {"name": name}) for name in ("", "x" * 501, b"api", None, 7)),
+    *((InvalidValue, {"limit": limit}) for limit in LIMITS),
+    *((InvalidValue, {"lease": lease}) for lease in LEASES),
+]
+
+
+@pytest.mark.parametrize(("error", "wrong"), WRONG)
+@pytest.mark.parametrize("make", [Semaphore, limit_concurrency])
+def test_a_semaphore_cannot_be_made_of_it(
+    make: Callable[..., Any], error: type[Exception], wrong: dict[str, Any]
+) -> None:
+    with pytest.raises(error):
+        make(**{"name": "api", "limit": 1, **wrong})
+    if "lease" not in wrong:
+        with pytest.raises(error):
+            SemaphoreControls(wrong.get("name", "api")).set_limit(wrong["limit"])
+
+
+def test_the_bounds_themselves_are_valid(redis: Redis) -> None:
+    semaphore = Semaphore("x" * 500, limit=2**31 - 1, lease=7 * 86_400)
+    semaphore.set_limit(2**31 - 1)
+
+    permit = semaphore.acquire(weight=2**31 - 1, wait=0)
+
+    assert semaphore.info().used == permit.weight == 2**31 - 1
+    assert 604_700 < semaphore.holders()[0].remaining <= 604_800
+    assert Semaphore("a", limit=1, lease=0.001).try_acquire()
+
+
+@pytest.mark.parametrize(
+    "wrong", [*({"wait": wait} for wait in WAITS), *({"weight": weight} for weight in [*LIMITS, 4])], ids=str
+)
+def test_a_permit_cannot_be_asked_for_with_it(redis: Redis, wrong: dict[str, Any]) -> None:
+    semaphore = Semaphore("api", limit=3)
+    take(semaphore, 2)
+    before = snapshot(redis)
+
+    for ask in (
+        lambda: semaphore.acquire(**wrong),
+        lambda: semaphore.aacquire(**wrong).__await__().send(None),
+        lambda: limit_concurrency("api", limit=3, **wrong),
+    ):
+        with pytest.raises(InvalidValue):
+            ask()
+
+    assert snapshot(redis) == before
+
+
+@pytest.mark.parametrize("permit", ["", "a/b/c", "0123456789ab/0/x", "0123456789ab/1/x", 7, None, b"x"])
+def test_only_permits_of_this_semaphore_are_taken(redis: Redis, permit: Any) -> None:
+    controls = Semaphore("api", limit=3)
+
+    for act in (controls.release, controls.refresh, controls.evict, controls.holder):
+        with pytest.raises(ForeignPermit):
+            act(permit)
+
+    assert redis.keys("*") == []

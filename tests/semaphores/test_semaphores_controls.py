@@ -15,6 +15,7 @@ from components.kit.figures import gather
 from components.kit.keyspace import BUCKETS, bucket
 from components.services.semaphores import Semaphore, SemaphoreControls, SemaphoreReader, card
 from components.services.semaphores.keys import SemaphoreKeys, index
+from components.services.semaphores.reader import _use
 from tests.support.monitoring import sent_to
 from tests.support.semaphores import Waiter, let_pass, take
 
@@ -37,28 +38,9 @@ def test_a_semaphore_that_was_never_used_is_as_declared(
     info = semaphore.info()
 
     assert (info.name, info.limit, info.declared, info.override) == ("api", 3, 3, None)
-    assert (info.used, info.holders, info.waiting, info.granted) == (0, 0, 0, 0)
-    assert (info.waits, info.total_waited, info.longest_wait) == (0, 0.0, 0.0)
-    assert (info.given_up, info.expired) == (0, 0)
     assert controls.info().limit is None
     assert SemaphoreReader().find("api") is None
     assert SemaphoreReader().page() == []
-
-
-def test_holders_and_waiters_are_counted_until_they_vanish(
-    semaphore: Semaphore, controls: SemaphoreControls, redis: Redis
-) -> None:
-    take(semaphore)
-    take(semaphore, weight=2)
-    Waiter(semaphore).ask()
-
-    info = controls.info()
-
-    assert (info.limit, info.used, info.holders, info.waiting, info.granted) == (3, 3, 2, 1, 2)
-    let_pass(redis, "api", 61)  # and nobody has noticed
-    info = controls.info()
-    assert (info.used, info.holders, info.waiting) == (0, 0, 0)
-    assert semaphore.holders() == controls.waiters() == []
 
 
 def test_waiting_times_are_counted(semaphore: Semaphore, redis: Redis) -> None:
@@ -121,50 +103,19 @@ def test_waiters_are_listed_in_order_without_the_dead(
     assert controls.waiters(limit=1) == []
 
 
-def test_a_limit_that_was_set_by_hand_wins_over_what_code_declares(
-    semaphore: Semaphore, controls: SemaphoreControls, redis: Redis
-) -> None:
-    permits = take(semaphore, 3)
-    controls.set_limit(1)
-    assert controls.info().used == 3
-    for permit in permits[:2]:
-        permit.release()
-        assert semaphore.try_acquire() is None
-    assert Semaphore("api", limit=99).try_acquire() is None
-    info = controls.info()
-    assert (info.limit, info.override, info.declared) == (1, 1, 99)
-    waiters = [Waiter(semaphore) for _ in range(3)]
-    assert [waiter.ask() for waiter in waiters] == ["wait"] * 3
-
-    controls.reset_limit()
-
-    assert (controls.info().override, controls.info().limit) == (None, 3)
-    for waiter in waiters[:2]:  # one wakes the next
-        assert waiter.is_woken(redis)
-        assert waiter.ask() == "granted"
-    assert not waiters[2].is_woken(redis)
-
-
 def test_an_evicted_permit_is_free_and_its_holder_is_told(
-    semaphore: Semaphore, controls: SemaphoreControls, redis: Redis
+    semaphore: Semaphore, controls: SemaphoreControls
 ) -> None:
-    permit, released, _other = take(semaphore, 3)
-    waiter = Waiter(semaphore)
-    waiter.ask()
+    [permit] = take(semaphore)
 
     assert controls.evict(permit.id)
 
-    assert controls.info().used == 2
-    assert waiter.is_woken(redis)
-    assert waiter.ask() == "granted"
+    assert controls.info().used == 0
     for act in (permit.refresh, permit.release):
         with pytest.raises(PermitLost):
             act()
     assert permit.lost.is_set()
-    released.release()
-    assert [controls.evict(each.id) for each in (permit, released)] == [False, False]
-    let_pass(redis, "api", 10)
-    assert not controls.evict(waiter.id)
+    assert not controls.evict(permit.id)
 
 
 def test_one_holder_is_found_by_the_id_of_its_permit(
@@ -238,3 +189,107 @@ def test_the_card_counts_semaphores_and_tells_of_who_waits_for_long(redis: Redis
     for links in ([line.page for line in found.lines], [line.mend for line in found.lines]):
         assert [link and link.query for link in links] == [{"semaphore": "c"}, {"semaphore": "b"}]
     assert len(found.badges) == 1
+
+
+NOW = 29_000_000  # minutes since 1970
+
+
+@pytest.fixture
+def roomy(redis: Redis) -> Semaphore:
+    return Semaphore("api", limit=5, lease=10)
+
+
+def most_in_use() -> list[int]:
+    info = SemaphoreReader().find("api", with_use=True)
+    assert info
+    return [each.most for each in info.use]
+
+
+def earlier(redis: Redis, minutes: int) -> None:
+    """Make what is stored of this minute that of an earlier one."""
+    key = SemaphoreKeys("api").use
+    for field, stored in redis.hgetall(key).items():
+        minute, most, last, ends = map(int, stored.split())
+        redis.hdel(key, field)
+        moved = minute - minutes
+        redis.hset(key, str(moved % 120), f"{moved} {most} {last} {ends - minutes * 60}")
+
+
+def test_the_most_permits_at_the_same_time_are_noted(roomy: Semaphore) -> None:
+    heavy, light = take(roomy, weight=3)[0], take(roomy)[0]
+    heavy.release()
+    take(roomy)
+    light.release()
+
+    found = most_in_use()
+
+    assert len(found) == 120
+    assert max(found[-2:]) == 4
+    assert sum(found[:-2]) == 0
+
+
+def test_they_are_read_only_if_they_are_asked_for(roomy: Semaphore) -> None:
+    take(roomy)
+
+    [listed], [with_use] = SemaphoreReader().page(), SemaphoreReader().page(with_use=True)
+
+    assert list(roomy.info().use) == list(listed.use) == []
+    assert len(with_use.use) == 120
+    age = datetime.now(UTC) - with_use.use[-1].at
+    assert -timedelta(seconds=30) < age < timedelta(seconds=90)
+
+
+def test_a_minute_in_which_permits_are_only_given_back_counts_them(roomy: Semaphore, redis: Redis) -> None:
+    first, _second = take(roomy, 2)
+    redis.delete(SemaphoreKeys("api").use)
+
+    first.release()
+
+    assert max(most_in_use()) == 2
+
+
+def test_a_renewed_permit_stays_in_use(roomy: Semaphore, redis: Redis) -> None:
+    [permit] = take(roomy, weight=2)
+    earlier(redis, 30)
+    assert sum(most_in_use()[-25:]) == 0  # its lease of ten seconds was over
+
+    permit.refresh()
+
+    assert most_in_use()[-1] == 2
+
+
+def test_permits_of_dead_holders_count_until_their_leases_end(roomy: Semaphore, redis: Redis) -> None:
+    take(roomy, 5)
+    let_pass(redis, "api", 10)
+
+    take(roomy, 2)
+
+    assert [each for each in most_in_use() if each] in ([5], [5, 5], [5, 2])
+
+
+@pytest.mark.parametrize(
+    ("changes", "last_five"),
+    [
+        ([], [0, 0, 0, 0, 0]),
+        ([(3, 4, 4, 600)], [0, 4, 4, 4, 4]),  # held, with a lease of ten minutes
+        ([(3, 4, 4, 90)], [0, 4, 4, 0, 0]),  # the lease ended a minute later, and nobody gave it back
+        ([(3, 4, 1, 600)], [0, 4, 1, 1, 1]),  # of four, three were given back
+        ([(3, 4, 2, 600), (1, 5, 0, 0)], [0, 4, 2, 5, 0]),
+        ([(3, 4, 2, 600), (1, 2, 0, 0)], [0, 4, 2, 2, 0]),
+        ([(200, 3, 3, 20_000)], [3, 3, 3, 3, 3]),  # hours ago, with a lease of hours
+        ([(200, 3, 3, 600)], [0, 0, 0, 0, 0]),
+        ([(-1, 9, 9, 600)], [0, 0, 0, 0, 0]),  # another node's clock is ahead
+    ],
+)
+def test_minutes_without_a_change_are_as_the_last_change_left_them(
+    changes: list[tuple[int, int, int, int]], last_five: list[int]
+) -> None:
+    stored = [
+        f"{NOW - ago} {most} {last} {(NOW - ago) * 60 + seconds if seconds else 0}".encode()
+        for ago, most, last, seconds in changes
+    ]
+
+    found = _use([*stored, b"what is this?"], NOW)
+
+    assert [each.most for each in found][-5:] == last_five
+    assert found[-1].at == datetime.fromtimestamp(NOW * 60, UTC)

@@ -126,27 +126,6 @@ def test_what_is_left_in_another_task_is_the_permit_of_one_that_has_ended_first(
     assert controls.info().used == 0
 
 
-def test_a_limit_may_be_left_while_the_task_that_entered_it_goes_on(controls: SemaphoreControls) -> None:
-    shared = limit_concurrency("api", limit=9)
-
-    async def main() -> None:
-        stack, entered, done = AsyncExitStack(), asyncio.Event(), asyncio.Event()
-
-        async def enter() -> None:
-            await stack.enter_async_context(shared)
-            entered.set()
-            await done.wait()
-
-        entering = asyncio.create_task(enter())
-        await entered.wait()
-        await stack.aclose()
-        assert controls.info().used == 0
-        done.set()
-        await entering
-
-    asyncio.run(main())
-
-
 def test_a_limit_may_be_left_in_another_thread(controls: SemaphoreControls) -> None:
     shared, stack = limit_concurrency("api", limit=9), ExitStack()
     with shared as mine:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from redis import Redis
 
-from components.exceptions import SemaphoreFull
+from components.exceptions import PermitLost, PermitReleased, SemaphoreFull
+from components.kit import leases
 from components.services.semaphores import Permit, Semaphore
 from components.services.semaphores import permit as permits
 from components.services.semaphores import semaphore as semaphores
 from components.services.semaphores.keys import SemaphoreKeys
-from tests.support.semaphores import Waiter, queued, take
+from tests.support.semaphores import Waiter, let_pass, queued, take
 from tests.support.waiting import eventually
 
 
@@ -149,3 +152,88 @@ def test_an_interrupted_request_leaves_the_queue(
 
     assert queued(redis, "api") == []
     assert semaphore.info().given_up == 1
+
+
+async def become(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+def test_a_permit_is_awaited_refreshed_and_given_back(semaphore: Semaphore, redis: Redis) -> None:
+    async def scene() -> None:
+        permit = await semaphore.aacquire(wait=1, owner="order 7")
+        [holder] = semaphore.holders()
+        assert (holder.holder.thread, holder.holder.owner) == ("shipping", "order 7")
+        assert await semaphore.atry_acquire() is None
+        let_pass(redis, "api", 20)
+        await permit.arefresh()
+        assert semaphore.holders()[0].remaining > 29
+        await permit.arelease()
+        with pytest.raises(PermitReleased):
+            await permit.arelease()
+        again = await semaphore.atry_acquire()
+        assert again
+        await semaphore.arefresh(again.id)
+        await semaphore.arelease(again.id)
+        async with semaphore.aacquire(wait=1) as permit:
+            permit.ensure_held()
+        async with await semaphore.aacquire():
+            assert semaphore.info().used == 1
+            for patience in (0, 0.02):
+                with pytest.raises(SemaphoreFull):
+                    await semaphore.aacquire(wait=patience)
+        with pytest.raises(PermitLost):
+            async with semaphore.aacquire() as permit:
+                semaphore.evict(permit.id)
+
+    async def main() -> None:
+        await asyncio.create_task(scene(), name="shipping")
+
+    asyncio.run(main())
+    assert semaphore.info().used == 0
+
+
+def test_a_cancellation_that_got_lost_on_the_way_counts(redis: Redis) -> None:
+    """As asyncio.wait_for() of Python 3.11 loses those that come when it is done."""
+
+    class Losing(Semaphore):
+        async def _ask(self, *args: Any) -> Any:
+            said = await super()._ask(*args)
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)
+            return said
+
+    async def acquire() -> None:
+        await Losing("api", limit=1).aacquire()
+
+    async def scene() -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.create_task(acquire())
+
+    asyncio.run(scene())
+    assert Semaphore("api", limit=1).info().used == 0
+
+
+def test_the_loop_renews_and_tells_of_a_loss(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "_PART", 200)
+    semaphore = Semaphore("api", limit=1, lease=10)
+
+    async def scene() -> None:
+        async with semaphore.aacquire(auto_renewal=True) as permit:
+            first = permit.valid_until
+            await become(lambda: permit.valid_until > first)
+        evicted = await semaphore.aacquire(auto_renewal=True)
+        semaphore.evict(evicted.id)
+        ending = await Semaphore("api", limit=1, lease=0.05).aacquire()
+        for permit in (evicted, ending):
+            assert isinstance(permit.lost, asyncio.Event)
+            async with asyncio.timeout(20):
+                await permit.lost.wait()
+            with pytest.raises(PermitLost):
+                permit.ensure_held()
+
+    asyncio.run(scene())

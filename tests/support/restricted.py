@@ -34,7 +34,6 @@ SERVICES = sorted(path.parent.name for path in Path(services.__file__).parent.gl
 #: The user of each test, by its id without "tests/": the first pattern that fits counts. "" may do all.
 ROLES: tuple[tuple[str, str], ...] = (
     # Locks at keys that no pattern describes.
-    ("locks/admin/*test_a_lock_of_any_name_can_be_listed_found_released_and_looked_up*", ""),
     ("control_room/*test_pages_go_on_where_somebody_else_has_written_odd_names_and_scores*", ""),
     ("locks/*test_a_key_of_the_callers_own_is_found_by_it*", ""),
     ("locks/*test_a_lock_may_be_called_anything_and_be_at_any_key*", ""),

@@ -9,14 +9,11 @@ import socket
 import pytest
 from django.contrib.admin.models import LogEntry
 
-from components.control_room.names import shortened
 from components.exceptions import PermitLost
 from components.services.semaphores import SemaphoreControls
 from components.services.semaphores.keys import SemaphoreKeys
-from components.templatetags.control_room import legible
 from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, text_of, words
 from tests.locks.admin import holdings
-from tests.locks.admin.test_locks_page import AWKWARD
 
 ROOT = "/admin/components/semaphore/"
 DASH = "\N{EN DASH}"
@@ -67,19 +64,13 @@ def test_semaphores_are_listed_with_how_they_stand_and_how_it_went(viewer, redis
     assert 'class="chart' not in viewer.get(url("semaphore", semaphore="idle")).text
 
 
-@pytest.mark.parametrize("text", ["api", " api  "])
-def test_a_semaphore_is_found_by_its_whole_name(viewer, text):
-    holdings.permit("api")
-
-    assert viewer.get(ROOT, {"q": text}).url == url("semaphore", semaphore="api")
-    for wrong in ("ap", "x" * 600):
-        assert viewer.get(ROOT, {"q": wrong}).status_code == 200
-    assert viewer.get(url("semaphore", semaphore="ap")).status_code == 404
-
-
 def test_a_semaphore_has_a_page_of_its_own(viewer):
     holdings.permit("api", weight=2)
     holdings.waits_for_permit("api", weight=3)
+    assert viewer.get(ROOT, {"q": " api  "}).url == url("semaphore", semaphore="api")
+    for wrong in ("ap", "x" * 600):
+        assert viewer.get(ROOT, {"q": wrong}).status_code == 200
+        assert viewer.get(url("semaphore", semaphore=wrong)).status_code == 404
 
     text = page(viewer, "semaphore/", semaphore="api")
     [holder] = rows_of(viewer, ROOT, "semaphore/", semaphore="api")
@@ -104,9 +95,6 @@ def test_the_limit_is_changed_with_a_form_and_logged_once(operator):
     assert done(operator, address, limit="1") != said
     assert said == logged()
     assert LogEntry.objects.get().object_repr == "api"
-    [field] = re.findall(r'<input type="number"[^>]*>', operator.get(address).text)
-    assert 'value="1"' in field
-    assert 'min="1"' in field
     assert '<span class="bad">3 of 1</span>' in operator.get(url("semaphore", semaphore="api")).text
     assert len(SemaphoreControls("api").holders()) == len(permits)
 
@@ -161,29 +149,6 @@ def test_evicting_asks_first_is_logged_once_and_told(operator):
         assert operator.get(url("evict", semaphore="api", permit=permit)).status_code == 404
 
 
-@pytest.mark.parametrize("name", AWKWARD)
-def test_a_semaphore_of_any_name_can_be_listed_found_changed_and_looked_up(operator, name):
-    permit = holdings.permit(name)
-
-    [row] = rows_of(operator, ROOT)
-    detail = page(operator, "semaphore/", semaphore=name)
-    done(operator, url("limit", semaphore=name), limit="9")
-    evicted = done(operator, evict_url(permit, name))
-    entry = LogEntry.objects.latest("pk")
-    logged_page = operator.get(entry.get_admin_url(), follow=True)
-    history = operator.get(re.sub("change/$", "history/", entry.get_admin_url()))
-
-    shown = legible(name)
-    assert row.startswith(f"{shortened(shown)} 1 of 3")
-    assert "jill" in detail
-    assert shown in evicted[0]
-    assert logged_page.request["PATH_INFO"] == f"{ROOT}semaphore/"
-    assert "Permits in use 0 of 9" in words(logged_page)
-    assert logged()[0] in words(history)
-    assert "\x00" not in entry.object_id + entry.object_repr + entry.change_message
-    assert "<script>alert" not in logged_page.text + history.text
-
-
 @pytest.mark.parametrize(
     ("name", "most"), [("", 5), ("semaphore/", 5), ("limit/", 2), ("reset/", 2), ("evict/", 4)]
 )
@@ -201,12 +166,3 @@ def test_a_page_takes_so_many_round_trips_and_no_more_with_more_semaphores(opera
     assert round_trips(operator, address) == most
     if not name:
         assert [len(rows_of(operator, ROOT, offset=offset)) for offset in (0, 50)] == [50, 11]
-
-
-def test_holders_are_listed_by_page(viewer):
-    for _ in range(55):
-        holdings.permit("api", limit=100)
-
-    pages = [rows_of(viewer, ROOT, "semaphore/", semaphore="api", offset=offset) for offset in (0, 50)]
-
-    assert [len(rows) for rows in pages] == [50, 5]
