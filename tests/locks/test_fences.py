@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
-from components.exceptions import InvalidName, InvalidValue, RedisUnavailable, StaleFence
+from components.exceptions import InvalidValue, StaleFence
 from components.services.locks.fences import FencedValue
 from components.services.locks.keys import FencedKeys
 
@@ -29,26 +28,6 @@ def is_refused(fence: int) -> bool:
         else:
             return False
     return True
-
-
-def test_a_newer_holder_writes_over_it_and_the_older_one_is_refused(redis: Redis) -> None:
-    value = FencedValue("report")
-    for text, fence in (("first", 1), ("again", 1), ("second", 2)):
-        value.set(text, fence=fence)
-        assert value.get() == text.encode()
-
-    assert is_refused(1)
-    assert FencedValue("other").get() is None
-
-
-def test_what_is_deleted_is_gone_for_older_holders_too(redis: Redis) -> None:
-    value = FencedValue("report")
-    for _ in range(2):  # whether there was one or not
-        value.delete(fence=2)
-        assert value.get() is None
-        assert is_refused(1)
-        value.set("second", fence=2)
-        assert value.get() == b"second"
 
 
 def test_a_value_that_has_expired_leaves_its_fence_for_a_week(redis: Redis) -> None:
@@ -111,33 +90,6 @@ def test_what_is_invalid_is_not_stored(
         with pytest.raises(error):
             FencedValue("report", keep=ttl)
     assert redis.keys("*") == []
-
-
-@pytest.mark.parametrize("name", ["", "a" * 501, None, 5])
-def test_an_invalid_name_is_refused(name: Any) -> None:
-    with pytest.raises(InvalidName):
-        FencedValue(name)
-
-
-def test_the_asynchronous_twins_do_the_same(redis: Redis) -> None:
-    async def history() -> list[bytes | None]:
-        value = FencedValue("report")
-        await value.aset("first", fence=2)
-        seen = [await value.aget()]
-        for late in (value.aset("late", fence=1), value.adelete(fence=1)):
-            with pytest.raises(StaleFence):
-                await late
-        await value.adelete(fence=3)
-        return [*seen, await value.aget()]
-
-    assert asyncio.run(history()) == [b"first", None]
-
-
-def test_without_redis_it_says_so() -> None:
-    value = FencedValue("report")
-    for act in (lambda: value.set("a", fence=1), value.get, lambda: value.delete(fence=1)):
-        with pytest.raises(RedisUnavailable):
-            act()
 
 
 ACTS = st.tuples(

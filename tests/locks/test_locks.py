@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import math
-from threading import Event, Thread
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.core.cache import caches
 from redis import Redis
 from redis.exceptions import LockError, LockNotOwnedError
 
-from components.exceptions import InvalidName, LockLost, LockNotAcquired
-from components.kit.at_once import at_once
+from components.conf import conf
+from components.embedded import EmbeddedServer
+from components.exceptions import InvalidName, InvalidValue, LockLost, LockNotAcquired
+from components.kit import leases as renewals
+from components.kit.client import get_async_client
 from components.kit.leases import Holder
-from components.services.locks import Lock, LockReader, alock, drop_ins, lock
-from components.services.locks.drop_ins import EXTEND
+from components.services.locks import AsyncLock, Lock, LockReader, alock, alocks, drop_ins, lock, locks
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
+from components.testing import redis_at
+from tests.support.snapshots import snapshot
 from tests.support.waiting import eventually
 
 AWKWARD = ["a b\nc", "naïve ☂", "%7Ba%7D", "x" * 500, "{tag}:rest", "{a}{b}", "{a%2F}", "{", "a{b"]
@@ -77,63 +84,6 @@ def test_the_fence_grows_with_each_holder_whatever_redis_has_forgotten(redis: Re
         _ = held.fence
 
 
-def test_a_release_wakes_the_waiters(redis: Redis) -> None:
-    holder, got = acquired(timeout=None), Event()
-
-    def wait() -> None:
-        with lock("a"):
-            got.set()
-
-    waiter = Thread(target=wait)
-    waiter.start()
-    assert eventually(lambda: redis.zcard(LockKeys.named("a").queue))
-    holder.release()
-    waiter.join(20)
-
-    assert got.is_set()
-
-
-def test_a_wait_in_vain_leaves_nothing_behind(redis: Redis) -> None:
-    with lock("a"):
-        before = redis.dbsize()
-
-        assert not lock("a").acquire(blocking_timeout=0.05)
-
-        assert redis.dbsize() == before
-
-
-@pytest.mark.parametrize("is_evicted", [False, True])
-def test_a_fair_lock_does_not_wait_for_the_dead(redis: Redis, is_evicted: bool) -> None:
-    held, dead = acquired(fair=True), lock("a", fair=True)
-    assert at_once(dead._try(b"dead", waits=True))
-    held.release()
-    assert not held.acquire(blocking=False)
-    assert 0 < at_once(held._try(b"asks")) <= 60  # until the dead one counts as dead
-
-    if is_evicted:
-        redis.delete(LockKeys.named("a").beats)
-        assert not held.acquire(blocking=False)  # and takes away the place of a waiter without a heartbeat
-    else:
-        redis.zadd(LockKeys.named("a").beats, {"dead": 1})
-
-    assert held.acquire(blocking=False)
-    assert not redis.exists(LockKeys.named("a").queue)
-
-
-def test_a_release_wakes_the_first_and_a_waiter_who_leaves_the_next(redis: Redis) -> None:
-    held, waiter = acquired(), lock("a")
-    for token in (b"first", b"second"):
-        assert 10 < at_once(waiter._try(token, waits=True)) <= 30  # the holder's time
-    wake = LockKeys.named("a").wake
-
-    held.release()
-    assert (redis.llen(f"{wake}:first"), redis.llen(f"{wake}:second")) == (1, 0)
-    assert 0 < redis.pttl(f"{wake}:first") <= 2_000
-
-    at_once(waiter._leave(b"first"))
-    assert (redis.llen(f"{wake}:first"), redis.llen(f"{wake}:second")) == (0, 1)
-
-
 def test_a_lost_lock_is_reported_at_release_and_leaves_its_next_holder_alone(redis: Redis) -> None:
     held, other = acquired(), lock("a")
     end(redis, "a")
@@ -178,17 +128,6 @@ def test_ensure_held_asks_redis(redis: Redis) -> None:
     assert held.remaining == 0
 
 
-def test_it_can_be_extended_and_started_anew(redis: Redis) -> None:
-    held = acquired(timeout=500)
-
-    assert held.extend(1_000)
-    assert 1_400 < held.remaining <= 1_500
-    assert held.extend(700, replace_ttl=True)
-    assert 600_000 < redis.pttl(key_of("a")) <= 700_000
-    assert held.reacquire()
-    assert 400 < held.remaining <= 500
-
-
 def test_a_negative_extension_shortens_or_loses_the_lock(redis: Redis) -> None:
     held = acquired(timeout=3_000)
 
@@ -199,18 +138,6 @@ def test_a_negative_extension_shortens_or_loses_the_lock(redis: Redis) -> None:
     with pytest.raises(LockLost):
         held.release()
     assert lock("a").acquire(blocking=False)
-
-
-def test_an_extension_that_is_sent_again_adds_once_and_ends_once(redis: Redis) -> None:
-    held = acquired(timeout=10)
-    token = held.local.token
-
-    adds = held._extend_call(token, 20_000, "adds", "first")
-    assert [20_000 < at_once(held._send(EXTEND, adds)) <= 30_000 for _ in range(3)] == [True] * 3
-    ends = held._extend_call(token, -90_000, "adds", "second")
-    assert [at_once(held._send(EXTEND, ends)) for _ in range(2)] == [0, 0]
-    assert at_once(held._send(EXTEND, adds)) == -1
-    assert 86_000_000 < redis.pttl(LockKeys.named("a").state) <= 86_400_000
 
 
 @pytest.mark.parametrize(
@@ -233,14 +160,6 @@ def test_how_long_it_was_held_and_waited_for_is_measured(
 
     assert seen.keys() == {"locks-held", "locks-waited", "locks-refused"}
     assert all(of == "item:*" and 0.02 <= seconds < 60 for of, seconds in seen.values())
-
-
-def test_an_owner_and_where_it_is_can_be_read_off_the_token(redis: Redis) -> None:
-    holder = Holder.of(acquired(owner="jill / 2%").local.token.decode())
-
-    assert (holder.owner, holder.thread) == ("jill / 2%", "MainThread")
-    assert holder.host
-    assert holder.process
 
 
 @pytest.mark.parametrize("token", ["", "test", "a/b/c/d/e", "a/1/c"])
@@ -293,15 +212,258 @@ def test_coroutines_have_the_same(redis: Redis) -> None:
     asyncio.run(main())
 
 
-def test_a_coroutine_that_waits_is_woken(redis: Redis) -> None:
+@pytest.fixture
+def own(redis: Redis) -> Lock:
+    """A held lock at a key of the test's own."""
+    own = Lock(redis, "a", timeout=100)
+    assert own.acquire(blocking=False)
+    return own
+
+
+@contextmanager
+def unchanged(redis: Redis) -> Iterator[None]:
+    before = snapshot(redis)
+    yield
+    assert snapshot(redis) == before
+
+
+OPTIONS = [
+    *(("timeout", wrong) for wrong in (0, 0.0004, -1, math.inf, 10**12, math.nan, "5", True)),
+    *(("sleep", wrong) for wrong in (-1, math.inf, 10**12, math.nan, "5", True)),
+    *(("blocking_timeout", wrong) for wrong in (math.nan, "5", True)),
+]
+MISTAKES: dict[str, tuple[type[Exception], Callable[[Redis, Lock], Any]]] = {
+    **{f"name {name!r:.9}": (InvalidName, lambda redis, held, name=name: Lock(redis, name))
+       for name in ("", "x" * 501, b"\xff", "\ud800", ["a"], True, None)},
+    **{f"named {name!r:.9}": (InvalidName, lambda redis, held, name=name: lock(name))
+       for name in ("", "x" * 501, 7, None, "\ud800")},
+    **{f"{option} {wrong!r}": (InvalidValue, lambda redis, held, given=(option, wrong): lock("b", **dict([given])))
+       for option, wrong in OPTIONS},
+    **{f"extend {wrong!r}": (InvalidValue, lambda redis, held, wrong=wrong: held.extend(wrong))
+       for wrong in (math.nan, math.inf, -math.inf, True, "1", None, 10**12)},
+    "no names": (InvalidName, lambda redis, held: locks([])),
+    "a name for names": (InvalidName, lambda redis, held: locks("ab")),
+    "NaN patience": (InvalidValue, lambda redis, held: held.acquire(blocking_timeout=math.nan)),
+    "NaN sleep": (InvalidValue, lambda redis, held: held.acquire(sleep=math.nan)),
+    "negative sleep": (InvalidValue, lambda redis, held: held.acquire(sleep=-1)),
+    "renewal of what has no end": (ValueError, lambda redis, held: Lock(redis, "b", auto_renewal=True)),
+    "fair polling": (ValueError, lambda redis, held: Lock(redis, "b", fair=True, sleep=1)),
+    "another's": (LockError, lambda redis, held: Lock(redis, "a").release()),
+    "another's time": (LockError, lambda redis, held: Lock(redis, "a", 5).extend(5)),
+    "another's time anew": (LockError, lambda redis, held: Lock(redis, "a", 5).reacquire()),
+    "another's fence": (LockError, lambda redis, held: Lock(redis, "a").fence),
+    "another's end": (LockError, lambda redis, held: Lock(redis, "a").remaining),
+    "another's loss": (LockError, lambda redis, held: Lock(redis, "a").lost),
+    "nothing to hold": (LockError, lambda redis, held: Lock(redis, "a").ensure_held()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "mistake"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_told_and_changes_nothing(
+    redis: Redis, own: Lock, error: type[Exception], mistake: Callable[[Redis, Lock], Any]
+) -> None:
+    with unchanged(redis), pytest.raises(error) as caught:
+        mistake(redis, own)
+
+    assert not isinstance(caught.value, LockNotOwnedError)
+    assert own.owned()
+
+
+def test_a_lock_without_a_timeout_cannot_be_extended(redis: Redis) -> None:
+    held = Lock(redis, "a")
+    held.acquire()
+
+    for extend in (lambda: held.extend(5), held.reacquire):
+        with unchanged(redis), pytest.raises(LockError):
+            extend()
+
+
+def test_a_holder_that_is_not_there_is_not_forced(redis: Redis, own: Lock) -> None:
+    with unchanged(redis):
+        assert not LockReader().force_release("a", "nobody", own.fence)
+        assert not LockReader().force_release(key_of("never used"), "nobody", 1)
+
+
+def test_coroutines_are_told_the_same(redis: Redis) -> None:
     async def main() -> None:
-        held, waiter = alock("a", timeout=None), alock("a", timeout=None)
-        await held.acquire()
-        waiting = asyncio.create_task(waiter.acquire())
-        while not await held.redis.zcard(LockKeys.named("a").queue):
-            await asyncio.sleep(0.005)
-        await held.release()
-        assert await asyncio.wait_for(waiting, 20)
-        assert await waiter.owned()
+        client = get_async_client()
+        for options in ({"timeout": 0}, {"timeout": math.nan}, {"sleep": -1}, {"blocking_timeout": math.nan}):
+            with pytest.raises(InvalidValue):
+                AsyncLock(client, "a", **options)  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            Lock(client, "a")  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            AsyncLock(redis, "a")
+        unheld = AsyncLock(client, "a", timeout=5)
+        for act in (unheld.release, lambda: unheld.extend(5), unheld.reacquire, unheld.ensure_held):
+            with pytest.raises(LockError):
+                await act()
+        with pytest.raises(InvalidValue):
+            await unheld.acquire(blocking_timeout=math.nan)
+        async with unheld as held:
+            with pytest.raises(InvalidValue):
+                await held.extend(math.nan)
+            assert await held.owned()
 
     asyncio.run(main())
+    assert not redis.exists("a")
+
+
+NAMES = ["c", "a", "b"]
+
+
+def free() -> list[str]:
+    return [name for name in sorted(NAMES) if not lock(name).locked()]
+
+
+def fence_of(redis: Redis, name: str) -> int:
+    """Return that of the holder, by what Redis says."""
+    return -int(redis.zscore(LockKeys.named(name).held, b"\xff" + key_of(name).encode()) or 0)
+
+
+def test_all_are_held_and_all_released(redis: Redis) -> None:
+    with locks([*NAMES, "a"]) as held:
+        assert free() == []
+        assert held.fences == {name: fence_of(redis, name) for name in sorted(NAMES)}
+        assert list(held.fences) == sorted(NAMES)
+        held.ensure_held()
+
+    assert free() == ["a", "b", "c"]
+
+
+def test_none_is_held_unless_all_are_free(redis: Redis) -> None:
+    kept = len(list(renewals._starter.get()._kept))
+    with lock("b"):
+        assert not locks(NAMES).acquire(blocking=False)
+        with pytest.raises(LockNotAcquired), locks(NAMES, blocking_timeout=0.05):
+            pytest.fail("b is held twice")
+
+        assert free() == ["a", "c"]
+    assert len(list(renewals._starter.get()._kept)) == kept
+
+
+def test_two_who_name_them_in_another_order_do_not_wait_for_each_other(redis: Redis) -> None:
+    def work(names: list[str]) -> int:
+        done = 0
+        for _ in range(15):
+            with locks(names, blocking_timeout=20):
+                done += 1
+        return done
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(work, (NAMES, NAMES[::-1]))) == [15, 15]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "left", "is_lost", "times"),
+    [(6, 14_000, False, 1), (7, 3_000, False, 1), (21, 0, True, 2)],
+    ids=["young", "old", "lost"],
+)
+def test_what_grew_old_in_the_wait_for_others_is_renewed_or_acquired_again(
+    redis: Redis, seconds: int, left: int, is_lost: bool, times: int
+) -> None:
+    """Of a time of 20 seconds; below two thirds of it, it is renewed."""
+    both = locks(["a", "b"], timeout=20)
+    first = both._locks["a"]
+    acquire: Callable[..., bool] = first.acquire
+    calls = []
+
+    def slowly(**options: object) -> bool:
+        got = acquire(**options)
+        calls.append(got)
+        if len(calls) == 1:
+            redis.delete(key_of("a")) if is_lost else redis.pexpire(key_of("a"), left)
+            first.local.holding.valid_until -= seconds
+        return got
+
+    first.acquire = slowly
+
+    assert both.acquire()
+    assert calls == [True] * times
+    both.ensure_held()
+    stays = seconds == 6
+    assert (redis.pttl(key_of("a")) <= 14_000) == stays
+    assert (first.remaining <= 14) == stays
+
+
+def test_a_loss_is_told_and_the_others_are_released(redis: Redis) -> None:
+    held = locks(NAMES)
+    held.acquire()
+    redis.delete(key_of("b"))
+
+    with pytest.raises(LockLost):
+        held.ensure_held()
+    with pytest.raises(LockLost):
+        held.release()
+
+    assert free() == ["a", "b", "c"]
+
+
+def test_those_that_are_held_are_renewed_while_another_is_waited_for(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(renewals, "_PART", 200)
+    other = lock("b", timeout=None, thread_local=False)
+    other.acquire()
+    several = locks(["a", "b"], timeout=10, blocking_timeout=20)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(several.acquire)
+        assert eventually(lambda: redis.exists(key_of("a")))
+        redis.pexpire(key_of("a"), 7_000)
+        assert eventually(lambda: redis.pttl(key_of("a")) > 7_000)
+        other.release()
+        assert waiting.result(20)
+
+
+def test_coroutines_hold_several_alike(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renewals, "_PART", 200)
+
+    async def main() -> None:
+        async with alocks(NAMES) as held:
+            assert held.fences == {name: fence_of(redis, name) for name in NAMES}
+            await held.ensure_held()
+            assert not await alocks(["c", "d"]).acquire(blocking=False)
+            with pytest.raises(LockNotAcquired):
+                await alocks(["c", "d"], blocking_timeout=0.01).__aenter__()
+        other = alock("c", timeout=None)
+        await other.acquire()
+        several = alocks(NAMES, timeout=10, blocking_timeout=20)
+        acquiring = asyncio.create_task(several.acquire())
+        while not redis.exists(key_of("b")):
+            await asyncio.sleep(0.005)
+        redis.pexpire(key_of("a"), 7_000)
+        while redis.pttl(key_of("a")) <= 7_000:
+            assert redis.exists(key_of("a"))
+            await asyncio.sleep(0.005)
+        await other.release()
+        assert await acquiring
+        await several.release()
+        await several.acquire()
+        redis.delete(key_of("b"))
+        with pytest.raises(LockLost):
+            await several.release()
+
+    asyncio.run(main())
+    assert free() == ["a", "b", "c"]
+
+
+@pytest.fixture
+def cache(redis: Redis, server: EmbeddedServer, redis_mode: str) -> Iterator[Any]:
+    """The project's cache, with our client class."""
+    name = "ClusterClient" if redis_mode == "cluster" else "Client"
+    with redis_at(server.url, CLIENT_CLASS=f"components.cache.{name}"):
+        yield caches[conf().cache]
+
+
+def test_it_is_ours_at_the_key_of_the_cache(cache: Any, redis: Redis) -> None:
+    with cache.lock("report", timeout=5, version=2) as held:
+        assert isinstance(held, Lock)
+        assert held.fence
+        assert redis.get(cache.make_key("report", version=2)) == held.local.token
+        assert not cache.lock("report").locked()
+    given = cache.lock("a", None, 10, 0.2, False, 3, None, False)
+    assert (given.timeout, given.sleep, given.blocking) == (10, 0.2, False)
+    assert (given.blocking_timeout, given.thread_local) == (3, False)
+    with cache.lock("a", timeout=5, fair=True, owner="jill", raise_on_release_error=False) as held:
+        assert held.fair
+        assert b"/jill/" in held.local.token

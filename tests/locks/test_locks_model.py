@@ -140,16 +140,10 @@ class LockMachine(RuleBasedStateMachine):
         self.redis = redis
         redis.flushall()
         self.models = {name: Model() for name in NAMES}
+        fair = ("a", True)
         self.actors = [
-            Actor(name, lock(name, timeout=TIMEOUT, fair=is_fair))
-            for name, is_fair in (
-                ("a", True),
-                ("a", True),
-                ("a", True),
-                ("a", False),
-                ("b", False),
-                ("b", False),
-            )
+            Actor(each, lock(each, timeout=TIMEOUT, fair=is_fair))
+            for each, is_fair in (fair, fair, fair, ("a", False), ("b", False), ("b", False))
         ]
         self.numbers = 0
 
@@ -194,8 +188,8 @@ class LockMachine(RuleBasedStateMachine):
         elif expected:
             self.note_grant(actor)
         else:
-            self.redis.zadd(self.keys(actor.name, "beats"), {actor.token: FAR})
-            assert actor.encoded in self.redis.zrange(self.keys(actor.name, "queue"), 0, -1)
+            self.redis.zadd(LockKeys.named(actor.name).beats, {actor.token: FAR})
+            assert actor.encoded in self.redis.zrange(LockKeys.named(actor.name).queue, 0, -1)
 
     @rule(pick=picks)
     def leave(self, pick: int) -> None:
@@ -271,11 +265,7 @@ class LockMachine(RuleBasedStateMachine):
 
         self.check_wake_up(name)
 
-    @rule(
-        name=names,
-        pick=picks,
-        what=accidents,
-    )
+    @rule(name=names, pick=picks, what=accidents)
     def happens(self, name: str, pick: int, what: str) -> None:
         """One rule, so that it does not outnumber what is done to locks."""
         getattr(self, what)(name, pick)
@@ -299,7 +289,7 @@ class LockMachine(RuleBasedStateMachine):
         if model.queue:
             token = model.queue[pick % len(model.queue)]
             model.dead.add(token)
-            self.redis.zadd(self.keys(name, "beats"), {token: 1})
+            self.redis.zadd(LockKeys.named(name).beats, {token: 1})
 
     def the_clock_was_ahead(self, name: str, pick: int) -> None:
         model = self.models[name]
@@ -312,22 +302,15 @@ class LockMachine(RuleBasedStateMachine):
         model = self.models[name]
         if not model.holder:
             model.forget()
-            self.redis.delete(self.keys(name, "state"))
+            self.redis.delete(LockKeys.named(name).state)
             self.redis.zrem(LockKeys.named(name).held, key_of(name), b"\xff" + key_of(name).encode())
 
     def all_is_lost(self, name: str, pick: int) -> None:
         self.redis.flushall()
         was_ahead = any(model.is_ahead for model in self.models.values())
-        for model in self.models.values():
-            model.forget()
-            model.holder, model.queue, model.dead, model.released, model.let_go = (
-                None,
-                [],
-                set(),
-                set(),
-                set(),
-            )
-            model.fence, model.is_ahead = 0 if was_ahead else model.fence, False
+        self.models = {
+            each: Model(fence=0 if was_ahead else model.fence) for each, model in self.models.items()
+        }
         for actor in self.actors:
             actor.is_waiting = False
 
@@ -335,8 +318,8 @@ class LockMachine(RuleBasedStateMachine):
     def each_has_its_holder_and_its_queue(self) -> None:
         for name, model in self.models.items():
             holder = self.redis.get(key_of(name))
-            queue = [token.decode() for token in self.redis.zrange(self.keys(name, "queue"), 0, -1)]
-            beats = dict(self.redis.zrange(self.keys(name, "beats"), 0, -1, withscores=True))
+            queue = [token.decode() for token in self.redis.zrange(LockKeys.named(name).queue, 0, -1)]
+            beats = dict(self.redis.zrange(LockKeys.named(name).beats, 0, -1, withscores=True))
             assert (holder and holder.decode()) == model.holder
             assert queue == model.queue
             assert [beats[token.encode()] > 1 for token in queue] == [
@@ -386,11 +369,6 @@ class LockMachine(RuleBasedStateMachine):
 
     def model(self, actor: Actor) -> Model:
         return self.models[actor.name]
-
-    def keys(self, name: str, part: str) -> str:
-        of_lock = LockKeys.named(name)
-        state, queue, beats = of_lock.state, of_lock.queue, of_lock.beats
-        return {"state": state, "queue": queue, "beats": beats}[part]
 
     def pick(self, pick: int, actors: list[Actor] | None = None) -> Actor:
         actors = actors or self.actors

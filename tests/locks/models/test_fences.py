@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
+import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.db import DatabaseError, models, transaction
+from django.db import DatabaseError, connections, models, transaction
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, Value, When
 from django.db.models.signals import post_save
 from django.test.utils import isolate_apps, override_settings
@@ -18,6 +21,8 @@ from hypothesis import strategies as st
 from components.exceptions import InvalidValue, StaleFence
 from components.services.locks.models import FencedModel, FencedQuerySet
 from tests.db.models import Box, Crate, Parcel, Shelf
+from tests.fixtures.databases import alone
+from tests.support.waiting import eventually
 
 MAX = 2**63 - 1
 
@@ -28,8 +33,8 @@ def box(db: None) -> Box:
     return Box.objects.create(name="box", content=1, fence=5)
 
 
-def facts() -> list[tuple[str, int, int]]:
-    return list(Box.objects.order_by("name").values_list("name", "content", "fence"))
+def facts(arena: str = "default") -> list[tuple[str, int, int]]:
+    return list(Box.objects.using(arena).order_by("name").values_list("name", "content", "fence"))
 
 
 # --- update
@@ -44,33 +49,6 @@ def test_one_newer_row_refuses_the_whole_write(box: Box, verb: str) -> None:
         rows.update(content=2) if verb == "update" else rows.delete()
 
     assert facts() == [("another", 1, 3), ("box", 1, 5)]
-
-
-def test_a_holder_writes_its_rows_and_leaves_its_fence(box: Box) -> None:
-    Box.objects.create(name="another", fence=9)
-    rows = Box.objects.fenced(6).filter(name="box")
-
-    assert rows.update(content=F("content") + 1) == 1
-    assert rows.update(content=F("content") + 1) == 1
-    assert Box.objects.fenced(4).none().update(content=2) == 0
-    assert Box.objects.fenced(4).filter(name="no such").update(content=2) == 0
-
-    assert facts() == [("another", 0, 9), ("box", 3, 6)]
-
-
-def test_an_update_of_nothing_marks_the_rows(box: Box) -> None:
-    assert Box.objects.fenced(6).update() == 1
-
-    assert facts() == [("box", 1, 6)]
-
-
-def test_the_fence_is_not_written_by_hand(box: Box) -> None:
-    with pytest.raises(TypeError):
-        Box.objects.fenced(6).update(fence=7)
-    with pytest.raises(TypeError):
-        Box.objects.fenced(6).create(name="new", fence=7)
-
-    assert facts() == [("box", 1, 5)]
 
 
 CONDITIONS: dict[str, Callable[[Any], Any]] = {
@@ -115,13 +93,6 @@ def test_any_condition_may_choose_the_rows(box: Box, condition: str, verb: str) 
         assert facts() == [("other", 1, 9)]
 
 
-def test_querysets_of_different_fences_do_not_combine(box: Box) -> None:
-    with pytest.raises(TypeError):
-        Box.objects.fenced(6) | Box.objects.fenced(7)
-    with pytest.raises(TypeError):
-        Box.objects.all() & Box.objects.fenced(7)
-
-
 def test_a_queryset_of_the_models_own_is_chained_as_usual(db: None) -> None:
     Crate.objects.bulk_create([Crate(content=1), Crate()])
 
@@ -129,13 +100,6 @@ def test_a_queryset_of_the_models_own_is_chained_as_usual(db: None) -> None:
     assert Crate.objects.full().fenced(4).update(content=8) == 1
 
     assert sorted(Crate.objects.values_list("content", "fence")) == [(0, 0), (8, 4)]
-
-
-def test_the_whole_range_of_a_column_is_compared_exactly(box: Box) -> None:
-    Box.objects.fenced(MAX).update()
-
-    with pytest.raises(StaleFence):
-        Box.objects.fenced(MAX - 1).update(content=2)
 
 
 @pytest.mark.parametrize("fence", [0, -1, MAX + 1, True, 5.0, "5", None, float("nan")])
@@ -175,32 +139,33 @@ def test_a_replica_is_never_asked(box: Box) -> None:
     assert facts() == [("box", 2, 6)]
 
 
-# --- delete
+# --- what cannot be fenced
+
+REFUSED: dict[str, Callable[[], object]] = {
+    "a fence of its own": lambda: Box.objects.fenced(6).update(fence=7),
+    "a new row's": lambda: Box.objects.fenced(6).create(name="new", fence=7),
+    "two fences, or": lambda: Box.objects.fenced(6) | Box.objects.fenced(7),
+    "two fences, and": lambda: Box.objects.all() & Box.objects.fenced(7),
+    "delete of values": lambda: Box.objects.values("pk").fenced(6).delete(),
+    "delete of distinct": lambda: Box.objects.distinct("name").fenced(6).delete(),
+    "delete of a slice": lambda: Box.objects.all()[:1].fenced(6).delete(),
+    "update or create": lambda: Box.objects.fenced(6).update_or_create(name="box", defaults={"content": 2}),
+    "conflicts": lambda: Box.objects.fenced(6).bulk_create(
+        [Box(name="box")], update_conflicts=True, update_fields=["content"], unique_fields=["name"]
+    ),
+    "raw delete": lambda: Box.objects.fenced(6).all()._raw_delete("default"),
+    "a model without a fence": lambda: FencedQuerySet(Shelf).fenced(6),
+}
 
 
-def test_rows_may_be_chosen_for_deletion_by_their_fence(box: Box) -> None:
-    assert Box.objects.fenced(6).filter(fence=5).delete()[0] == 1
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        lambda: Box.objects.values("pk"),
-        lambda: Box.objects.distinct("name"),
-        lambda: Box.objects.all()[:1],
-    ],
-)
-def test_delete_is_refused_where_django_refuses_it(box: Box, rows: Callable[[], Any]) -> None:
+@pytest.mark.parametrize("refused", REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_fenced_is_refused_and_changes_nothing(
+    box: Box, refused: Callable[[], object]
+) -> None:
     with pytest.raises(TypeError):
-        rows().fenced(6).delete()
+        refused()
 
     assert facts() == [("box", 1, 5)]
-
-
-def test_deleting_is_nothing_for_a_manager_or_a_template() -> None:
-    assert not hasattr(Box.objects, "delete")
-    for name in ("update", "delete", "bulk_update", "create", "bulk_create", "update_or_create", "aupdate"):
-        assert getattr(FencedQuerySet, name).alters_data
 
 
 # --- many, and new ones
@@ -234,21 +199,6 @@ def test_new_rows_begin_with_the_fence(box: Box) -> None:
     assert facts() == [("a", 0, 6), ("b", 0, 6), ("box", 1, 5), ("c", 0, 6), ("d", 4, 6)]
 
 
-def test_an_unfenceable_object_is_refused_with_the_alternatives(box: Box) -> None:
-    rows = Box.objects.fenced(6)
-
-    with pytest.raises(TypeError):
-        rows.update_or_create(name="box", defaults={"content": 2})
-    with pytest.raises(TypeError):
-        rows.bulk_create(
-            [Box(name="box")], update_conflicts=True, update_fields=["content"], unique_fields=["name"]
-        )
-    with pytest.raises(TypeError):
-        rows.all()._raw_delete("default")
-
-    assert facts() == [("box", 1, 5)]
-
-
 def test_without_a_fence_everything_is_as_django_does_it(db: None) -> None:
     rows = Box.objects.all()
     a, b = rows.bulk_create([Box(name="a"), Box(name="b")])
@@ -271,6 +221,8 @@ def test_saving_some_fields_with_a_fence(box: Box) -> None:
 
     box.save(fence=7, update_fields=[])
     assert facts() == [("box", 2, 7)]
+    with pytest.raises(StaleFence):
+        async_to_sync(box.asave)(fence=6)
 
 
 def test_saving_what_was_loaded_in_part_with_a_fence(box: Box) -> None:
@@ -285,18 +237,6 @@ def test_saving_what_was_loaded_in_part_with_a_fence(box: Box) -> None:
     assert part.get_deferred_fields() >= {"fence"}
 
 
-def test_an_older_holder_cannot_save(box: Box) -> None:
-    older = Box.objects.get()
-    box.save(fence=6)
-    older.content = 9
-
-    for fields in (None, ["content"]):
-        with transaction.atomic(), pytest.raises(StaleFence):
-            older.save(fence=4, update_fields=fields)
-        assert facts() == [("box", 1, 6)]
-    assert older.fence == 5
-
-
 def test_saving_without_a_fence_leaves_the_rows_fence_even_if_the_instance_is_old(box: Box) -> None:
     older = Box.objects.get()
     Box.objects.fenced(8).update()
@@ -308,14 +248,6 @@ def test_saving_without_a_fence_leaves_the_rows_fence_even_if_the_instance_is_ol
     assert facts() == [("box", 9, 8)]
     with pytest.raises(StaleFence):
         Box.objects.fenced(7).update()
-
-
-def test_the_asynchronous_save_is_fenced(box: Box) -> None:
-    with pytest.raises(StaleFence):
-        async_to_sync(box.asave)(fence=4)
-    async_to_sync(box.asave)(fence=6, update_fields=["content"])
-
-    assert facts() == [("box", 1, 6)]
 
 
 def test_a_new_instance_is_saved_with_its_fence(db: None) -> None:
@@ -348,9 +280,6 @@ def test_receivers_of_signals_save_without_the_fence_of_the_save_that_sent_them(
     assert "_saving" not in vars(box)
 
 
-# --- which models
-
-
 @isolate_apps("tests.db")
 def test_rows_in_two_tables_are_refused(box: Box) -> None:
     class Chest(Box):
@@ -369,11 +298,6 @@ def test_rows_in_two_tables_are_refused(box: Box) -> None:
             FencedQuerySet(model).fenced(6)
         with pytest.raises(TypeError):
             model().save(fence=6)
-
-
-def test_a_model_without_a_fence_is_refused() -> None:
-    with pytest.raises(TypeError):
-        FencedQuerySet(Shelf).fenced(6)
 
 
 # --- any history
@@ -426,3 +350,139 @@ def _write(how: str, pk: int, fence: int, content: int) -> None:
         box = Box.objects.get(pk=pk)
         box.content = content
         box.save(fence=fence) if how == "save" else rows.bulk_update([box], ["content"])
+
+
+WRITERS = 4
+WRITES = 15
+
+
+def rows(arena: str) -> Any:
+    return Box.objects.using(arena)
+
+
+def put(arena: str, *names: str) -> None:
+    shelf = Shelf.objects.using(arena).create(name="top")
+    for name in names:
+        rows(arena).create(name=name, shelf=shelf)
+
+
+def bulk_update(boxes: Any) -> None:
+    changed = Box.objects.using(boxes.db).get(name="a")
+    changed.content = 1
+    boxes.bulk_update([changed], ["content"])
+
+
+def save(boxes: Any) -> None:
+    instance = Box.objects.using(boxes.db).get(name="a")
+    instance.content = 1
+    instance.save(fence=1)
+
+
+WRITE: dict[str, Callable[[Any], object]] = {
+    "update": lambda boxes: boxes.filter(name="a").update(content=1),
+    "update by another table": lambda boxes: boxes.filter(shelf__name="top").update(content=1),
+    "update by a subquery": lambda boxes: boxes.filter(pk__in=Box.objects.using(boxes.db)).update(content=1),
+    "update of all": lambda boxes: boxes.update(content=1),
+    "bulk_update": bulk_update,
+    "delete": lambda boxes: boxes.filter(name="a").delete(),
+    "delete by another table": lambda boxes: boxes.filter(shelf__name="top").delete(),
+    "save": save,
+}
+
+
+def somebody_waits(arena: str) -> bool:
+    with connections[arena].cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return bool(cursor.fetchone()[0])
+
+
+def held_up(
+    arena: str, older: Callable[[], Any], newer: Callable[[], object], *, gives_up: bool = False
+) -> Any:
+    """What *older* comes to, which runs into the transaction of *newer* before that is committed, or given up."""
+    begun = Event()
+
+    def begin() -> Any:
+        begun.set()
+        return older()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic(using=arena):
+            newer()
+            result = pool.submit(alone(begin))
+            assert begun.wait(20)
+            if connections[arena].vendor == "postgresql":
+                assert eventually(lambda: somebody_waits(arena))
+            transaction.set_rollback(gives_up, using=arena)
+        return result.result(60)
+
+
+@pytest.mark.parametrize("how", WRITE)
+def test_an_older_writer_that_waited_for_a_newer_one_is_refused(arena: str, how: str) -> None:
+    put(arena, "a", "b")
+
+    def newer() -> None:
+        rows(arena).fenced(2).filter(name="a").update(content=2)
+
+    with pytest.raises(StaleFence):
+        held_up(arena, lambda: WRITE[how](rows(arena).fenced(1)), newer)
+
+    assert facts(arena) == [("a", 2, 2), ("b", 0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("waits", "first", "gives_up", "written"),
+    [
+        (2, lambda rows: rows.fenced(1).update(content=1), False, [("a", 2, 2)]),
+        (1, lambda rows: rows.fenced(2).update(content=2), True, [("a", 1, 1)]),
+        (1, lambda rows: rows.fenced(2).delete(), False, []),
+    ],
+    ids=["newer", "older, and the newer gave up", "older, and the newer deleted"],
+)
+def test_a_writer_that_waited_for_another_is_accepted(
+    arena: str, waits: int, first: Callable[[Any], Any], gives_up: bool, written: list[tuple[str, int, int]]
+) -> None:
+    put(arena, "a")
+
+    count = held_up(
+        arena,
+        lambda: rows(arena).fenced(waits).update(content=waits),
+        lambda: first(rows(arena)),
+        gives_up=gives_up,
+    )
+
+    assert count == len(written)
+    assert facts(arena) == written
+
+
+def test_among_many_writers_no_accepted_write_has_a_lower_fence_than_one_before(arena: str) -> None:
+    """Each accepted write counts the row up, and notes the count that it made with its fence."""
+    put(arena, "a")
+    barrier = Barrier(WRITERS)
+    accepted: list[tuple[int, int]] = []
+    refused: list[int] = []
+
+    def write(number: int) -> None:
+        dice = random.Random(number)
+        barrier.wait(20)
+        for turn in range(WRITES):
+            fence = turn + dice.randint(1, 8)
+            try:
+                with transaction.atomic(using=arena):
+                    rows(arena).fenced(fence).filter(shelf__name="top").update(content=F("content") + 1)
+                    made = rows(arena).get().content
+            except StaleFence:
+                refused.append(fence)
+            else:
+                accepted.append((made, fence))
+
+    connections[arena].close()
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(lambda number: alone(lambda: write(number))(), range(WRITERS)))
+
+    accepted.sort()
+    fences = [fence for _, fence in accepted]
+    assert [count for count, _ in accepted] == list(range(1, len(accepted) + 1))
+    assert fences == sorted(fences)
+    assert len(accepted) + len(refused) == WRITERS * WRITES
+    assert facts(arena) == [("a", len(accepted), fences[-1])]

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from redis import Redis
 
-from components.exceptions import LockLost
+from components.exceptions import LockLost, RedisUnavailable
 from components.kit.at_once import at_once
 from components.kit.figures import gather
-from components.kit.keyspace import bucket
+from components.kit.keyspace import BUCKETS, bucket
 from components.services.locks import Lock, LockInfo, LockReader, card, finder, lock
+from components.services.locks.fences import FencedValue
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
 from tests.observing.samples import Samples
+from tests.support.full import full
 from tests.support.lost_locks import release_again
 
 pytestmark = pytest.mark.usefixtures("no_heartbeats")
@@ -107,30 +112,8 @@ def test_contention_is_counted(redis: Redis) -> None:
         redis.delete(key_of("a"))
         holder.acquire()
 
-    info = found("a")
-
-    assert (info.acquired, info.waits, info.expired, info.forced) == (5, 2, 2, 0)
-    assert (info.longest_wait, info.waited) == (2.5, 4)
-
-
-def test_a_free_one_is_found_for_a_day_if_it_was_waited_for(reader: LockReader, redis: Redis) -> None:
-    assert reader.find("a") is None
-    with lock("a"):
-        assert found("a").is_held
-    assert reader.find("a") is None
-    at_once(lock("a")._try(b"waiter", waits=True, waited=1.5))
-    release_again(redis, lock("a"), b"waiter", 0)
-
-    info = found("a")
-    assert not info.is_held
-    assert info.waits == 1
-    assert found(key_of("a")) == info
-    day = 86_400_000
-    assert day - 60_000 < redis.pttl(LockKeys.named("a").state) <= day + 30_000
-    redis.delete(LockKeys.named("a").state)
-    assert reader.find("a") is None
-    lock("a", timeout=None).acquire()
-    assert found("a").is_held
+    assert found(key_of("a")).name == "a"
+    assert (found("a").waits, found("a").longest_wait, found("a").waited) == (2, 2.5, 4)
 
 
 def test_a_key_of_the_callers_own_is_found_by_it_and_a_key_that_is_no_lock_is_not_read(
@@ -150,34 +133,6 @@ def test_a_key_of_the_callers_own_is_found_by_it_and_a_key_that_is_no_lock_is_no
     assert reader.force_release("a", by_key.token, by_key.fence)
     assert not redis.exists("a")
     assert reader.find("session:1") is reader.find("profile:1") is None
-
-
-def test_a_forced_release_is_for_the_holder_that_was_seen(reader: LockReader, redis: Redis) -> None:
-    held = lock("a")
-    held.acquire()
-    [info] = reader.held()
-
-    assert not reader.force_release(info.key, "another", info.fence)
-    assert not reader.force_release(info.key, info.token, info.fence - 1)
-    assert held.owned()
-    assert reader.force_release(info.key, info.token, info.fence)
-    assert not held.locked()
-    assert reader.force_release(info.key, info.token, info.fence)  # sent again
-    assert not reader.force_release(info.key, "another", info.fence - 1)
-    assert found("a").forced == 1
-    assert 86_000_000 < redis.pttl(LockKeys.named("a").state) <= 86_400_000
-    with pytest.raises(LockLost):
-        held.release()
-
-
-def test_a_forced_release_wakes_the_waiters(reader: LockReader, redis: Redis) -> None:
-    lock("a").acquire()
-    assert at_once(lock("a")._try(b"waiter", waits=True))
-    [info] = reader.held()
-
-    reader.force_release(info.key, info.token, info.fence)
-
-    assert redis.llen(f"{LockKeys.named('a').wake}:waiter") == 1
 
 
 def test_a_forced_release_does_not_adopt_another_acquisition_with_the_same_token(redis: Redis) -> None:
@@ -241,3 +196,156 @@ def test_the_finder_finds_held_locks_by_their_beginnings_and_free_ones_by_their_
     found = gather({"": finder.find(text)}).found[""]
 
     assert {each.page.query["key"] for each in found} == keys
+
+
+DAY = 86_400_000  # milliseconds
+
+
+def kinds(redis: Redis) -> Counter[str]:
+    """How many keys there are of each kind."""
+    return Counter(key.decode().split(":")[3] for key in redis.keys("*"))
+
+
+def held_in(redis: Redis, name: str) -> dict[bytes, float]:
+    """What the index of the lock's bucket says, without the latest fence."""
+    listed = dict(redis.zrange(LockKeys.named(name).held, 0, -1, withscores=True))
+    assert listed.pop(b"") < 0
+    return listed
+
+
+def neighbour(name: str) -> str:
+    """Return another name in the same bucket."""
+    return next(each for each in map(str, range(10_000)) if bucket(each) == bucket(name))
+
+
+def is_woken(redis: Redis, waiter: str) -> bool:
+    return bool(redis.llen(f"{LockKeys.named('a').wake}:{waiter}"))
+
+
+def test_a_lock_that_was_released_while_nobody_waited_leaves_nothing_of_its_own(redis: Redis) -> None:
+    for number in range(100):
+        with lock(f"item:{number}") as held:
+            if number % 3 == 0:
+                held.extend(5)
+            elif number % 3 == 1:
+                held.reacquire()
+    for number in range(30):
+        with Lock(redis, f"{{shop}}:item:{number}", timeout=9):
+            pass
+    for timeout in (None, 30):
+        with_token = lock("a", timeout=timeout)
+        assert with_token.acquire(token="mine")
+        assert redis.exists(LockKeys.named("a").state)
+        with_token.release()
+
+    found = kinds(redis)
+    assert found.keys() == {"held", "released"}
+    assert found["held"] <= len(BUCKETS) + 1  # on a cluster, keys of the own slot have their own
+    assert found["released"] <= 2 * len(BUCKETS) + 2  # a hundred seconds may end meanwhile
+    assert all(held_in(redis, f"item:{number}") == {} for number in range(100))
+    assert all(0 < redis.pttl(key) <= 120_000 for key in redis.keys("*:released:*"))
+    assert all(DAY < redis.pttl(key) < 2 * DAY for key in redis.keys("*:held"))
+
+
+def test_lost_locks_are_listed_for_a_day(redis: Redis) -> None:
+    for name, age, stay in (("lost", DAY + 1, 0), ("lost too", DAY - 60_000, 2)):
+        lock(name).acquire()
+        redis.delete(key_of(name))
+        held = LockKeys.named(name).held
+        redis.zadd(held, {key_of(name): redis.time()[0] * 1000 - age})
+        with lock("other"):
+            pass
+        assert len(held_in(redis, name)) == 2
+        # Each 64th fence of a bucket cleans its index; this one is ahead of the clock.
+        last = -int(redis.zscore(held, "") or 0)
+        redis.zadd(held, {"": -((last // 64 + 2_000_000) * 64 - 1)})
+        with lock(neighbour(name)):
+            pass
+
+        left = [member for member in held_in(redis, name) if member.endswith(key_of(name).encode())]
+        assert len(left) == stay
+
+
+def test_the_index_outlives_what_it_lists(redis: Redis) -> None:
+    held = LockKeys.named("a").held
+    with lock("a", timeout=5):
+        assert DAY + 3_545_000 < redis.pttl(held) <= DAY + 3_605_000
+    with lock("a", timeout=1_000_000) as longer:
+        assert redis.pttl(held) > 1_000_000_000 + DAY
+        longer.extend(9_000_000)
+        assert redis.pttl(held) > 10_000_000_000 + DAY
+
+    forever = lock("a", timeout=None)
+    forever.acquire()
+    assert redis.pttl(held) == -1
+    with lock(neighbour("a")):
+        assert redis.pttl(held) == -1
+    forever.release()
+    with lock(neighbour("a")):
+        assert redis.pttl(held) > DAY
+
+
+# A server without memory, which knows none of our scripts, as one that was restarted
+
+
+@pytest.mark.parametrize("token", [None, "given"])
+@pytest.mark.parametrize("waits", [False, True])
+def test_on_a_full_server_a_lock_is_extended_and_released(
+    redis: Redis, token: str | None, waits: bool
+) -> None:
+    held, waiter = lock("a", timeout=10), lock("a")
+    held.acquire(token=token)
+    if waits:
+        assert at_once(waiter._try(b"waiter", waits=True))
+
+    with full(redis):
+        assert held.extend(10)
+        assert held.extend(20, replace_ttl=True)
+        assert held.reacquire()
+        held.ensure_held()
+        assert held._holding.renew()
+        held.release()
+
+    assert not held.locked()
+    assert is_woken(redis, "waiter") == waits
+
+
+def test_on_a_full_server_a_release_is_repeated_or_forced_and_a_waiter_leaves(redis: Redis) -> None:
+    held, waiter, forced = lock("a", timeout=10), lock("a"), lock("b")
+    held.acquire()
+    forced.acquire(token="t")
+    for token in (b"first", b"second"):
+        assert at_once(waiter._try(token, waits=True))
+    mine, fence = held.local.token, held.fence
+    value = FencedValue("a")
+    value.set("x", fence=1)
+
+    with full(redis):
+        assert release_again(redis, held, mine, fence)
+        redis.delete(f"{LockKeys.named('a').wake}:first")
+        assert release_again(redis, held, mine, fence)
+        assert is_woken(redis, "first")
+        at_once(waiter._leave(b"first"))
+        assert is_woken(redis, "second")
+        assert LockReader().force_release(key_of("b"), "t", forced.fence)
+        value.delete(fence=2)
+
+    assert not forced.locked()
+    assert value.get() is None
+
+
+@pytest.mark.parametrize(
+    "take_more",
+    [
+        lambda: lock("a").acquire(blocking=False),
+        lambda: lock("a", fair=True).acquire(blocking_timeout=1),
+        lambda: FencedValue("a").set("x", fence=1),
+    ],
+)
+def test_on_a_full_server_a_new_request_fails_at_once_and_leaves_nothing(
+    redis: Redis, take_more: Callable[[], Any]
+) -> None:
+    with full(redis), pytest.raises(RedisUnavailable):
+        take_more()
+
+    assert redis.keys("*") == []
