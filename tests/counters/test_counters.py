@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.test.utils import override_settings
 from redis import Redis
 
+from components.exceptions import InvalidName, InvalidValue
 from components.kit.keyspace import bucket
-from components.services.counters import Counter, CounterReader, Ranked, count, flush
+from components.services.counters import Counter, CounterReader, Ranked, count, counted, flush, timed
 from components.services.counters.additions import MAX_COUNT
 from components.services.counters.keys import CounterKeys, FamilyKeys
 from components.services.counters.precisions import WINDOW, ask, plan
 from tests.support.counters import count_at, samples_key, seconds, stored
+from tests.support.snapshots import snapshot
 
 PRECISIONS = (1, 5, 60, 300, 3_600, 18_000, 86_400)
 
 
-def at(second: int) -> datetime:
+def at(second: float) -> datetime:
     return datetime.fromtimestamp(second, UTC)
 
 
@@ -41,12 +46,6 @@ def test_an_update_counts_in_the_current_slice(redis: Redis, precision: int) -> 
 
     assert series.total == sum(sample.count or 0 for sample in series) == 3
     assert before // precision <= series[0].at.timestamp() // precision <= after // precision
-
-
-def test_three_precisions_are_stored_and_the_others_are_sums() -> None:
-    assert plan().precisions == PRECISIONS
-    assert plan().kept == {1: 600, 60: 36_000, 3_600: 120 * 86_400}
-    assert [plan().made_of[each] for each in PRECISIONS] == [1, 1, 60, 60, 3_600, 3_600, 3_600]
 
 
 @override_settings(COMPONENTS={"COUNTER_PRECISIONS": [10, 30, 7, 100_000], "COUNTER_SAMPLES": 7})
@@ -84,15 +83,6 @@ def test_the_rate_is_over_the_time_that_has_passed(redis: Redis) -> None:
     passed = (series.until - series.since).total_seconds()
     assert series.until < series[-1].at + timedelta(hours=1)
     assert series.rate == pytest.approx(6 / passed)
-
-
-def test_until_in_the_future_is_now(redis: Redis) -> None:
-    Counter("hits").update()
-
-    series = Counter("hits").get(60, until=at(seconds(redis) + 999_999))
-
-    assert len(series) == 120
-    assert (series.total, series.until) <= (1, at(seconds(redis) + 1))
 
 
 def test_a_slot_stays_at_the_largest_number_that_is_exact(redis: Redis) -> None:
@@ -173,18 +163,6 @@ def test_more_slots_than_a_call_looks_at_are_read_in_parts(redis: Redis) -> None
     assert [each.name for each in ranked] == names[::-1]
 
 
-def test_the_first_of_a_family_are_found(redis: Redis) -> None:
-    for number in range(50):
-        Counter(f"hits:/{number:02}").update(number)
-    Counter("hits").update(999)
-    Counter("other:/a").update(999)
-
-    assert CounterReader().top("hits", 3) == [Ranked(f"hits:/{n}", n) for n in (49, 48, 47)]
-    assert CounterReader().top("hits", 3, precision=1) == CounterReader().top("hits", 3)
-    assert CounterReader().top("nothing") == []
-    assert len(CounterReader().top("hits", 100)) == 50
-
-
 def test_first_seen_counters_of_an_hour_are_listed_to_its_last_seconds(redis: Redis) -> None:
     """A name is noted as seen once an hour."""
     Counter("hits:/a").update(0)
@@ -232,14 +210,10 @@ def test_a_name_goes_when_nothing_of_it_is_kept(redis: Redis) -> None:
 
 def test_the_twins_do_the_same(redis: Redis) -> None:
     async def use() -> None:
-        counter, reader = Counter("hits:/a"), CounterReader()
+        counter = Counter("hits:/a")
         await asyncio.gather(*(counter.aupdate() for _ in range(40)))
         assert (await counter.aget(3_600)).total == 40
-        assert (await reader.aread(["hits:/a"], 3_600))["hits:/a"].total == 40
-        assert await reader.atop("hits") == [Ranked("hits:/a", 40)]
-        assert [info.name for info in await reader.apage()] == ["hits:/a"]
-        assert (await reader.acount(), await reader.afamilies()) == (1, ["hits"])
-        assert await reader.asizes(["hits"]) == {"hits": 1}
+        assert await CounterReader().atop("hits") == [Ranked("hits:/a", 40)]
 
     asyncio.run(use())
 
@@ -263,16 +237,6 @@ def test_names_of_any_kind_are_kept_apart(redis: Redis) -> None:
 
     assert [found[name].total for name in names] == list(range(1, len(names) + 1))
     assert [Counter(name).get(1).total for name in names] == list(range(1, len(names) + 1))
-
-
-def test_a_name_whose_samples_are_lost_goes_all_the_same(redis: Redis) -> None:
-    Counter("hits").update()
-    redis.delete(*redis.keys("*:samples:*"))
-
-    assert 0 < redis.ttl(CounterKeys(bucket("hits")).names) <= plan().kept[plan().coarsest]
-    assert Counter("hits").get(60).total == 0
-    Counter("hits").update()
-    assert [info.name for info in CounterReader().page()] == ["hits"]
 
 
 def test_the_clocks_of_clients_have_no_part_in_it(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,3 +266,120 @@ def test_an_update_is_one_call_of_a_script_and_three_numbers(redis: Redis) -> No
     calls = {name: each["calls"] for name, each in redis.info("commandstats").items()}
     assert calls["cmdstat_evalsha"] == 1
     assert calls["cmdstat_hincrby"] == 3
+
+
+NAMES: list[Any] = ["", "x" * 501, b"hits", None, 7, "\ud800", ["hits"]]
+COUNTS: list[Any] = [1.0, math.nan, math.inf, True, "3", None, MAX_COUNT + 1, -MAX_COUNT - 1]
+OTHER_PRECISIONS: list[Any] = [0, -1, 2, 61, 60.0, math.nan, True, "60", None, 10**30, [60]]
+INSTANTS: list[Any] = [0, 1_800_000_000, math.nan, "2026-01-01", datetime(2026, 1, 1), date(2026, 1, 1), True]
+LIMITS: list[Any] = [0, -1, 1.0, math.nan, True, "3", 10_001, None]
+
+
+def refuse(redis: Redis, error: type[Exception], *acts: Callable[[], object]) -> None:
+    """Assert that each of these raises *error*, and changes nothing."""
+    before = snapshot(redis)
+    for act in acts:
+        with pytest.raises(error):
+            act()
+    assert snapshot(redis) == before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_texts_of_1_to_500_characters(redis: Redis, name: Any) -> None:
+    refuse(
+        redis,
+        InvalidName,
+        lambda: Counter(name),
+        lambda: counted(name),
+        lambda: timed(name),
+        lambda: CounterReader().read(["hits", name], 60),
+        lambda: CounterReader().top(name),
+    )
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_counts_are_whole_numbers_that_are_exact(redis: Redis, count: Any) -> None:
+    refuse(redis, InvalidValue, lambda: Counter("hits").update(count), lambda: Counter("hits").count(count))
+
+
+@pytest.mark.parametrize("precision", OTHER_PRECISIONS)
+def test_precisions_are_those_of_the_settings(redis: Redis, precision: Any) -> None:
+    refuse(
+        redis,
+        InvalidValue,
+        lambda: Counter("hits").get(precision),
+        lambda: CounterReader().read(["hits"], precision),
+        lambda: CounterReader().top("hits", precision=precision),
+    )
+
+
+@pytest.mark.parametrize("instant", INSTANTS)
+def test_instants_are_aware(redis: Redis, instant: Any) -> None:
+    counter = Counter("hits")
+    refuse(
+        redis, InvalidValue, lambda: counter.get(60, since=instant), lambda: counter.get(60, until=instant)
+    )
+
+
+def test_a_time_that_is_turned_round_or_lies_ahead_is_refused(redis: Redis) -> None:
+    now = at(seconds(redis))
+    hour = timedelta(hours=1)
+    for since, until in (
+        (now, now),
+        (now, now - timedelta(seconds=1)),
+        (now + hour, None),
+        (now + hour, now + 25 * hour),
+    ):
+        refuse(
+            redis,
+            InvalidValue,
+            lambda since=since, until=until: Counter("hits").get(60, since=since, until=until),  # type: ignore[misc]
+            lambda since=since, until=until: CounterReader().read(["hits"], 1, since=since, until=until),  # type: ignore[misc]
+            lambda since=since, until=until: CounterReader().top("hits", since=since, until=until),  # type: ignore[misc]
+        )
+
+
+@pytest.mark.parametrize(
+    ("precision", "kept"), [(1, 600), (5, 120), (60, 600), (3_600, 2_880), (86_400, 120)]
+)
+def test_a_time_that_is_no_longer_kept_is_refused(redis: Redis, precision: int, kept: int) -> None:
+    begun = seconds(redis) // precision * precision
+    oldest = at(begun - (kept - 2) * precision)
+    before = at(begun - kept * precision)
+
+    assert Counter("hits").get(precision, since=oldest)[0].at == oldest
+    refuse(
+        redis,
+        InvalidValue,
+        lambda: Counter("hits").get(precision, since=before),
+        lambda: Counter("hits").get(precision, since=datetime.min.replace(tzinfo=UTC)),
+        lambda: Counter("hits").get(precision, until=before),
+        lambda: CounterReader().top("hits", precision=precision, since=before),
+    )
+
+
+def test_the_default_range_is_the_kept_range(redis: Redis) -> None:
+    """Until lies so long ago that less than 120 slices before it are kept."""
+    begun = seconds(redis) // 60 * 60
+
+    series = Counter("hits").get(60, until=at(begun - 590 * 60))
+
+    assert 8 <= len(series) <= 10
+
+
+@pytest.mark.parametrize("fill", [1.0, math.nan, True, "previous", [0], "0"])
+def test_gaps_are_filled_with_whole_numbers(redis: Redis, fill: Any) -> None:
+    refuse(
+        redis,
+        ValueError,
+        lambda: Counter("hits").get(60, fill=fill),
+        lambda: CounterReader().read(["hits"], 60, fill=fill),
+    )
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_limits_are_whole_numbers_from_1_on(redis: Redis, limit: Any) -> None:
+    reader = CounterReader()
+    refuse(redis, InvalidValue, lambda: reader.top("hits", limit), lambda: reader.page(limit=limit))
+    if limit not in (0, True, 1.0):
+        refuse(redis, InvalidValue, lambda: reader.page(offset=limit))

@@ -7,7 +7,7 @@ import itertools
 import logging
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,31 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.exceptions import CountRefused, InvalidName, InvalidValue, RedisNotPrivate, RedisUnavailable
-from components.services.counters import Counter, CounterReader, aflush, buffer, count, flush
-from components.services.counters.additions import MAX_COUNT, addition, additions
-from components.testing import redis_at
-from tests.support.counters import samples_key, seconds
+from components.kit.keyspace import bucket
+from components.kit.scripts import Call, Script
+from components.services.counters import (
+    Counter,
+    CounterReader,
+    aflush,
+    buffer,
+    count,
+    cumulated,
+    flush,
+    forget,
+    observe,
+    read_sums,
+    sum_up,
+    sums_key,
+    tally,
+)
+from components.services.counters.additions import ADD, MAX_COUNT, addition, additions
+from components.services.counters.keys import SourceKeys
+from components.services.counters.sums import SUM, Sum
+from components.testing import empty, redis_at
+from tests.support.counters import samples_key, seconds, stored
+from tests.support.proxy import LossyProxy
+from tests.support.restricted import operator
+from tests.support.snapshots import snapshot
 from tests.support.waiting import eventually
 
 
@@ -111,17 +132,8 @@ def test_an_interrupted_count_loses_nothing(redis: Redis) -> None:
 
 
 @pytest.mark.usefixtures("by_hand")
-def test_callers_do_not_wait_for_the_holder_of_the_buffer(redis: Redis) -> None:
-    with buffer._buffer.guard:
-        count("hits", 5)
-    flush()
-
-    assert total() == 5
-
-
-@pytest.mark.usefixtures("by_hand")
 def test_a_buffer_that_is_never_let_go_loses_nothing(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the handler of a signal had raised an exception just when the buffer was taken."""
+    """As if the handler of a signal had raised an exception just when the buffer was taken. Nobody waits."""
     monkeypatch.setattr(buffer, "_LONGEST_HOLD", 0.01)
     count("hits", 2)
     buffer._buffer.guard.acquire()
@@ -302,3 +314,177 @@ def test_a_forked_child_begins_with_nothing(redis: Redis) -> None:
 
     assert os.waitstatus_to_exitcode(status) == 0
     assert total() == 10
+
+
+@pytest.fixture
+def proxy(redis_server: EmbeddedServer) -> Iterator[LossyProxy]:
+    """To the plain server, which is empty."""
+    with LossyProxy(redis_server) as proxy, empty(redis_server):
+        yield proxy
+
+
+def total_of(names: list[str]) -> int:
+    return sum(series.total for series in CounterReader().read(names, 86_400).values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_known", [True, False], ids=["known script", "script unknown to the server"])
+@pytest.mark.parametrize("times", [1, 5])
+def test_a_buffer_whose_replies_were_lost_counts_once(proxy: LossyProxy, times: int, is_known: bool) -> None:
+    """
+    Calls in one pipeline, of which the server has seen all or some; then singly, twice each; then when it is sent
+    the next time.
+    """
+    names = [f"hits:/{number}" for number in range(1_000)]
+    Counter("other").update()
+    if not is_known:
+        operator().script_flush()
+    with redis_at(proxy.url):
+        proxy.lose_replies(to="EVALSHA", times=times)
+        for name in names:
+            count(name)
+        for _ in range(times):
+            try:
+                flush()
+                break
+            except RedisUnavailable:
+                count(names[7])
+                names.append(names[7])
+
+        assert proxy.lost
+        assert total_of(names[:1_000]) == len(names)
+        assert stored(operator(), names[0]) == {1: 1, 60: 1, 3_600: 1}
+
+
+def test_a_call_that_comes_too_late_counts_no_more(redis: Redis) -> None:
+    """It was given up, and others of its source came before it arrived; then the last of those comes again."""
+    tag = bucket("hits")
+    first = addition(tag, [("hits", 1)])
+    first.is_over()
+    second = addition(tag, [("hits", 10)])
+
+    for call in (second, first, second, first):
+        keys, args = call.call
+        ADD(redis, keys=keys, args=args)
+
+    assert first.source is second.source
+    [source] = redis.keys(SourceKeys(tag, "*").source)
+    assert 3_590 < redis.ttl(source) <= 3_600
+    assert stored(redis, "hits") == {1: 10, 60: 10, 3_600: 10}
+
+
+def test_a_partly_refused_request_stays_so_and_adds_nothing_more(redis: Redis) -> None:
+    """Nobody knows which part of it was done; the next call of its source is one like any other."""
+    tag = bucket("hits")
+    wrong = next(f"wrong:{number}" for number in range(999) if bucket(f"wrong:{number}") == tag)
+    now = seconds(redis)
+    for at in range(now, now + 600, 60):
+        redis.set(samples_key(wrong, 60, at), "no hash")
+    refused = addition(tag, [("hits", 1), (wrong, 1), ("hits", 5)])
+    keys, args = refused.call
+    answers = [ADD(redis, keys=keys, args=args)]
+    before = snapshot(redis)
+
+    answers += [ADD(redis, keys=keys, args=args) for _ in range(2)]
+    after = snapshot(redis)
+    refused.is_over()
+    Counter("hits").update(10)
+
+    assert answers == [0, 0, 0]
+    assert after == before
+    assert stored(redis, "hits") == {1: 16, 60: 11, 3_600: 10}
+
+
+def test_memory_grows_with_the_senders_and_not_with_their_messages(redis: Redis) -> None:
+    forget()
+    for number in range(300):
+        Counter("hits").update()
+        count(f"hits:/{number % 64}")
+        flush()
+
+    assert len(redis.keys("*:source:*")) <= 32
+    calls = additions({f"hits:/{number}": 1 for number in range(40_000)})
+    assert len({call.source.id for call in calls}) == len(calls) <= 32 * 3
+
+
+METRICS = override_settings(COMPONENTS={"METRICS": True})
+
+
+def sums(redis: Redis) -> dict[str, dict[str, Sum]]:
+    flush()
+    return read_sums(redis.hgetall(sums_key()))
+
+
+@METRICS
+def test_events_are_summed_up_by_what_they_were_of(redis: Redis) -> None:
+    tally("tasks:enqueued", 2, of="mail")
+    tally("tasks:enqueued", of="mail")
+    tally("tasks:enqueued", of="a name with blanks")
+    tally("locks:acquired")
+
+    found = sums(redis)
+
+    assert found["tasks:enqueued"] == {"mail": Sum(3), "a name with blanks": Sum(1)}
+    assert found["locks:acquired"] == {"": Sum(1)}
+
+
+@METRICS
+def test_durations_are_a_histogram(redis: Redis) -> None:
+    for took in (0.005, 0.02, 3_600.0, 0.02):
+        observe("tasks:run", took, of="shop.pay")
+
+    found = sums(redis)["tasks:run"]["shop.pay"]
+
+    assert found.buckets == {"0.005": 1, "0.025": 2, "+Inf": 1}
+    assert found.seconds == pytest.approx(3_600.045)
+    bounds = dict(cumulated(found.buckets))
+    assert (bounds["0.005"], bounds["0.025"], bounds["1800"], bounds["+Inf"]) == (1, 3, 3, 4)
+
+
+@METRICS
+def test_names_beyond_a_limit_are_summed_up_together(redis: Redis) -> None:
+    for number in range(250):
+        sum_up("tasks:enqueued", of=f"queue-{number}")
+
+    found = sums(redis)["tasks:enqueued"]
+
+    assert len(found) == 201
+    assert found["others"].count == 50
+
+
+@METRICS
+@pytest.mark.usefixtures("by_hand")
+def test_sums_that_redis_refuses_hold_no_counts_back(redis: Redis) -> None:
+    redis.set(sums_key(), "something else")
+    sum_up("chat:sent")
+    count("hits")
+    flush()
+
+    assert total() == 1
+
+
+def test_nothing_is_added_unless_the_setting_says_so(redis: Redis) -> None:
+    tally("tasks:enqueued", of="mail")
+    observe("tasks:run", 1.0)
+    sum_up("chat:sent")
+
+    assert sums(redis) == {}
+    assert redis.keys("*") == []
+
+
+@METRICS
+def test_a_call_without_an_answer_counts_once(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes = type(SUM).outcomes
+
+    def send_and_lose(self: Script, client: Redis, calls: Sequence[Call]) -> list[Any]:
+        outcomes(self, client, calls)
+        return [RedisUnavailable("The reply was lost.")] * len(calls)
+
+    sum_up("chat:sent", 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(SUM), "outcomes", send_and_lose)
+        with pytest.raises(RedisUnavailable):
+            flush()
+    sum_up("chat:sent", 3)
+
+    assert sums(redis)["chat:sent"][""].count == 5

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+
 import pytest
+from django.core.management import CommandError, call_command
 from django.test.utils import override_settings
 from redis import Redis
 
+from components.exceptions import InvalidName, InvalidValue
 from components.kit.keyspace import bucket
-from components.services.counters import Cleaned, Counter, CounterReader, clean
+from components.services.counters import Cleaned, Counter, CounterReader, Mark, Marks, clean, marks
 from components.services.counters.keys import CounterKeys
 from components.services.counters.precisions import plan
 from components.services.locks import lock
@@ -39,18 +44,6 @@ def test_finished_listings_are_removed(redis: Redis) -> None:
 
     assert clean() == Cleaned(looked=6, removed=3, mended=3)
     assert len(redis.keys("*")) == 3
-
-
-def test_an_end_that_is_too_far_is_drawn_nearer(redis: Redis) -> None:
-    """As after COUNTER_SAMPLES was made smaller."""
-    with override_settings(COMPONENTS={"COUNTER_SAMPLES": 5_000}):
-        Counter("hits").update()
-    with override_settings(COMPONENTS={"COUNTER_SAMPLES": 10}):
-        clean()
-        bounds = sorted(plan().longest_ttl(each) for each in plan().kept)
-
-    found = sorted(redis.ttl(key) for key in redis.keys("*:samples:*"))
-    assert all(0 < ttl <= bound for ttl, bound in zip(found, bounds, strict=True))
 
 
 def test_keys_that_are_not_counters_are_removed(redis: Redis) -> None:
@@ -101,3 +94,63 @@ def test_nothing_else_is_touched(redis: Redis, prefix: str) -> None:
 
     assert done.looked == mine
     assert {key: after[key] for key in before} == before
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def test_a_mark_is_found_between_two_instants(redis: Redis) -> None:
+    ago = now() - timedelta(hours=2)
+    first = Marks().add("version 1", ago)
+    second = Marks().add("version 2")
+
+    assert first == Mark("version 1", first.at)
+    assert abs(first.at - ago) < timedelta(milliseconds=1)
+    assert Marks().between(ago - timedelta(minutes=1), now() + timedelta(minutes=1)) == [first, second]
+    assert Marks().between(ago + timedelta(minutes=1), now() + timedelta(minutes=1)) == [second]
+
+
+def test_counters_are_read_with_the_marks_of_their_time(redis: Redis) -> None:
+    for name in ("hits", "hits:/a", "misses"):
+        Counter(name).update(3)
+    Marks().add("yesterday", now() - timedelta(days=1))
+    mark = Marks().add("version 1")
+
+    found, marked = CounterReader().read_marked(["hits", "hits:/a", "misses"], 60)
+
+    assert found == CounterReader().read(["hits", "hits:/a", "misses"], 60, fill=None)
+    assert marked == [mark]
+
+
+def test_marks_are_bounded_and_end_by_themselves(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marks, "_MOST", 3)
+    Marks().add("of long ago", now() - timedelta(days=400))
+    for number in range(5):
+        Marks().add(f"version {number}")
+
+    [key] = redis.keys("*:marks")
+    assert redis.zcard(key) == 3
+    assert 0 < redis.ttl(key) <= 120 * 86_400
+    redis.persist(key)
+    assert clean().mended == 1
+
+
+def test_wrong_marks_are_refused(redis: Redis) -> None:
+    with pytest.raises(InvalidName):
+        Marks().add("")
+    with pytest.raises(InvalidValue):
+        Marks().add("version 1", datetime(2026, 1, 1))
+
+
+def test_the_command_sets_a_mark(redis: Redis) -> None:
+    told = StringIO()
+    call_command("mark", "version 1.2", stdout=told)
+    call_command("mark", "version 1.1", "--at", f"{now() - timedelta(hours=1):%Y-%m-%dT%H:%MZ}", stdout=told)
+
+    found = Marks().between(now() - timedelta(hours=2), now() + timedelta(minutes=1))
+    assert [each.name for each in found] == ["version 1.1", "version 1.2"]
+    assert "Marked version 1.2 at 20" in told.getvalue()
+    for wrong in (["x" * 501], ["version", "--at", "yesterday"]):
+        with pytest.raises(CommandError):
+            call_command("mark", *wrong)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,20 +71,3 @@ def flushes() -> bool:
     except RedisUnavailable:
         return False
     return True
-
-
-def test_the_end_of_the_process_sends_what_can_be_sent(
-    nodes: list[Master], caplog: pytest.LogCaptureFixture
-) -> None:
-    dead = nodes[0]
-    lost, there = names_of(dead), [name for node in nodes[1:] for name in names_of(node)]
-    count_all(1)
-    dead.kill()
-    assert not buffer._buffer._try_flush()
-    count_all(1)
-
-    with caplog.at_level(logging.WARNING, "components"):
-        buffer.finish()
-
-    assert totals(there) == {2}
-    assert f"{2 * len(lost)} counts are lost" in caplog.text

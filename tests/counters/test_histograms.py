@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+import asyncio
+import inspect
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from math import ceil, nextafter
 
 import pytest
-from django.test.utils import override_settings
 from hypothesis import given
 from hypothesis import strategies as st
 from redis import Redis
@@ -18,14 +20,18 @@ from components.services.counters import (
     Counter,
     CounterReader,
     Histogram,
+    buffer,
     clean,
+    counted,
     flush,
     measure,
+    measuring,
+    timed,
 )
 from components.services.counters.additions import MAX_COUNT
 from components.services.counters.histograms import bucket_of, value_of
 from components.services.counters.keys import CounterKeys
-from components.services.counters.precisions import WINDOW, plan
+from components.services.counters.precisions import WINDOW
 from tests.support.counters import count_at, seconds
 
 VALUES = st.integers(0, MAX_COUNT) | st.integers(0, 1_000) | st.integers(0, 40).map(lambda power: 2**power)
@@ -61,13 +67,6 @@ def test_a_percentile_is_off_by_its_error_at_most(values: list[int], percent: fl
     assert abs(found - right) <= right * nextafter(RELATIVE_ERROR, 1) * (1 + 1e-9)
 
 
-@given(st.lists(VALUES, min_size=1))
-def test_count_sum_and_mean_are_exact(values: list[int]) -> None:
-    found = Histogram.of(values)
-
-    assert (found.count, found.total, found.mean) == (len(values), sum(values), sum(values) / len(values))
-
-
 @given(st.lists(VALUES), st.lists(VALUES), st.lists(VALUES))
 def test_merging_is_adding_in_any_order(one: list[int], other: list[int], third: list[int]) -> None:
     merged = Histogram.of(one) + Histogram.of(other) + Histogram.of(third)
@@ -82,14 +81,21 @@ def test_larger_values_are_in_no_lower_bucket(value: int) -> None:
     assert abs(value_of(bucket_of(value)) - value) <= value * RELATIVE_ERROR * (1 + 1e-9)
 
 
-def test_what_was_measured_can_be_read(redis: Redis) -> None:
+@pytest.mark.parametrize("precision", [60, 300, 3_600, 86_400])
+def test_what_was_measured_can_be_read(redis: Redis, precision: int) -> None:
     values = [0, 1, 7, 7, 120, 15_000, 3_000_000]
     for value in values:
         measure("pay-us:card", value)
+        if value == 7:
+            flush()
     Counter("upload-bytes").measure(2_048)
     flush()
 
-    found = CounterReader().histograms(["pay-us:card", "upload-bytes", "none"], 60)
+    found = CounterReader().histograms(["pay-us:card", "upload-bytes", "none"], precision)
+    slices = CounterReader().histogram_slices(["pay-us:card"], precision)["pay-us:card"]
+
+    assert len(slices) == 120
+    assert sum((each.histogram for each in slices), Histogram()) == Histogram.of(values)
 
     assert found == {
         "pay-us:card": Histogram.of(values),
@@ -98,26 +104,6 @@ def test_what_was_measured_can_be_read(redis: Redis) -> None:
     }
     assert CounterReader().read(["pay-us:card"], 60)["pay-us:card"].total == sum(values)
     assert CounterReader().top("pay-us", precision=60)[0].count == sum(values)
-
-
-@pytest.mark.parametrize("precision", [60, 300, 3_600, 86_400])
-def test_flushes_of_many_are_merged_in_each_precision(redis: Redis, precision: int) -> None:
-    for value in (5, 500, 50_000):
-        measure("pay-us", value)
-        flush()
-
-    slices = CounterReader().histogram_slices(["pay-us"], precision)["pay-us"]
-
-    assert len(slices) == 120
-    found = [each for each in slices if each.histogram.count]
-    assert len(found) <= 2  # a slice may have ended meanwhile
-    assert sum((each.histogram for each in found), Histogram()) == Histogram.of([5, 500, 50_000])
-    began = found[0].at
-    before = CounterReader().histograms(
-        ["pay-us"], precision, since=began - 9 * timedelta(seconds=precision), until=began
-    )
-    assert before["pay-us"].count == 0
-    assert slices[1].at - slices[0].at == timedelta(seconds=precision)
 
 
 @pytest.mark.parametrize("precision", [60, 300])
@@ -156,15 +142,6 @@ def test_short_slices_and_old_ones_have_no_histograms(redis: Redis) -> None:
         CounterReader().histograms(["pay-us"], 60, since=datetime(2020, 1, 1, tzinfo=UTC))
 
 
-@override_settings(COMPONENTS={"COUNTER_PRECISIONS": (1, 5)})
-def test_where_no_slice_is_long_the_longest_has_histograms(redis: Redis) -> None:
-    measure("pay-us", 5)
-    flush()
-
-    assert plan().histograms == plan().kept
-    assert CounterReader().histograms(["pay-us"], 1)["pay-us"].count == 1
-
-
 def test_histograms_end_by_themselves_and_cleaning_gives_back_a_lost_end(redis: Redis) -> None:
     measure("pay-us", 5)
     flush()
@@ -190,3 +167,96 @@ def test_something_else_at_the_key_is_refused_and_counted_as_dropped(redis: Redi
     flush()
 
     assert CounterReader().read(["counters-us:dropped"], 60)["counters-us:dropped"].total == 5
+
+
+@pytest.fixture(autouse=True)
+def counts(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
+    """What is counted in memory."""
+    monkeypatch.setattr(buffer, "INTERVAL", 3_600.0)
+    buffer.forget()
+    yield buffer._buffer.counts
+    buffer.forget()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The nanoseconds that the clock shows, one after the other."""
+    shown: list[int] = []
+    monkeypatch.setattr(measuring, "perf_counter_ns", lambda: shown.pop(0))
+    return shown
+
+
+def test_calls_and_errors_are_counted(counts: dict[str, int]) -> None:
+    @counted("divisions")
+    def divide(number: int, by: int) -> float:
+        """Divide."""
+        return number / by
+
+    assert divide(6, by=3) == 2
+    with pytest.raises(ZeroDivisionError):
+        divide(6, by=0)
+
+    assert counts == {"divisions": 2, "divisions-errors": 1}
+    assert (divide.__name__, divide.__doc__) == ("divide", "Divide.")
+
+
+def test_blocks_are_counted(counts: dict[str, int]) -> None:
+    for _ in range(3):
+        with counted("shop:visits"):
+            pass
+    with pytest.raises(LookupError), counted("shop:visits"):
+        raise LookupError
+
+    assert counts == {"shop:visits": 4, "shop-errors:visits": 1}
+
+
+def test_the_end_of_a_process_is_no_error(counts: dict[str, int]) -> None:
+    with pytest.raises(SystemExit), counted("runs"):
+        raise SystemExit
+
+    assert counts == {"runs": 1}
+
+
+def test_times_are_added_up(counts: dict[str, int], clock: list[int]) -> None:
+    @timed("pay:card")
+    def pay() -> None: ...
+
+    clock += [0, 1_500_000, 10_000_000, 12_000_999]
+    pay()
+    pay()
+    clock += [1, 1_000_000_001]
+    with pytest.raises(LookupError), timed("pay:card"):
+        raise LookupError
+
+    assert counts == {
+        "pay:card": 3,
+        "pay-us:card": 1_500 + 2_000 + 1_000_000,
+        "pay-errors:card": 1,
+        **{("pay-us:card", bucket_of(took)): 1 for took in (1_500, 2_000, 1_000_000)},
+    }
+
+
+def test_coroutines_are_timed_while_they_are_awaited(counts: dict[str, int], clock: list[int]) -> None:
+    """Two at once: each has a time of its own."""
+    clock += [0, 1_000, 10_000, 21_000]
+
+    async def both() -> list[int]:
+        gate = asyncio.Event()
+
+        @timed("waits")
+        async def wait(number: int) -> int:
+            if number:
+                gate.set()
+            await gate.wait()
+            return number
+
+        assert inspect.iscoroutinefunction(wait)
+        return list(await asyncio.gather(wait(0), wait(1)))
+
+    assert asyncio.run(both()) == [0, 1]
+    assert counts == {
+        "waits": 2,
+        "waits-us": 30,
+        ("waits-us", bucket_of(9)): 1,
+        ("waits-us", bucket_of(21)): 1,
+    }

@@ -20,7 +20,7 @@ from components.exceptions import InvalidName, InvalidValue, LockLost, LockNotAc
 from components.kit import leases as renewals
 from components.kit.client import get_async_client
 from components.kit.leases import Holder
-from components.services.locks import AsyncLock, Lock, LockReader, alock, alocks, drop_ins, lock, locks
+from components.services.locks import AsyncLock, Lock, LockReader, alock, alocks, lock, locks
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
 from components.testing import redis_at
@@ -146,20 +146,6 @@ def test_a_negative_extension_shortens_or_loses_the_lock(redis: Redis) -> None:
 def test_patience_may_be_less_than_none_or_without_end(redis: Redis, seconds: float, waits: bool) -> None:
     assert lock("a")._patience(None, seconds)[0] is waits
     assert lock("a", blocking_timeout=seconds).acquire()
-
-
-def test_how_long_it_was_held_and_waited_for_is_measured(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> None:
-    settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": True}
-    seen: dict[str, tuple[str, float]] = {}
-    monkeypatch.setattr(drop_ins, "took", lambda event, seconds, *, of: seen.update({event: (of, seconds)}))
-
-    with lock("item:42"):
-        assert not lock("item:42").acquire(blocking_timeout=0.02)
-
-    assert seen.keys() == {"locks-held", "locks-waited", "locks-refused"}
-    assert all(of == "item:*" and 0.02 <= seconds < 60 for of, seconds in seen.values())
 
 
 @pytest.mark.parametrize("token", ["", "test", "a/b/c/d/e", "a/1/c"])

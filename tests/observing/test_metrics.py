@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -14,6 +16,7 @@ from django.test import Client, override_settings
 from redis import Redis
 from redis.connection import AbstractConnection
 
+import components
 from components.kit.keyspace import bucket
 from components.observing.exposition import expose
 from components.observing.gathering import gather
@@ -35,7 +38,6 @@ from tests.support.masters import forget_clients, masters
 from tests.support.queues import ECHO, claim, failed, hand_in, options, push_many, succeeded
 
 METRICS = override_settings(COMPONENTS={"METRICS": True, "METRICS_TOKEN": "secret"})
-MOUNTED = override_settings(ROOT_URLCONF="tests.observing.urls")
 
 
 @pytest.fixture(autouse=True)
@@ -60,16 +62,23 @@ def round_trips(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
         yield sent
 
 
-def test_queues_say_how_much_waits_and_for_how_long(redis: Redis) -> None:
+def test_queues_say_how_much_waits_and_for_how_long_and_who_works(redis: Redis) -> None:
     push_many(3, queue="mail")
     TaskQueue().push(ECHO, queue="mail", delay=60)
     consumer = Consumer()
     good, bad = claim(consumer, 2, ["mail"])
     hand_in(consumer, succeeded(good), failed(bad))
     TaskQueue().pause("mail")
+    worker = Consumer(concurrency=4)
+    worker.renew(["default"], [])
     time.sleep(0.01)
 
     found = Samples.gather()
+    worker.leave()
+
+    of_worker = {"alias": "default", "kind": worker.kind}
+    assert (found.of("workers", **of_worker), found.of("worker_slots", **of_worker)) == (1, 4)
+    assert Samples.gather().of("workers", **of_worker) == 0
 
     at = {"alias": "default", "queue": "mail"}
     states = {
@@ -79,18 +88,6 @@ def test_queues_say_how_much_waits_and_for_how_long(redis: Redis) -> None:
     assert states == {"ready": 1, "delayed": 1, "running": 0, "dead": 1, "successful": 1}
     assert 0 < (found.of("queue_oldest_seconds", **at) or 0) < 60
     assert found.of("queue_paused", **at) == 1
-
-
-def test_workers_are_counted_while_they_live(redis: Redis) -> None:
-    consumer = Consumer(concurrency=4)
-    consumer.renew(["default"], [])
-
-    found = Samples.gather()
-    consumer.leave()
-
-    assert found.of("workers", alias="default", kind=consumer.kind) == 1
-    assert found.of("worker_slots", alias="default", kind=consumer.kind) == 4
-    assert Samples.gather().of("workers", alias="default", kind=consumer.kind) == 0
 
 
 @METRICS
@@ -140,31 +137,22 @@ def test_a_wait_begins_when_the_task_can_run(redis: Redis) -> None:
 
 
 @METRICS
-def test_locks_and_permits_say_how_often_they_are_waited_for(redis: Redis) -> None:
+def test_locks_permits_chats_and_mailboxes_say_what_was_done(redis: Redis) -> None:
     with lock("shop"):
         assert not lock("shop", blocking_timeout=0.05).acquire()
         found = Samples.gather()
     with Semaphore("shop", limit=1).acquire():
-        pass
+        Chat.create("joe", id="one").send("joe", "hello")
+        Mailbox("one").push("joe", "hello")
 
     assert found.of("locks_held") == 1
     assert found.of("locks_acquired_total") == 1
     assert found.of("locks_waited_total") == 1
     assert found.of("lock_wait_seconds_count") == 1
     assert 0.05 <= (found.of("lock_wait_seconds_sum") or 0) < 60
-    assert Samples.gather().of("permits_acquired_total") == 1
-    assert Samples.gather().of("locks_held") == 0
-
-
-@METRICS
-def test_chats_and_mailboxes_say_what_was_sent(redis: Redis) -> None:
-    Chat.create("joe", id="one").send("joe", "hello")
-    Mailbox("one").push("joe", "hello")
-
     found = Samples.gather()
-
-    assert found.of("chat_sent_total") == 1
-    assert found.of("mailbox_pushed_total") == 1
+    assert (found.of("permits_acquired_total"), found.of("locks_held")) == (1, 0)
+    assert (found.of("chat_sent_total"), found.of("mailbox_pushed_total")) == (1, 1)
     assert found.of("mailbox_acknowledged_total") == 0
 
 
@@ -285,7 +273,7 @@ def test_an_outage_of_redis_is_a_figure(redis: Redis) -> None:
 
 
 @METRICS
-@MOUNTED
+@pytest.mark.urls("components.observing.urls")
 def test_metrics_want_the_token(redis: Redis) -> None:
     tally("chat:sent", 3)
     client = Client()
@@ -301,7 +289,7 @@ def test_metrics_want_the_token(redis: Redis) -> None:
     assert client.post("/metrics").status_code == 405
 
 
-@MOUNTED
+@pytest.mark.urls("components.observing.urls")
 @pytest.mark.django_db
 def test_staff_who_may_view_counters_read_metrics_without_a_token(
     redis: Redis, client: Client, admin_client: Client, django_user_model: Any
@@ -313,7 +301,7 @@ def test_staff_who_may_view_counters_read_metrics_without_a_token(
 
 
 @METRICS
-@MOUNTED
+@pytest.mark.urls("components.observing.urls")
 def test_metrics_are_written_as_openmetrics_if_that_is_asked_for(redis: Redis) -> None:
     answer = Client().get(
         "/metrics",
@@ -322,3 +310,79 @@ def test_metrics_are_written_as_openmetrics_if_that_is_asked_for(redis: Redis) -
 
     assert answer["Content-Type"].startswith("application/openmetrics-text")
     assert answer.content.endswith(b"# EOF\n")
+
+
+@pytest.mark.urls("components.observing.urls")
+def test_health_asks_nothing() -> None:
+    answer = Client().get("/healthz")
+
+    assert (answer.status_code, answer.content) == (200, b"ok\n")
+    assert "no-store" in answer["Cache-Control"]
+    assert Client().post("/healthz").status_code == 405
+
+
+@pytest.mark.django_db
+@pytest.mark.urls("components.observing.urls")
+def test_ready_is_what_reaches_the_database_and_redis(redis: Redis) -> None:
+    answer = Client().get("/readyz")
+
+    assert (answer.status_code, answer.json()) == (200, {"database": "ok", "redis": "ok"})
+
+
+@pytest.mark.django_db
+@pytest.mark.urls("components.observing.urls")
+def test_without_redis_it_is_not_ready_and_says_no_more_than_that() -> None:
+    with redis_at("unix:///nowhere"):
+        answer, without = Client().get("/readyz"), Client().get("/readyz?without=redis")
+
+    assert (answer.status_code, answer.json()) == (503, {"database": "ok", "redis": "unavailable"})
+    assert (without.status_code, without.json()) == (200, {"database": "ok"})
+
+
+@pytest.mark.urls("components.observing.urls")
+def test_without_the_database_it_is_not_ready(redis: Redis) -> None:
+    # Tests without the mark django_db may not use it: that is an error as any other.
+    answer = Client().get("/readyz")
+
+    assert (answer.status_code, answer.json()) == (503, {"database": "unavailable", "redis": "ok"})
+
+
+def test_nothing_is_mounted_by_itself() -> None:
+    with override_settings(ROOT_URLCONF="components.urls"):
+        assert Client().get("/metrics").status_code == 404
+
+
+DASHBOARD = json.loads((Path(components.__file__).parent / "observing" / "grafana.json").read_text("utf-8"))
+PANELS: list[dict[str, Any]] = DASHBOARD["panels"]
+CHARTS = [panel for panel in PANELS if panel["type"] != "row"]
+EXPRESSIONS = [target["expr"] for panel in CHARTS for target in panel["targets"]]
+
+#: What it has to show.
+SUBJECTS = (
+    "queue_tasks", "queue_oldest_seconds", "tasks_ended_total", "task_run_seconds", "task_wait_seconds",
+    "task_runs_total", "workers", "locks_waited_total", "lock_wait_seconds", "chat_sent_total", "rows_late_seconds",
+    "logs_lag_seconds", "redis_memory_bytes",
+)  # fmt: skip
+
+
+def test_it_asks_only_for_figures_that_there_are_with_labels_that_they_have(redis: Redis) -> None:
+    text = expose("")[0].decode()
+    declared = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.M))
+    there = {*declared, *(f"{name}_bucket" for name, kind in declared.items() if kind == "histogram")}
+
+    asked = {name for each in EXPRESSIONS for name in re.findall(r"\bcomponents_\w+", each)}
+
+    assert asked - there == set()
+    figures = {name.removesuffix("_bucket") for name in asked}
+    for subject in SUBJECTS:
+        assert f"components_{subject}" in figures
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_an_expression_is_balanced_and_rates_are_of_counters(expression: str) -> None:
+    for opening, closing in ("()", "[]", "{}"):
+        assert expression.count(opening) == expression.count(closing)
+    for name in re.findall(r"rate\((components_\w+)", expression):
+        assert name.endswith(("_total", "_bucket"))
+    for name in re.findall(r"(components_\w+_(?:total|bucket))(?!\w)", expression):
+        assert re.search(rf"rate\({name}(\{{[^}}]*\}})?\[\$__rate_interval\]\)", expression)

@@ -16,8 +16,6 @@ from redis import Redis
 from components.exceptions import PermitLost, PermitReleased, SemaphoreFull
 from components.kit import leases
 from components.services.semaphores import Permit, Semaphore
-from components.services.semaphores import permit as permits
-from components.services.semaphores import semaphore as semaphores
 from components.services.semaphores.keys import SemaphoreKeys
 from tests.support.semaphores import Waiter, let_pass, queued, take
 from tests.support.waiting import eventually
@@ -90,20 +88,6 @@ def test_a_request_that_waited_long_enough_gives_up(semaphore: Semaphore, redis:
 
     info = semaphore.info()
     assert (info.waiting, info.given_up) == (0, 1)
-
-
-def test_how_long_it_was_held_and_waited_for_is_measured(
-    semaphore: Semaphore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: dict[str, tuple[str, float]] = {}
-    for module in (permits, semaphores):
-        monkeypatch.setattr(module, "took", lambda event, seconds, *, of: seen.update({event: (of, seconds)}))
-
-    with semaphore.acquire(), pytest.raises(SemaphoreFull):
-        semaphore.acquire(wait=0.02)
-
-    assert seen.keys() == {"semaphores-held", "semaphores-waited", "semaphores-refused"}
-    assert all(of == "api" and 0.02 <= seconds < 60 for of, seconds in seen.values())
 
 
 def test_a_waiter_wakes_when_a_lease_ends_that_nobody_gave_back(redis: Redis) -> None:

@@ -8,9 +8,13 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.contrib.auth.models import Permission, User
+from django.template import Context, Template
+from django.test import RequestFactory
 from django.test.utils import override_settings
+from django.utils.html import strip_tags
 
-from components.services.counters import Counter, CounterReader, Marks
+from components.services.counters import Counter, Marks
 from components.services.counters.buffer import DROPPED, DROPPED_TIME, OUTAGES
 from tests.control_room.pages import FRAMELESS, rows_of, text_of, trips
 from tests.counters.admin.counting import counted, this_minute
@@ -112,31 +116,6 @@ def test_counters_and_families_are_compared_in_one_chart(viewer, redis):
     assert columns(html) == ["hits", "tasks:enqueued", "tasks:failed", "sales:*"]
     assert chart_of(viewer, **query)[minute - 60] == ["7", "4", "1", "7"]
     assert len(re.findall(r'<path class="chart-line line-\d" d="M0\.5', html)) == 4
-
-
-@pytest.mark.parametrize(
-    ("typed", "named"), [("misses", ["hits", "misses"]), (" sales:* ", ["hits", "sales:*"]), ("", ["hits"])]
-)
-def test_another_can_be_added(viewer, redis, typed, named):
-    counted(redis, "hits", 1)
-
-    html = viewer.get(f"{ROOT}chart/", {"counter": "hits", "add": typed}).text
-
-    assert columns(html) == named
-
-
-def test_a_time_between_two_instants_can_be_picked(viewer, redis):
-    counted(redis, "hits", *range(1, 60))
-    since, until = instant(redis, 1_800), instant(redis, 1_200)
-    query = {"counter": "hits", "from": since, "until": until, "precision": "60"}
-
-    rows = chart_of(viewer, **query)
-
-    found = CounterReader().read(
-        ["hits"], 60, since=datetime.fromisoformat(since), until=datetime.fromisoformat(until)
-    )["hits"]
-    assert rows == {int(each.at.timestamp()): [str(each.count)] for each in found}
-    assert "live.js" not in viewer.get(f"{ROOT}chart/", query).text
 
 
 def test_an_instant_without_a_zone_is_on_the_clock_of_the_reader(viewer, redis):
@@ -244,18 +223,6 @@ def test_the_list_costs_the_same_however_many_counters_there_are(viewer, count):
     assert len(made) == 6
 
 
-def test_a_chart_costs_two_round_trips_at_most(viewer, redis):
-    counted(redis, "hits", 7)
-    viewer.get(f"{ROOT}chart/?counter=hits")
-
-    with trips() as default:
-        viewer.get(f"{ROOT}chart/?counter=hits")
-    with trips() as other:
-        viewer.get(f"{ROOT}chart/?counter=hits&counter=misses&span=3600")
-
-    assert (len(default), len(other)) == (1, 2)
-
-
 def test_counts_and_times_are_charts_of_their_own_with_their_units(viewer, redis):
     counted(redis, "pay", 0, now=7)
     counted(redis, "pay-us", 0, now=7_000_000)
@@ -280,3 +247,94 @@ def test_marks_are_lines_in_charts_of_their_time(viewer, redis):
     assert html.count('<line class="chart-mark"') == 1
     assert "Mark version 1.2 at" in html
     assert "of yesterday" not in html
+
+
+def placed(tag, user=None, **context):
+    """What the tag makes of a page that *user* asks for."""
+    if user is not None:
+        context["request"] = RequestFactory().get("/")
+        context["request"].user = user
+    return Template("{% load charts %}{% " + tag + " %}").render(Context(context))
+
+
+def words_of(html):
+    return " ".join(strip_tags(html).split())
+
+
+@pytest.fixture
+def reader(db):
+    user = User.objects.create_user("reader", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename="view_counter"))
+    return user
+
+
+@pytest.fixture
+def colleague(db):
+    return User.objects.create_user("colleague", is_staff=True)
+
+
+def test_a_chart_of_named_counters_can_be_placed(redis):
+    counted(redis, "sales", 7)
+    counted(redis, "sales-errors", 1)
+
+    counted(redis, "<b>:a", 1)
+    counted(redis, "<b>:b", 2)
+
+    html = placed('counter_chart "sales" "sales-errors" span=3600 title=title', title="<script>")
+    family = placed("counter_chart '<b>:*' top=1")
+
+    assert "&lt;script&gt;" in html
+    assert "<script>" not in html
+    assert columns(html) == ["sales", "sales-errors"]
+    assert html.count("<tr data-key=") == 60
+    assert columns(family) == ["&lt;b&gt;:b"]
+
+
+@pytest.mark.parametrize(
+    ("tag", "said"),
+    [
+        ('counter_chart "sales" precision=7', "No chart of sales: The precision is 7"),
+        ('counter_chart "sales" span=0', "it must be at least 1 s"),
+        ('counter_chart ""', "A counter cannot be called"),
+        ('counter_chart "sales:*" top=0', "The limit is 0"),
+        ('counter_chart "sales:*" title="Sales"', "No chart of Sales: nothing was counted in this time."),
+        ("counter_chart", "nothing was counted in this time."),
+    ],
+)
+def test_a_sentence_stands_where_a_chart_cannot(redis, tag, said):
+    html = placed(tag)
+
+    assert said in words_of(html)
+    assert "<svg" not in html
+
+
+def test_scripts_and_styles_of_charts_carry_the_nonce_of_the_page():
+    plain, with_nonce = placed("chart_media"), placed("chart_media", csp_nonce="abc")
+
+    assert "components/charts/charts.css" in plain
+    assert '<script type="module" src="/static/components/charts/charts.js">' in plain
+    assert with_nonce.count('nonce="abc"') == 2
+    assert "nonce" not in plain
+
+
+@pytest.mark.parametrize(
+    ("permissions", "given", "is_shown"),
+    [
+        (["view_queue", "view_counter"], True, True),
+        (["view_queue", "view_counter"], False, False),
+        (["view_queue"], True, False),
+    ],
+    ids=["is shown", "not where tasks are not counted", "not to who may not view counters"],
+)
+def test_the_queues_page_has_a_chart_of_what_was_counted_of_tasks(
+    redis, staff, settings, permissions, given, is_shown
+):
+    settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": given}
+    counted(redis, "tasks:successful", 7)
+
+    html = staff(*permissions).get("/admin/components/queue/").text
+
+    assert ("charts.css" in html) == ("Tasks in slices of 1 min" in words_of(html)) == is_shown
+    assert columns(html) == (
+        ["tasks:enqueued", "tasks:successful", "tasks:failed", "tasks:retried"] if is_shown else []
+    )

@@ -8,7 +8,11 @@ import re
 import pytest
 from django.utils.html import strip_tags
 
-from components.services.counters import Marks, count, flush, measure
+from components.services.counters import CounterReader, Marks, count, flush, measure
+from components.services.locks import lock
+from components.services.locks.named import key_of
+from tests.control_room.pages import round_trips, text_of
+from tests.queues.admin import scene
 
 TIMES, ONE, CSV = (f"/admin/components/counter/times/{each}" for each in ("", "one/", "csv/"))
 
@@ -102,3 +106,74 @@ def test_the_ranking_can_be_downloaded_with_its_units(viewer, tasks):
     assert [row["name"] for row in rows] == ["shop.send", "shop.report"]
     assert (rows[0]["count"], rows[0]["total (us)"], rows[1]["failed"]) == ("200", "4000000", "1")
     assert abs(int(rows[1]["p95 (us)"]) - 1_200_000) <= 1_200_000 * 0.044
+
+
+LOCKS, SEMAPHORES = "/admin/components/lock/", "/admin/components/semaphore/"
+
+
+@pytest.fixture
+def counting(settings):
+    settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": True}
+
+
+def of_lock(client, name="item:42"):
+    return text_of(client, LOCKS, "lock/", key=key_of(name))
+
+
+def test_a_lock_shows_how_often_and_how_long_it_was_held_and_refused(staff, redis, counting):
+    with lock("item:42", timeout=30):
+        assert not lock("item:42", timeout=30).acquire(blocking_timeout=0.01)
+    flush()
+
+    html = of_lock(staff("view_lock", "view_counter"))
+
+    for words in ("Given back", "Refused", "How long it was held", "How long callers waited in vain"):
+        assert words in html
+    assert "measured together, as item:*" in html
+
+
+def test_the_history_needs_the_permission_to_view_counters(staff, redis, counting):
+    assert "The last two hours" not in of_lock(staff("view_lock"))
+
+
+ROOT = "/admin/components/queue/"
+
+
+@pytest.fixture
+def reader_of_tasks(staff):
+    return staff("view_queue", "view_counter")
+
+
+def of_task(client, task_id):
+    return text_of(client, ROOT, "task/", alias="default", id=task_id)
+
+
+def ran(*milliseconds, name="market.tasks.send"):
+    for each in milliseconds:
+        measure(f"runs-us:{name}", each * 1_000)
+    flush()
+
+
+def test_the_page_shows_all_runs_of_the_task_and_this_one_among_them(reader_of_tasks, redis, counting):
+    ran(*[0] * 3, *[60_000_000] * 9)
+    ran(1, name="market.tasks.other")
+
+    text = of_task(reader_of_tasks, scene.successful())
+
+    assert "Of 12 runs in the last 10 h, half took at most 16 h 40 min, and 95% at most 16 h 40 min." in text
+    assert re.search(r"This run took \S+ ms, which is longer than 0% of them\.", text)
+    assert "How long runs took" in text
+    assert "p95" in text
+    assert "p99" not in text
+
+
+def test_the_times_take_one_round_trip_and_none_unless_services_count(reader_of_tasks, redis, settings):
+    query = {"alias": "default", "id": scene.successful()}
+    reader_of_tasks.get(f"{ROOT}task/", query)
+    before = round_trips(reader_of_tasks, f"{ROOT}task/", query)
+    assert "COUNT_SERVICES" in of_task(reader_of_tasks, query["id"])
+
+    settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": True}
+    CounterReader().histograms(["loads the script"], 60)
+    CounterReader().histogram_slices(["loads the script"], 60)
+    assert round_trips(reader_of_tasks, f"{ROOT}task/", query) == before + 1

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from django.utils import timezone
 
 from components.services.counters import Histogram, Measured, Sample, Series
-from components.services.counters.charts import Chart, FamilySeries, charts_of, percentile_chart
+from components.services.counters.charts import Bars, Chart, percentile_chart
 
 NOON = datetime(2026, 1, 15, 12, tzinfo=UTC)
 
@@ -52,13 +51,6 @@ def test_the_slice_that_is_not_over_stands_apart():
     assert (one.path, one.open_path) == ("M0.5 0 1.5 500", "M1.5 500 2.5 750")
 
 
-def test_counts_taken_back_lie_below_zero():
-    [line] = Chart([series(2, -2)]).lines
-
-    assert line.path == "M0 0H1V1000H2"
-    assert line.area == "M0 500V0H1V1000H2V500Z"
-
-
 def test_a_chart_of_nothing_is_flat_and_says_so():
     chart = Chart([series(None, None)])
 
@@ -82,24 +74,6 @@ def test_numbers_and_times_have_their_places():
     assert [(tick.text, tick.place) for tick in times][:2] == [("12:00", 0), ("12:10", 16.67)]
     assert [tick.anchor for tick in times] == ["start", *["middle"] * 5, "end"]
     assert [tick.is_spare for tick in times] == [True, False, True, False, True, False, True]
-
-
-def test_rows_have_the_latest_slice_first_on_the_clock_of_the_reader():
-    with timezone.override("Asia/Kathmandu"):
-        rows = list(Chart([series(1, None), series(3, 4)]).rows)
-
-    assert [(f"{row.at:%H:%M}", row.counts) for row in rows] == [("17:46", [None, 4]), ("17:45", [1, 3])]
-    assert rows[1].key == int(NOON.timestamp())
-
-
-def test_a_family_is_the_sum_of_its_counters():
-    one, other = series(1, None, 2), series(4, None, None)
-
-    family = FamilySeries.of("sales", [one, other], like=one)
-
-    assert [each.count for each in family] == [5, None, 2]
-    assert (family.name, family.total, family.size, family.is_whole) == ("sales:*", 7, 2, True)
-    assert (family.since, family.until, family.precision) == (one.since, one.until, 60)
 
 
 @pytest.mark.parametrize(
@@ -138,11 +112,66 @@ def test_percentiles_are_steps_with_gaps_where_nothing_was_measured():
     assert chart.unit == "us"
 
 
-def test_series_of_different_units_are_different_charts():
-    charts = charts_of([series(1, name=name) for name in ("pay", "pay-us", "fail", "pay-bytes")])
+FIRST = date(2011, 10, 1)
 
-    assert [[line.name for line in chart.lines] for chart in charts] == [
-        ["pay", "fail"],
-        ["pay-us"],
-        ["pay-bytes"],
+
+def days(count, first=FIRST):
+    return [first + timedelta(days=number) for number in range(count)]
+
+
+def test_layers_stand_on_each_other_the_first_at_the_bottom():
+    bars = Bars(days(2), [("US", [60, 20]), ("DE", [20, 0])], ("3 others", [0, 80]))
+
+    us, de, others = bars.layers
+
+    assert bars.scale.high == 100
+    assert (bars.is_empty, Bars(days(3), []).is_empty) == (False, True)
+    assert [(shape.y, shape.height) for shape in us.shapes] == [
+        ("40.000%", "60.000%"),
+        ("80.000%", "20.000%"),
     ]
+    assert [(shape.x, shape.y, shape.height) for shape in de.shapes] == [("5.000%", "20.000%", "20.000%")]
+    assert [(shape.x, shape.y, shape.width) for shape in others.shapes] == [("55.000%", "0.000%", "40.000%")]
+    assert [(layer.number, layer.name, layer.total) for layer in bars.layers] == [
+        (1, "US", 80),
+        (2, "DE", 20),
+        (0, "3 others", 80),
+    ]
+
+
+def test_a_bar_tells_its_day_its_total_and_what_each_layer_adds():
+    bars = Bars(days(2), [("US", [60, 20])], ("others", [0, 80]))
+
+    assert [(bar.label, bar.total, bar.counts) for bar in bars.latest_first] == [
+        ("2011-10-02", 100, (20, 80)),
+        ("2011-10-01", 60, (60, 0)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "step", "bars", "last"),
+    [
+        (1, 1, 1, "2011-10-01"),
+        (93, 1, 93, "2012-01-01"),
+        (94, 7, 14, "2011-12-31 to 2012-01-02"),
+        (366, 7, 53, "2012-09-29 to 2012-09-30"),
+        (3_660, 91, 41, "2021-09-18 to 2021-10-07"),
+    ],
+)
+def test_many_days_share_bars_wide_enough_to_see(count, step, bars, last):
+    chart = Bars(days(count), [("US", [1] * count)])
+
+    found = list(chart.bars)
+
+    assert (chart.step, len(found), found[-1].label) == (step, bars, last)
+    assert sum(bar.total for bar in found) == count
+    assert chart.layers[0].counts[0] == step
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 14, 93, 366])
+def test_there_are_a_few_days_below_from_the_first_on(count):
+    ticks = list(Bars(days(count), [("US", [1] * count)]).times)
+
+    assert 1 <= len(ticks) <= 7
+    assert ticks[0].text.endswith("10-01")
+    assert [tick.is_spare for tick in ticks] == [bool(number % 2) for number in range(len(ticks))]

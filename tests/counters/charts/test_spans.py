@@ -11,7 +11,7 @@ from components.exceptions import InvalidValue
 from components.services.counters import Counter
 from components.services.counters.charts import Span, offered_spans
 from tests.control_room.pages import trips
-from tests.support.counters import count_at, seconds
+from tests.support.counters import seconds
 
 HOUR, DAY = 3_600, 86_400
 
@@ -96,22 +96,6 @@ def test_other_settings_have_other_times():
     assert offered_spans() == [120, 600, HOUR, 5_400]
     assert len(Span(600, precision=60).read(["hits"])["hits"]) == 10
     assert len(Span(5_400).read(["hits"])["hits"]) == 90
-
-
-def test_families_are_lines_with_the_slices_of_the_others(redis):
-    now = seconds(redis)
-    for name, count in (("sales:wood", 2), ("sales:iron", 5), ("hits", 1)):
-        Counter(name).update(0)
-        for second in (now, now - 1_800):
-            count_at(redis, name, second, count)
-
-    hits, sales, nothing = Span().lines(["hits"], ["sales", "gone"])[0]
-
-    assert [each.name for each in (hits, sales, nothing)] == ["hits", "sales:*", "gone:*"]
-    assert (hits.total, sales.total, nothing.total) == (2, 14, 0)
-    assert [each.at for each in hits] == [each.at for each in sales] == [each.at for each in nothing]
-    assert [each.count for each in sales if each.count] == [7, 7]
-    assert {each.count for each in nothing} == {None}
 
 
 def test_the_largest_counters_of_a_big_family_are_summed(redis, monkeypatch):

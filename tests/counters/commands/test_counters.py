@@ -54,19 +54,6 @@ def test_the_first_of_a_family_are_shown(begun: int) -> None:
     assert document("none:*", "--precision", "3600") == {"format": 1, "counters": []}
 
 
-def test_totals_and_rates_are_written_as_the_pages_do(redis: Redis) -> None:
-    begun = seconds(redis) // 3_600 * 3_600 - 7_200
-    for name, count in (("pay-us:card", 5_000_000), ("signups", 1)):
-        Counter(name).update(0)
-        count_at(redis, name, begun + 60, count)
-
-    since, until = (datetime.fromtimestamp(begun + each, UTC).isoformat() for each in (0, 7_200))
-    lines = run("counters", "pay-us:card", "signups", "--since", since, "--until", until).splitlines()
-
-    assert lines[1].split()[:6] == ["pay-us:card", "5", "s", "41.7", "ms", "a"]
-    assert lines[2].split()[:5] == ["signups", "1", "1", "in", "2"]
-
-
 def test_the_json_has_all_samples(begun: int) -> None:
     since, until = (datetime.fromtimestamp(begun + each, UTC).isoformat() for each in (0, 180))
 

@@ -79,17 +79,6 @@ def test_sigterm_ends_a_process_whose_redis_is_away(server: EmbeddedServer) -> N
     assert "10 counts are lost" in process.output
 
 
-def test_a_killed_process_loses_its_unsent_counts(server: EmbeddedServer) -> None:
-    with Command(server.url, "wait_for_a_signal", program=PROGRAM) as process:
-        assert process.says("counted")
-        process.signal(signal.SIGKILL)
-
-        assert process.exit_code() == -signal.SIGKILL
-
-    assert total() == 0
-    assert eventually(process.has_ended)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", [False, True])
 def test_a_worker_has_sent_what_its_tasks_counted_and_what_it_counted_of_them(
