@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from redis import Redis
 
-from components.exceptions import Blocked, MailboxFull, MessageNotFound
+from components.exceptions import InvalidMessage, InvalidName, InvalidValue, MessageNotFound
+from components.kit.news import channel
 from components.kit.stored import UNREADABLE
-from components.services.mailboxes import Fate, Mail, Mailbox
+from components.services.mailboxes import Fate, Mailbox, MailboxReader, Mails
 from components.services.mailboxes.keys import MailboxKeys
 from tests.support.mailboxes import texts, tomorrow
+from tests.support.snapshots import snapshot
+from tests.support.waiting import eventually
 
 
 @pytest.fixture
@@ -30,13 +37,12 @@ def test_messages_come_in_the_order_in_which_they_were_pushed(mailbox: Mailbox) 
 
     mails = mailbox.pull()
 
-    assert [(mail.sender, mail.text) for mail in mails] == [
-        *(("jill", str(n)) for n in range(9)),
-        ("joe", "last"),
-    ]
+    assert [(mail.sender, mail.text) for mail in mails[7:]] == [("jill", "7"), ("jill", "8"), ("joe", "last")]
     assert all(abs(datetime.now(UTC) - mail.sent_at) < timedelta(minutes=1) for mail in mails)
     assert texts(mailbox.peek(2, newest=True)) == ["last", "more"]
-    assert mailbox.info().handed_out == 10
+    info = mailbox.info()
+    assert (info.name, info.handed_out, info.limit) == ("jack", 10, 1_000)
+    assert (info.oldest_at, 100 < info.bytes < 10_000) == (mails[0].sent_at, True)
 
 
 def test_a_message_has_a_text_or_data_or_both(mailbox: Mailbox) -> None:
@@ -50,27 +56,10 @@ def test_a_message_has_a_text_or_data_or_both(mailbox: Mailbox) -> None:
     assert [(mail.text, mail.data) for mail in mails] == [("look", picture), ("", []), ('["no data"]', None)]
 
 
-def test_a_push_under_the_same_client_id_is_stored_once(mailbox: Mailbox) -> None:
-    first = mailbox.push("jill", "one", client_id="a")
-
-    again = mailbox.push("jill", "something else", client_id="a")
-    other = mailbox.push("joe", "one", client_id="a")
-
-    assert not first.is_duplicate
-    assert again.is_duplicate
-    assert (again.id, again.sent_at) == (first.id, first.sent_at)
-    assert not other.is_duplicate
-    assert texts(mailbox.pull()) == ["one", "one"]
-
-
-@pytest.mark.parametrize("days", [0, 1])
-def test_a_push_is_known_for_a_day_even_if_its_message_has_gone(
-    mailbox: Mailbox, redis: Redis, days: int
-) -> None:
+def test_a_push_is_known_for_a_day_even_if_its_message_has_gone(mailbox: Mailbox, redis: Redis) -> None:
     pushed = mailbox.push("jill", "one", client_id="a")
     mailbox.acknowledge(mailbox.pull()[0].id)
-    for _ in range(days):
-        tomorrow(redis, "jack")
+    tomorrow(redis, "jack")
 
     again = mailbox.push("jill", "one", client_id="a")
 
@@ -93,23 +82,9 @@ def test_a_smaller_limit_drops_more(redis: Redis) -> None:
     assert texts(Mailbox("jack").pull()) == ["three", "four"]
 
 
-def test_the_sender_sees_what_became_of_their_message(mailbox: Mailbox) -> None:
-    [message] = fill(mailbox, "one")
-    waiting = mailbox.status(message)
-    mailbox.pull()
-    handed_out = mailbox.status(message)
-    mailbox.acknowledge(message)
-    acknowledged = mailbox.status(message)
-
-    assert (waiting.fate, waiting.pulled_at) == (Fate.WAITING, None)
-    assert handed_out.fate is Fate.HANDED_OUT
-    assert acknowledged.fate is Fate.ACKNOWLEDGED
-    assert handed_out.pulled_at == acknowledged.pulled_at == mailbox.info().pulled_at
-    assert acknowledged.pulled_at is not None
-
-
 def test_only_the_named_sender_learns_the_fate(mailbox: Mailbox, redis: Redis) -> None:
     [message] = fill(mailbox, "one")
+    assert mailbox.status(message).pulled_at is None
 
     def fate() -> Fate:
         with pytest.raises(MessageNotFound, match="from 'joe'"):
@@ -121,16 +96,10 @@ def test_only_the_named_sender_learns_the_fate(mailbox: Mailbox, redis: Redis) -
     assert fate() is Fate.HANDED_OUT
     mailbox.acknowledge(message)
     assert fate() is Fate.ACKNOWLEDGED
+    assert mailbox.status(message).pulled_at == mailbox.info().pulled_at is not None
     tomorrow(redis, "jack")
     assert fate() is Fate.ACKNOWLEDGED
-
-
-def test_two_days_after_a_message_went_nobody_knows_whose_it_was(mailbox: Mailbox, redis: Redis) -> None:
-    [message] = fill(mailbox, "one")
-    mailbox.acknowledge(mailbox.pull()[0].id)
-    for _ in range(2):
-        tomorrow(redis, "jack")
-
+    tomorrow(redis, "jack")  # from when on nobody knows whose it was
     with pytest.raises(MessageNotFound):
         mailbox.status(message, sender="jill")
     assert mailbox.status(message).fate is Fate.ACKNOWLEDGED
@@ -183,19 +152,6 @@ def test_an_erased_mailbox_leaves_nothing_and_its_ids_never_come_again(
     assert fill(mailbox, "three")[0] > old + 1
 
 
-def test_the_figures_say_how_it_stands(mailbox: Mailbox) -> None:
-    assert mailbox.info().pushed == mailbox.info().depth == 0
-    fill(mailbox, "one", "two", "three")
-    mailbox.acknowledge(mailbox.pull(2)[0].id)
-
-    info = mailbox.info()
-
-    assert (info.name, info.depth, info.handed_out, info.limit) == ("jack", 2, 1, 1_000)
-    assert (info.pushed, info.acknowledged, info.dropped) == (3, 1, 0)
-    assert info.oldest_at == mailbox.peek()[0].sent_at
-    assert 100 < info.bytes < 10_000
-
-
 def test_a_message_of_a_newer_release_is_told_apart_and_stays_until_it_is_acknowledged(
     mailbox: Mailbox, redis: Redis
 ) -> None:
@@ -210,35 +166,6 @@ def test_a_message_of_a_newer_release_is_told_apart_and_stays_until_it_is_acknow
     assert mailbox.depth() == 2
 
 
-def test_every_method_has_a_twin(redis: Redis) -> None:
-    async def scene(mailbox: Mailbox) -> None:
-        pushed = await mailbox.apush("jill", "one", data=1, client_id="a")
-        [mail] = await mailbox.apull()
-        assert mail == Mail(pushed.id, "jill", "one", 1, pushed.sent_at, False)
-        assert [each.is_again for each in await mailbox.apeek()] == [True]
-        assert (await mailbox.astatus(pushed.id, sender="jill")).fate is Fate.HANDED_OUT
-        assert (await mailbox.ainfo()).depth == await mailbox.adepth() == 1
-        assert await mailbox.aacknowledge(pushed.id) == 1
-        await mailbox.ablock("joe")
-        assert list(await mailbox.ablocked()) == ["joe"]
-        await mailbox.aunblock("joe")
-        await mailbox.apush("joe", "two")
-        assert await mailbox.aclear() == await mailbox.amissed() == 1
-        await mailbox.aerase()
-
-    asyncio.run(scene(Mailbox("jack")))
-
-    assert redis.dbsize() == 0
-
-
-def test_messages_never_handed_out_are_not_acknowledged(mailbox: Mailbox) -> None:
-    *_, last = fill(mailbox, "one", "two")
-
-    assert mailbox.acknowledge(last) == 0
-
-    assert texts(mailbox.pull()) == ["one", "two"]
-
-
 def test_a_repeated_pull_acknowledges_nothing_of_what_the_first_one_handed_out(mailbox: Mailbox) -> None:
     ids = [mailbox.push("joe", str(number)).id for number in range(10)]
     [_, last] = mailbox.pull(2, newest=True)
@@ -250,74 +177,227 @@ def test_a_repeated_pull_acknowledges_nothing_of_what_the_first_one_handed_out(m
     assert mailbox.acknowledge(ids[7]) == 8
 
 
-def test_nothing_is_lost_by_pulling_the_newest(mailbox: Mailbox) -> None:
-    fill(mailbox, "one", "two", "three", "four")
-
-    newest = mailbox.pull(2, newest=True)
-    assert texts(newest) == ["three", "four"]
-    assert mailbox.acknowledge(newest[-1].id) == 2
-
-    assert texts(mailbox.pull()) == ["one", "two"]
+# MailboxReader
 
 
-def test_a_full_mailbox_refuses(redis: Redis) -> None:
-    mailbox = Mailbox("jack", limit=2)
-    fill(mailbox, "one", "two")
-
-    with pytest.raises(MailboxFull):
-        mailbox.push("jill", "three")
-    assert texts(mailbox.pull()) == ["one", "two"]
-    with pytest.raises(MailboxFull):  # what was handed out counts until it is acknowledged
-        mailbox.push("jill", "three")
-    mailbox.acknowledge(mailbox.pull(1)[0].id)
-    mailbox.push("jill", "three")
-
-    assert texts(mailbox.pull()) == ["two", "three"]
+NAMES = [f"person:{number}" for number in range(70)]
 
 
-def test_the_recipient_learns_how_many_were_dropped(redis: Redis) -> None:
-    mailbox = Mailbox("jack", limit=2, when_full="drop_oldest")
-    fill(mailbox, *"abcde")
-    assert mailbox.missed() == 3
-
-    mails = mailbox.pull()
-    assert mails.missed == 3
-    assert mailbox.pull().missed == 3  # the reply to the first may be lost
-    mailbox.acknowledge(mails[0].id)
-    assert mailbox.missed() == 3
-    mailbox.acknowledge(mails[1].id)
-
-    assert mailbox.missed() == 0
-    assert mailbox.pull().missed == 0
+@pytest.fixture
+def reader(redis: Redis) -> MailboxReader:
+    for name in NAMES:
+        Mailbox(name).push("jill", "one")
+    return MailboxReader()
 
 
-def test_an_old_acknowledgement_does_not_hide_what_was_dropped(redis: Redis) -> None:
-    mailbox = Mailbox("jack", limit=2, when_full="drop_oldest")
-    fill(mailbox, *"ab")
-    mails = mailbox.pull(after=mailbox.pull()[-1].id)
-    fill(mailbox, *"cde")
+def test_all_are_listed_once_whatever_the_pages(reader: MailboxReader) -> None:
+    assert reader.count() == 70
+    for size in (7, 100):
+        pages = [reader.page(offset=offset, limit=size) for offset in range(0, 70, size)]
+        assert sorted(info.name for page in pages for info in page) == sorted(NAMES)
+    assert reader.page(offset=70) == reader.page(limit=0) == []
+    page = reader.page(limit=20)
+    assert [info.name for info in page] == sorted(info.name for info in page)
+    assert page == [Mailbox(info.name).info() for info in page]
+    assert reader.find("person:7") == Mailbox("person:7").info()
+    assert reader.find("person:71") is reader.find("") is None
+
+
+def test_a_reader_who_pulls_has_a_mailbox_and_one_who_looks_has_none(mailbox: Mailbox, redis: Redis) -> None:
+    mailbox.info()
+    mailbox.peek()
+    mailbox.acknowledge(1)
+    assert MailboxReader().find("jack") is None
+    assert (MailboxReader().count(), redis.dbsize()) == (0, 0)
+
     mailbox.pull()
 
-    old = mailbox.peek()[0].id - 1
-    mailbox.acknowledge(old)
-
-    assert mails == []
-    assert mailbox.missed() == 1
+    assert [info.name for info in MailboxReader().page()] == ["jack"]
+    assert MailboxReader().find("jack") is not None
 
 
-def test_the_mail_of_a_blocked_sender_is_refused(mailbox: Mailbox) -> None:
-    fill(mailbox, "before")
-    mailbox.block("jill")
-    since = mailbox.blocked()
-    mailbox.block("jill")
+def test_messages_are_read_by_page_and_not_handed_out(redis: Redis) -> None:
+    for text in "abcde":
+        Mailbox("jack").push("jill", text)
+    reader = MailboxReader()
 
-    with pytest.raises(Blocked):
-        mailbox.push("jill", "one")
-    fill(mailbox, "two", sender="joe")
-    assert list(since) == ["jill"]
-    assert mailbox.blocked() == since
-    mailbox.unblock("jill")
-    fill(mailbox, "three")
+    first = reader.messages("jack", limit=3)
+    second = reader.messages("jack", first=first[-1].id + 1, limit=3)
 
-    assert mailbox.blocked() == {}
-    assert texts(mailbox.pull()) == ["before", "two", "three"]
+    assert (texts(first), texts(second)) == (list("abc"), list("de"))
+    assert Mailbox("jack").info().handed_out == 0
+
+
+# Waiting, with threads and with coroutines
+
+
+def is_blocked(redis: Redis) -> bool:
+    return bool(redis.info("clients")["blocked_clients"])
+
+
+def listeners(redis: Redis, name: str) -> int:
+    [(_, count)] = redis.pubsub_numsub(channel("mailbox", name))
+    return int(count)
+
+
+@pytest.mark.parametrize("is_erased", [False, True])
+def test_mail_ends_the_wait_of_a_thread(mailbox: Mailbox, redis: Redis, is_erased: bool) -> None:
+    """What is left of the stream after an acknowledgement or an erasure does not."""
+    mailbox.push("jill", "one")
+    [mail] = mailbox.pull()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(mailbox.pull, after=mail.id, wait=60)
+        assert eventually(lambda: is_blocked(redis))
+        if is_erased:
+            mailbox.erase()
+        mailbox.push("jill", "two")
+
+        [mail] = waiting.result(20)
+        assert (mail.text, mail.is_again) == ("two", False)
+
+
+def test_patience_ends_and_mail_that_is_there_is_not_waited_for(mailbox: Mailbox) -> None:
+    assert mailbox.pull(wait=0.02) == asyncio.run(mailbox.apull(wait=0.02)) == []
+    mailbox.push("jill", "one")
+
+    assert texts(mailbox.pull(wait=1e9)) == ["one"]
+    assert texts(asyncio.run(mailbox.apull(wait=1e9))) == ["one"]
+
+
+def test_coroutines_wait_for_news_on_one_connection(redis: Redis) -> None:
+    names = [f"person:{number}" for number in range(20)]
+
+    async def scene() -> list[Mails]:
+        async with asyncio.timeout(20):
+            waiting = [asyncio.ensure_future(Mailbox(name).apull(wait=60)) for name in names]
+            while not all([await asyncio.to_thread(listeners, redis, name) for name in names]):
+                await asyncio.sleep(0.005)
+            subscribed = [client for client in redis.client_list() if int(client["sub"]) > 0]
+            assert len(subscribed) == 1
+            for name in names:
+                await Mailbox(name).apush("jill", name)
+            return await asyncio.gather(*waiting)
+
+    assert [texts(mails) for mails in asyncio.run(scene())] == [[name] for name in names]
+
+
+def test_mail_that_comes_after_the_last_look_is_not_missed(
+    mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is pushed between the look that finds nothing and the waiting."""
+    look = mailbox._pull
+
+    async def look_and_push(*asked: object) -> Mails:
+        mails = await look(*asked)  # type: ignore[arg-type]
+        if not mails:
+            monkeypatch.setattr(mailbox, "_pull", look)
+            await mailbox.apush("jill", "one")
+        return mails
+
+    monkeypatch.setattr(mailbox, "_pull", look_and_push)
+
+    async def scene() -> Mails:
+        async with asyncio.timeout(20):
+            return await mailbox.apull(wait=1e9)
+
+    assert texts(asyncio.run(scene())) == ["one"]
+
+
+def test_a_coroutine_that_waits_can_be_cancelled(mailbox: Mailbox, redis: Redis) -> None:
+    async def scene() -> None:
+        waiting = asyncio.ensure_future(mailbox.apull(wait=1e9))
+        while not await asyncio.to_thread(listeners, redis, "jack"):
+            await asyncio.sleep(0.005)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await mailbox.apush("jill", "one")
+        assert [mail.is_again for mail in await mailbox.apull()] == [False]
+
+    asyncio.run(scene())
+
+
+# Bad input
+
+
+BAD_NAMES: list[Any] = ["", "x" * 501, b"jack", 7, "\ud800"]
+COUNTS: list[Any] = [0, -1, 1.0, math.nan, True, "3", 100_001]
+IDS: list[Any] = [-1, 1.0, True, "1", 2**53, [1]]
+WAITS: list[Any] = [-0.1, math.nan, math.inf, True, "2", None]
+TEXTS: list[Any] = ["", " \n\t\u2003", "x" * 101, "a\0b", "ab\ud800", b"bytes", None, 7]
+CLIENT_IDS: list[Any] = ["", "x" * 65, b"a", 7, "a\0", "\ud800"]
+DATA: list[Any] = [{1, 2}, math.nan, [math.inf], b"x", {(1, 2): 3}, "\udfff", "x" * 99, "é" * 50]
+
+
+@pytest.fixture
+def small(redis: Redis) -> Mailbox:
+    mailbox = Mailbox("jack", max_text=100, max_data=100)
+    mailbox.push("jill", "one")
+    mailbox.pull()
+    return mailbox
+
+
+@pytest.mark.parametrize(
+    ("error", "values", "act"),
+    [
+        (InvalidName, [*BAD_NAMES, None], lambda mailbox, value: Mailbox(value)),
+        (InvalidName, [*BAD_NAMES, None], lambda mailbox, value: mailbox.block(value)),
+        (InvalidName, [*BAD_NAMES, None], lambda mailbox, value: mailbox.unblock(value)),
+        (InvalidName, [*BAD_NAMES, None], lambda mailbox, value: mailbox.push(value, "two")),
+        (InvalidName, BAD_NAMES, lambda mailbox, value: mailbox.status(1, sender=value)),
+        (InvalidValue, COUNTS, lambda mailbox, value: Mailbox("jack", limit=value)),
+        (InvalidValue, COUNTS, lambda mailbox, value: mailbox.pull(value)),
+        (InvalidValue, COUNTS, lambda mailbox, value: mailbox.peek(value)),
+        (InvalidValue, COUNTS, lambda mailbox, value: MailboxReader().messages("jack", limit=value)),
+        (ValueError, ["block", None], lambda mailbox, value: Mailbox("jack", when_full=value)),
+        (ValueError, IDS, lambda mailbox, value: mailbox.pull(after=value)),
+        (ValueError, IDS, lambda mailbox, value: mailbox.acknowledge(value)),
+        (ValueError, IDS, lambda mailbox, value: mailbox.status(value)),
+        (InvalidValue, WAITS, lambda mailbox, value: mailbox.pull(after=2**52, wait=value)),
+        (InvalidMessage, TEXTS, lambda mailbox, value: mailbox.push("jill", value)),
+        (InvalidMessage, DATA, lambda mailbox, value: mailbox.push("jill", "text", data=value)),
+        (InvalidMessage, CLIENT_IDS, lambda mailbox, value: mailbox.push("jill", "two", client_id=value)),
+    ],
+)
+def test_an_invalid_value_is_refused_and_changes_nothing(
+    small: Mailbox,
+    redis: Redis,
+    error: type[Exception],
+    values: list[Any],
+    act: Callable[[Mailbox, Any], object],
+) -> None:
+    before = snapshot(redis)
+
+    for value in values:
+        with pytest.raises(error):
+            act(small, value)
+
+    assert snapshot(redis) == before
+
+
+def test_values_at_the_bounds_are_accepted(redis: Redis) -> None:
+    mailbox = Mailbox("x" * 500, limit=100_000, max_text=100, max_data=100)
+
+    mailbox.push("y" * 500, "z" * 100, data="d" * 98, client_id="c" * 64)
+    mailbox.push("jill", data={})
+
+    assert [len(mail.text) for mail in mailbox.pull(100_000, after=2**53 - 1)] == [100, 0]
+
+
+def nested(depth: int) -> Any:
+    data: Any = {}
+    for number in range(depth - 1):
+        data = {"a": data} if number % 2 else [data]
+    return data
+
+
+def test_data_may_be_nested_32_deep(mailbox: Mailbox) -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+
+    mailbox.push("jill", data=nested(32))
+    for bad in (nested(33), nested(100_000), endless):
+        with pytest.raises(InvalidMessage):
+            mailbox.push("jill", data=bad)
+
+    assert [mail.data for mail in mailbox.pull()] == [nested(32)]

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import run_state_machine_as_test as run
 from redis import Redis
 
 from components.exceptions import Blocked, MailboxFull
-from components.services.mailboxes import Fate, Mailbox, Pushed
+from components.services.mailboxes import Fate, Mailbox
+from tests.support.twins import Awaited
 
 LIMIT = 4
 SENDERS = ("joe", "jill")
@@ -26,11 +23,10 @@ SENDERS = ("joe", "jill")
 class Mailboxes(RuleBasedStateMachine):
     """What the model knows: the ids that wait in order, which of them were handed out, and each one's fate."""
 
-    redis: Redis
-
-    def __init__(self) -> None:
+    def __init__(self, redis: Redis, awaits: asyncio.Runner | None) -> None:
         super().__init__()
-        self.redis.flushall()
+        self.awaits = awaits
+        redis.flushall()
         self.there: list[int] = []
         #: Which pull handed out a message first.
         self.handed: dict[int, int] = {}
@@ -43,16 +39,20 @@ class Mailboxes(RuleBasedStateMachine):
         self.dropped = self.known = 0
         self.told: tuple[int, int] = (0, 0)
 
-    @property
-    def mailbox(self) -> Mailbox:
-        return Mailbox("jack", limit=LIMIT)
+        self.mailbox = self.called(Mailbox("jack", limit=LIMIT))
+
+    def called(self, mailbox: Mailbox) -> Any:
+        """Return what calls the methods, or their asynchronous twins."""
+        return Awaited(mailbox, self.awaits) if self.awaits else mailbox
 
     @rule(sender=st.sampled_from(SENDERS), client_id=st.sampled_from("abcdefgh"), drops=st.booleans())
     def push(self, sender: str, client_id: str, drops: bool) -> None:
-        mailbox = Mailbox("jack", limit=LIMIT, when_full="drop_oldest" if drops else "refuse")
+        policy = "drop_oldest" if drops else "refuse"
+        mailbox = self.called(Mailbox("jack", limit=LIMIT, when_full=policy))
         text, key = f"{sender} {client_id}", (sender, client_id)
         if key in self.pushed:
-            assert self._twice(mailbox, sender, text, client_id) == (self.pushed[key], True, ())
+            again = mailbox.push(sender, text, client_id=client_id)
+            assert (again.id, again.is_duplicate, again.dropped) == (self.pushed[key], True, ())
         elif sender in self.blocked:
             with pytest.raises(Blocked):
                 mailbox.push(sender, text, client_id=client_id)
@@ -68,11 +68,6 @@ class Mailboxes(RuleBasedStateMachine):
             self.there.append(pushed.id)
             self.fates[pushed.id], self.senders[pushed.id] = Fate.WAITING, sender
             self.pushed[key] = pushed.id
-
-    def _twice(self, mailbox: Mailbox, *call: str) -> tuple[int, bool, tuple[int, ...]]:
-        sender, text, client_id = call
-        pushed: Pushed = mailbox.push(sender, text, client_id=client_id)
-        return pushed.id, pushed.is_duplicate, tuple(pushed.dropped)
 
     @rule(limit=st.integers(1, LIMIT + 1) | st.none(), newest=st.booleans(), data=st.data())
     def pull(self, limit: int | None, newest: bool, data: st.DataObject) -> None:
@@ -159,23 +154,16 @@ class Mailboxes(RuleBasedStateMachine):
         self.dropped += len(gone)
 
 
-@pytest.fixture
-def machine(redis: Redis) -> Iterator[type[Mailboxes]]:
-    Mailboxes.redis = redis
-    yield Mailboxes
-    del Mailboxes.redis
-
-
 @pytest.mark.parametrize("examples", [8, pytest.param(60, marks=pytest.mark.slow)])
-def test_any_sequence_of_calls_does_what_the_model_says(machine: type[Mailboxes], examples: int) -> None:
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=30,
-            derandomize=True,
-            deadline=None,
-            phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        ),
+@pytest.mark.parametrize("awaits", [False, True])
+def test_any_sequence_of_calls_does_what_the_model_says(redis: Redis, examples: int, awaits: bool) -> None:
+    checks = settings(
+        max_examples=examples // 2 if awaits else examples,
+        stateful_step_count=30,
+        derandomize=True,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
     )
+    with asyncio.Runner() as runner:
+        run(lambda: Mailboxes(redis, runner if awaits else None), settings=checks)
