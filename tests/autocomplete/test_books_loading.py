@@ -5,12 +5,24 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from redis import Redis
 
-from components.exceptions import InvalidValue, LoadSuperseded
-from components.services.autocomplete import AddressBook, AddressBookReader, Completions, Entry, keys
+from components.exceptions import InvalidValue, LoadSuperseded, RedisUnavailable
+from components.kit.at_once import at_once
+from components.services.autocomplete import (
+    AddressBook,
+    AddressBookReader,
+    Completions,
+    Entry,
+    RecentContacts,
+)
+from components.services.autocomplete.contacts import DROP, TOUCH
+from components.services.autocomplete.folding import FOLDING
+from components.services.autocomplete.keys import BookKeys, ContactsKeys
+from components.services.autocomplete.loading import BEGIN, WRITE, row
 from tests.support.snapshots import snapshot
 
 NAMES = [(number, f"name {number:04}") for number in range(2_100)]
@@ -34,26 +46,6 @@ def test_many_are_added_and_progress_is_reported(book: AddressBook) -> None:
     assert told == [1_000, 2_100]
     assert (book.count(), labels(book.complete("2099"))) == (2_101, ["name 2099"])
     assert labels(book.complete("before")) == ["before"]
-
-
-def test_the_last_label_of_an_id_counts(book: AddressBook) -> None:
-    book.load([(1, "zoe"), (2, "bob"), (1, "ann")])
-
-    assert (labels(book.complete("a")), book.complete("z"), book.count()) == (["ann"], [], 2)
-
-
-def test_a_replaced_book_has_what_was_loaded_and_nothing_else(book: AddressBook, redis: Redis) -> None:
-    book.load(NAMES)
-    book.select(2_000)
-    book.select(7)
-
-    book.load([(7, "new seven"), (8, "new eight")], replace=True)
-
-    assert [labels(book.complete(prefix)) for prefix in ("name", "new")] == [[], ["new seven", "new eight"]]
-    assert ([ranked.id for ranked in book.top()], book.count()) == (["7"], 2)
-    assert book.info().selected == 1
-    assert redis.ttl(keys.BookKeys(book.name).entries) == redis.ttl(keys.BookKeys(book.name).rows) == -1
-    assert not redis.exists(keys.BookKeys(book.name).loading, keys.BookKeys(book.name).changed)
 
 
 def test_the_old_answers_until_the_new_is_whole(book: AddressBook) -> None:
@@ -128,24 +120,6 @@ def test_entries_are_asked_for_by_the_thread_that_loads(book: AddressBook) -> No
     assert asked == {threading.get_ident()}
 
 
-def test_the_twins_do_the_same(book: AddressBook) -> None:
-    async def use() -> None:
-        assert await book.aload([(1, "ann"), (2, "anna")], replace=True) == 2
-        assert await book.aadd("bob", id=3)
-        assert await book.arename(3, "annb")
-        assert await book.aselect(3)
-        assert labels(await book.acomplete("ann")) == ["annb", "ann", "anna"]
-        assert await book.acalled("Ann") == [Entry("1", "ann")]
-        assert await book.aremove(1)
-        assert (await book.aget(1), await book.acount()) == (None, 2)
-        assert [ranked.id for ranked in await book.atop()] == ["3"]
-        assert (await book.ainfo()).count == 2
-        await book.aerase()
-
-    asyncio.run(use())
-    assert AddressBookReader().count() == 0
-
-
 def test_all_books_are_listed_by_page(redis: Redis) -> None:
     for number in range(7):
         AddressBook(f"guild:{number}").add("ann smith", id=1)
@@ -168,3 +142,81 @@ def test_all_books_are_listed_by_page(redis: Redis) -> None:
     infos = reader.look(["guild:3", "guild:4"])
     assert [info and info.name for info in infos] == [None, "guild:4"]
     assert AddressBook("guild:2").complete("smi") == [Entry("1", "ann smith")]
+
+
+def write(redis: Redis, call: str, *rows: str) -> Any:
+    keys = BookKeys("guild:7")
+    return at_once(WRITE.run(redis, keys, token="", mode="put", folding=FOLDING, call=call, given=rows))
+
+
+def test_a_repeated_write_does_not_undo_what_others_did_meanwhile(book: AddressBook, redis: Redis) -> None:
+    """The reply of a call was lost, so it is sent again."""
+    ann = row(1, "ann", words=True)
+    write(redis, "before", ann)
+    first = write(redis, "removal", "1")
+    book.add("ann", id=1)
+    assert write(redis, "removal", "1") == first
+    assert book.complete("a") == [Entry("1", "ann")]
+
+    book.remove(1)
+    first = write(redis, "put", ann)
+    book.remove(1)
+    assert write(redis, "put", ann) == first
+    assert (book.complete("a"), book.count()) == ([], 0)
+
+
+def test_a_repeated_touch_or_removal_of_a_contact_does_not_either(redis: Redis) -> None:
+    recent, its = RecentContacts("jack"), ContactsKeys("jack")
+    again = {"contact": "jill", "label": "Jill", "limit": 100, "call": "call"}
+    at_once(TOUCH.run(redis, its, **again))
+    recent.touch("joe")
+    at_once(TOUCH.run(redis, its, **again))
+    assert [contact.id for contact in recent.list()] == ["joe", "jill"]
+
+    for _ in range(2):
+        assert at_once(DROP.run(redis, its, contact="jill", call="call")) == 1
+        recent.touch("jill")
+    assert [contact.id for contact in recent.list()] == ["jill", "joe"]
+
+
+def test_a_load_that_another_ended_is_not_begun_again_by_a_repeated_call(redis: Redis) -> None:
+    keys = BookKeys("guild")
+    for call in ("first", "second"):
+        at_once(BEGIN.run(redis, keys, call=call))
+
+    at_once(BEGIN.run(redis, keys, call="first"))
+
+    assert redis.hget(keys.loading, "token") == b"second"
+
+
+@pytest.fixture
+def replica(redis: Redis) -> Iterator[Redis]:
+    """The server as a replica that has its data, and whose master is gone."""
+    book = AddressBook("guild:7")
+    book.load((number, f"ann {number:03}") for number in range(200))
+    for number in range(150):
+        book.select(number)
+    RecentContacts("jack").touch("jill")
+    redis.script_flush()
+    redis.replicaof("127.0.0.1", 1)
+    yield redis
+    redis.replicaof("NO", "ONE")
+
+
+def test_a_replica_answers_reads(replica: Redis) -> None:
+    book = AddressBook("guild:7")
+
+    assert book.complete("ann", limit=2) == [Entry("149", "ann 149"), Entry("148", "ann 148")]
+    assert book.complete("199") == [Entry("199", "ann 199")]
+    assert book.get(1) == Entry("1", "ann 001")
+    assert [ranked.id for ranked in book.top(1)] == ["149"]
+    assert [info.count for info in AddressBookReader().page()] == [book.count()] == [200]
+    assert [contact.id for contact in RecentContacts("jack").complete("ji")] == ["jill"]
+
+
+def test_a_replica_changes_nothing(replica: Redis) -> None:
+    book = AddressBook("guild:7")
+    for act in (lambda: book.add("bob", id=1), lambda: book.select(1), lambda: book.load([(1, "bob")])):
+        with pytest.raises(RedisUnavailable):
+            act()
+    assert book.complete("bob") == []

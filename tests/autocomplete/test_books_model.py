@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
+from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import permutations
+from typing import Any
 from unicodedata import combining, normalize
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import run_state_machine_as_test as run
 from redis import Redis
 
 from components.services.autocomplete import AddressBook, Entry, address_book, fold, keys, loading
 from tests.support.books import assert_whole
 from tests.support.names import NAMES, SYLLABLES
+from tests.support.twins import Awaited
 
 IDS = [f"{number}" for number in range(12)]
 #: Before the n-th entry of a load: what is done to whom.
@@ -120,12 +124,11 @@ def ids(entries: Iterable[Entry]) -> list[str]:
 class Books(RuleBasedStateMachine):
     """What the model knows: labels by id, and how often each was selected."""
 
-    redis: Redis
-
-    def __init__(self) -> None:
+    def __init__(self, redis: Redis, awaits: asyncio.Runner | None) -> None:
         super().__init__()
-        self.redis.flushall()
-        self.book = AddressBook("guild")
+        self.redis = redis
+        redis.flushall()
+        self.book: Any = Awaited(AddressBook("guild"), awaits) if awaits else AddressBook("guild")
         self.book.load([])
         self.book.load([], replace=True)
         self.entries: dict[str, str] = {}
@@ -183,10 +186,7 @@ class Books(RuleBasedStateMachine):
         self.entries = {one: label for one, label in given if one not in changed} | kept
         self.counts = {one: count for one, count in self.counts.items() if one in self.entries}
 
-    @rule(
-        prefix=st.sampled_from(PREFIXES),
-        limit=st.integers(1, 13),
-    )
+    @rule(prefix=st.sampled_from(PREFIXES), limit=st.integers(1, 13))
     def complete(self, prefix: str, limit: int) -> None:
         found, all_ids = self.book.complete(prefix, limit=limit), self._expected(prefix)
         assert found == [Entry(one, self.entries[one]) for one in all_ids[:limit]]
@@ -207,82 +207,23 @@ class Books(RuleBasedStateMachine):
         assert_whole(self.redis, "guild")
 
 
-@pytest.fixture
-def redis_of_machine(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Redis:
-    """Loads are sent in small parts, so that some of them are there when something changes."""
-    monkeypatch.setattr(address_book, "BATCH", 2)
-    monkeypatch.setattr(loading, "BATCH", 2)
-    monkeypatch.setattr(loading, "_FEW", 1)
-    monkeypatch.setattr(loading, "_MANY", 2)
-    Books.redis = redis
-    return redis
-
-
 @pytest.mark.parametrize("examples", [10, pytest.param(50, marks=pytest.mark.slow)])
-def test_any_sequence_of_calls_does_as_the_model(redis_of_machine: Redis, examples: int) -> None:
+@pytest.mark.parametrize("awaits", [False, True])
+def test_any_sequence_of_calls_does_as_the_model(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch, examples: int, awaits: bool
+) -> None:
+    """Loads are sent in small parts, so that some of them are there when something changes."""
+    for module, name, size in ((address_book, "BATCH", 2), (loading, "BATCH", 2), (loading, "_MANY", 2)):
+        monkeypatch.setattr(module, name, size)
+    monkeypatch.setattr(loading, "_FEW", 1)
     checks = settings(
-        max_examples=examples,
+        max_examples=examples // 2 if awaits else examples,
         stateful_step_count=25,
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow],
     )
-    run_state_machine_as_test(Books, settings=checks)  # type: ignore[no-untyped-call]
-
-
-@st.composite
-def names(draw: st.DrawFn) -> str:
-    """A name in one of twelve scripts: two words of a few syllables."""
-    syllables = st.sampled_from(SYLLABLES[draw(st.sampled_from(sorted(SYLLABLES)))])
-    words = ["".join(draw(st.lists(syllables, min_size=1, max_size=4))) for _ in range(2)]
-    return draw(st.sampled_from(" -")).join(word.capitalize() for word in words)
-
-
-#: How one types a beginning: as the name is written, or otherwise.
-WRITTEN = st.sampled_from([str, str.upper, str.lower, partial(normalize, "NFD"), partial(normalize, "NFKC")])
-TYPED = st.tuples(
-    st.integers(0, 19),
-    st.booleans(),
-    st.integers(1, 6),
-    WRITTEN,
-    st.sampled_from([1, 10, 100]),
-    st.integers(0, 3),
-)
-
-
-@pytest.mark.slow
-@given(
-    given_names=st.lists(names(), min_size=20, max_size=20),
-    typed=st.lists(TYPED, min_size=100, max_size=100),
-)
-@settings(
-    max_examples=30,
-    deadline=None,
-    suppress_health_check=[
-        HealthCheck.function_scoped_fixture,
-        HealthCheck.too_slow,
-        HealthCheck.data_too_large,
-        HealthCheck.large_base_example,
-    ],
-)
-def test_thousands_of_prefixes_find_what_a_naive_search_finds(
-    redis: Redis, given_names: list[str], typed: list[tuple[int, bool, int, Callable[[str], str], int, int]]
-) -> None:
-    """
-    Thirty books, a hundred beginnings in each: of first and second words of the names that are there, and of both
-    in either order.
-    """
-    book, entries = AddressBook("guild"), {f"{number}": name for number, name in enumerate(given_names)}
-    book.load(entries.items(), replace=True)
-    for number, is_second, length, written, limit, more in typed:
-        words = re.split("[ -]", given_names[number])[:: -1 if is_second else 1]
-        prefix = written(
-            words[0][:length] if more < 2 else "- "[more - 2].join([words[0], words[1][:length]])
-        )
-        if not fold(prefix):  # a sign that begins no word, like the points of Hebrew
-            continue
-        found, everybody = book.complete(prefix, limit=limit), expected(entries, {}, prefix)
-        assert ids(found) == everybody[:limit]
-        assert found.is_whole == (len(everybody) <= limit)
+    with asyncio.Runner() as runner:
+        run(lambda: Books(redis, runner if awaits else None), settings=checks)
 
 
 @pytest.mark.slow

