@@ -25,7 +25,7 @@ from components.exceptions import (
 )
 from components.kit.commands.lifeline import Lifeline
 from components.kit.commands.processes import MARGIN, Processes, Program
-from components.kit.commands.reloading import Reloader
+from components.kit.commands.reloading import Reloader, wait_until_loadable
 from components.kit.commands.restarting import flush, restart
 from components.kit.worker.loop import STUCK, UNHEALTHY, Loop
 from components.kit.worker.pulse import Pulse
@@ -82,7 +82,7 @@ def run(worker: Loop, what: str, how: Run) -> NoReturn:
         if code == STUCK:
             logger.warning("A task is stuck in a thread; restarting to get rid of it.")
             restart(quiet=worker.is_quiet, last=worker.part)
-        if reloader.is_due:
+        if reloader.is_due and wait_until_loadable():
             logger.info("Code has changed; restarting.")
             restart(quiet=worker.is_quiet, last=worker.part)
     release()

@@ -1,9 +1,9 @@
 """
 The reactions of a worker to signals.
 
-SIGTERM, SIGINT   the first: end when running tasks have; the second: end at once
-SIGTSTP           take no more tasks, and go on with the running ones
-SIGTTIN           write the stacks of all threads to stderr, and a line per running task to the log
+SIGTERM, SIGINT, SIGHUP  the first: end when running tasks have; the second: end at once
+SIGTSTP                  take no more tasks, and go on with the running ones
+SIGTTIN                  write the stacks of all threads to stderr, and a line per running task to the log
 
 The stacks are written by the C code of faulthandler, so they appear even if the loop itself is stuck. Everything else
 happens in the main thread, where Python runs signal handlers; a worker in another thread ignores signals.
@@ -18,7 +18,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Self
 
-STOPPING = (signal.SIGTERM, signal.SIGINT)
+_STAYS = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # as nohup asks for
+STOPPING = (signal.SIGTERM, signal.SIGINT, *([] if _STAYS else [signal.SIGHUP]))
 QUIETING = signal.SIGTSTP
 TELLING = signal.SIGTTIN
 

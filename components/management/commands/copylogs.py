@@ -17,6 +17,7 @@ from django.core.management.base import BaseCommand, CommandError
 from components.exceptions import ExtraNotInstalled, InvalidName, InvalidValue, RedisUnavailable
 from components.kit.commands.options import size
 from components.kit.commands.progress import Progress
+from components.kit.worker.signals import STOPPING
 from components.services.logs import (
     DEFAULT_JOB,
     LIMIT,
@@ -111,7 +112,7 @@ class Command(BaseCommand):
             copier.say_left_out(link)
         began_at = time.monotonic()
         try:
-            with _interrupted_by_sigterm():
+            with _interrupted_by_signals():
                 if options["follow"]:
                     _follow(copier, options["paths"])
                 outcomes = [copier.copy(file) for file in files]
@@ -165,16 +166,17 @@ class Command(BaseCommand):
 
 
 @contextmanager
-def _interrupted_by_sigterm() -> Iterator[None]:
-    """Make SIGTERM act as Ctrl-C. In other threads than the main one, which get no signals, do nothing."""
+def _interrupted_by_signals() -> Iterator[None]:
+    """Make signals to stop act as Ctrl-C. In other threads than the main one, which get no signals, do nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = [(each, signal.signal(each, signal.default_int_handler)) for each in STOPPING]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 def _follow(copier: Copier, paths: Sequence[str]) -> None:

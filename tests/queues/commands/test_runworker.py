@@ -22,7 +22,11 @@ from tests.support.queues import claim_one, places
 from tests.support.waiting import eventually
 
 SIGNALS = pytest.mark.parametrize(
-    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+    "number",
+    [
+        signal.SIGTERM,
+        *(pytest.param(each, marks=pytest.mark.slow) for each in (signal.SIGINT, signal.SIGHUP)),
+    ],
 )
 DRAINING = "Stopping: 1 running tasks have 25 s to end."
 
@@ -209,6 +213,7 @@ def module(tmp_path: Path) -> Path:
     path = tmp_path / "code" / "changing" / "tasks.py"
     path.parent.mkdir(parents=True)
     (path.parent / "__init__.py").touch()
+    (path.parent / "models.py").touch()
     path.write_text(CODE.format(1))
     return path
 
@@ -230,6 +235,14 @@ def test_when_code_changes_a_worker_ends_its_tasks_and_starts_anew(
         assert queue.get(held.id).state == "successful"
         assert returns(queue, queue.push("changing.tasks.version")) == 2
         assert [info.pid for info in queue.workers()] == [worker.pid]
+        models = module.with_name("models.py")
+        models.write_text("def\n")
+        assert eventually(lambda: models.touch() or "SyntaxError" in worker.output)
+        models.write_text("")
+        assert eventually(lambda: worker.output.count("Code has changed; restarting.") == 2)
+        assert returns(queue, queue.push("changing.tasks.version")) == 2
+        models.write_text("def\n")
+        assert eventually(lambda: models.touch() or worker.output.count("SyntaxError") == 2)
         worker.signal(signal.SIGTERM)
         assert worker.exit_code() == 0
 
