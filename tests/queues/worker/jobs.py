@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections import Counter
 from contextlib import suppress
+from datetime import date
+from decimal import Decimal
 from queue import SimpleQueue
 from typing import Any
 
@@ -233,3 +236,9 @@ def report_the_end() -> None:
     progress(1, 3)
     progress(2, 3)
     progress(3, 3, "done")
+
+
+@task
+def odd(kind: str) -> object:
+    """Return something that is not JSON."""
+    return {"set": {1}, "keys": {1: 2}, "date": date(2026, 1, 1), "decimal": Decimal(1), "nan": math.nan}[kind]

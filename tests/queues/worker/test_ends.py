@@ -78,6 +78,21 @@ def test_a_result_of_the_largest_size_is_stored_and_a_larger_one_is_a_failure_th
     assert "5,001 bytes" in error.traceback
 
 
+@pytest.mark.parametrize("kind", ["set", "keys", "date", "decimal", "nan"])
+def test_a_task_whose_value_is_not_json_has_run_and_is_not_tried_again(
+    backend: RedisBackend, make_worker: MakeWorker, kind: str
+) -> None:
+    with options(max_attempts=3):
+        result = jobs.odd.enqueue(kind)
+        make_worker(burst=True).run()
+
+    info = backend.queue.get(result.id)
+    assert (info.state, info.starts) == ("dead", 1)
+    [error] = info.errors
+    assert error.exception_class_path == "builtins.TypeError"
+    assert "the return value" in error.traceback
+
+
 def test_eight_megabytes_on_a_server_that_has_24_stop_nobody_and_do_not_fill_the_log(
     own: Redis, backend: RedisBackend, make_worker: MakeWorker, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -155,8 +155,13 @@ class Execution:
         return ended
 
     def _written(self, run: Run, info: TaskInfo, result: TaskResult[..., Any]) -> tuple[Any, str]:
-        value = _returned(self._value(run, result))
-        return value, self._dump(info, value)
+        value = self._value(run, result)
+        try:
+            value = _returned(value)
+            return value, self._dump(info, value)
+        except Exception as error:
+            run.decided = error, None  # a retry would do the work again, for the same value
+            raise
 
     def _retry_in(
         self, run: Run, info: TaskInfo, result: TaskResult[..., Any] | None, error: BaseException
@@ -287,7 +292,7 @@ def _returned(value: Any) -> Any:
     try:
         return normalize(value, "the return value")
     except NotSerializable as error:
-        raise TypeError(str(error)) from None
+        raise TypeError(f"{error} The task has run and is not tried again.") from None
 
 
 def _shown(error: BaseException) -> str:

@@ -9,7 +9,6 @@ import logging
 from typing import Any
 
 from components.conf import QueueOptions
-from components.exceptions import ResultTooLarge
 from components.kit.compat import TaskResult
 from components.services.queues import TaskInfo
 from components.services.queues.new_task import LONGEST_DELAY
@@ -25,8 +24,6 @@ def retry_after(
     Return the seconds until the next attempt of a task that failed with *error*, or None if the failure is final.
     *result* is None if this worker does not know the task, perhaps because it runs older code.
     """
-    if isinstance(error, ResultTooLarge):  # a retry would return the same result
-        return None
     task = result.task if result is not None else None
     if info.starts >= (getattr(task, "max_attempts", None) or options.max_attempts):
         return None
