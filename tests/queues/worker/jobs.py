@@ -7,6 +7,7 @@ import math
 import threading
 from collections import Counter
 from contextlib import suppress
+from contextvars import ContextVar
 from datetime import date
 from decimal import Decimal
 from queue import SimpleQueue
@@ -16,6 +17,9 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.urls import get_urlconf, set_urlconf
+from django.utils import timezone, translation
+from django.utils.translation import get_language
 
 from components.kit.compat import TaskContext, task
 from components.services.queues import aprogress, is_cancelled, progress
@@ -241,4 +245,22 @@ def report_the_end() -> None:
 @task
 def odd(kind: str) -> object:
     """Return something that is not JSON."""
-    return {"set": {1}, "keys": {1: 2}, "date": date(2026, 1, 1), "decimal": Decimal(1), "nan": math.nan}[kind]
+    return {"set": {1}, "keys": {1: 2}, "date": date(2026, 1, 1), "decimal": Decimal(1), "nan": math.nan}[
+        kind
+    ]
+
+
+#: What a task sets for itself.
+shade: ContextVar[str] = ContextVar("shade", default="none")
+
+
+@task
+def surroundings(leaves: bool) -> list[str | None]:
+    """Return the language, time zone, URLconf and variable that it finds, and set others."""
+    found = [get_language(), timezone.get_current_timezone_name(), get_urlconf(), shade.get()]
+    if leaves:
+        translation.activate("de")
+        timezone.activate("Asia/Shanghai")
+        set_urlconf("tests.control_room.no_urls")
+        shade.set("green")
+    return found

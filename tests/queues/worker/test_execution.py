@@ -265,6 +265,17 @@ def test_a_worker_with_nothing_to_do_leaves_no_database_connection_open(
     assert eventually(lambda: used.connection is None)
 
 
+def test_a_task_sees_no_language_zone_or_variable_of_the_task_before_it(
+    backend: RedisBackend, make_worker: MakeWorker
+) -> None:
+    [first, second] = [jobs.surroundings.enqueue(leaves) for leaves in (True, False)]
+
+    make_worker(concurrency=1, burst=True).run()
+
+    found = [backend.queue.get(each.id).return_value for each in (first, second)]
+    assert found[0] == found[1]
+
+
 def test_a_task_begins_without_a_connection_that_was_left_open(runner: Runner, database: str) -> None:
     def run_with_a_connection(claimed: Claimed) -> Finished | None:
         connections[database].ensure_connection()

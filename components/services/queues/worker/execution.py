@@ -16,6 +16,7 @@ import time
 import traceback
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import CancelledError
+from contextvars import copy_context
 from datetime import datetime
 from functools import lru_cache
 from inspect import iscoroutinefunction
@@ -68,14 +69,13 @@ class Execution:
         """
         Run the task, and return its end for Redis. Return a Limit if that is reached and the task has to be parked,
         and None if this release cannot read the task.
+
+        It has a context of its own, so the language, time zone and variables that it sets are gone afterwards.
         """
-        token = current_run.set(run)
-        try:
-            return self._run(run)
-        finally:
-            current_run.reset(token)
+        return copy_context().run(self._run, run)
 
     def _run(self, run: Run) -> Finished | Limit | None:
+        current_run.set(run)
         claimed = run.claimed
         try:
             info = claimed.read()
