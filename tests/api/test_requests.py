@@ -2,74 +2,64 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
-from django.test import Client
+from django.test import AsyncClient, Client
 from django.test.utils import override_settings
 from redis import Redis
 
-from components.api.problems import KINDS
+from components.api import throttle as throttles
+from components.api.problems import KINDS, Problem
+from components.api.throttle import Throttle
+from components.kit.stored import UNREADABLE
+from components.services.chat import Chat
+from components.services.chat.keys import ChatKeys
 from components.services.mailboxes import Mailbox
 from tests.fixtures.api import Asker, problem
+from tests.support.chats import FREE
+from tests.support.poison import BODIES, put_into_chat
 
 pytestmark = pytest.mark.usefixtures("redis")
 
 TOKEN = "a" * 32
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b'{"text": "\xff\xfe"}',
-        b"\xff\xfe{\x00}\x00",
-        b'{"text": "\xed\xa0\x80"}',
-        b'{"text": "a", "data": NaN}',
-        b'{"text": "a", "data": -Infinity}',
-        b'{"text": "a", "data": ' + b"[" * 30_000 + b"]" * 30_000 + b"}",
-        b'{"text": "a", "data": ' + b"9" * 5_000 + b"}",
-        b"null",
-        b"5",
-    ],
-)
-def test_a_body_that_is_not_a_json_object_is_malformed(
-    joe: Asker, jill: Asker, redis: Redis, raw: bytes
-) -> None:
-    problem(joe("POST", f"mailboxes/{jill.id}", raw=raw), 400, "malformed")
+def test_a_body_that_is_not_a_json_object_is_malformed(joe: Asker, jill: Asker, redis: Redis) -> None:
+    texts = (b"\xff\xfe", b"\xed\xa0\x80")
+    data = (b"NaN", b"-Infinity", b"[" * 30_000 + b"]" * 30_000, b"9" * 5_000)
+    bodies = [
+        *(b'{"text": "%s"}' % each for each in texts),
+        *(b'{"text": "a", "data": %s}' % each for each in data),
+    ]
+    for raw in [*bodies, b"\xff\xfe{\x00}\x00", b"null", b"5"]:
+        problem(joe("POST", f"mailboxes/{jill.id}", raw=raw), 400, "malformed")
     assert redis.dbsize() == 0
 
 
-def test_a_body_has_its_largest_size(joe: Asker, jill: Asker) -> None:
+def test_a_body_has_its_largest_size_whatever_its_length_is_said_to_be(
+    joe: Asker, jill: Asker, redis: Redis
+) -> None:
     for size, status in ((65_536, 422), (65_537, 413)):
         raw = b'{"text": "' + b"a" * (size - 12) + b'"}'
         assert joe("POST", f"mailboxes/{jill.id}", raw=raw).status_code == status
-
-
-def test_a_large_body_without_a_length_is_read_no_further_than_the_limit(joe: Asker, jill: Asker) -> None:
-    raw = b'{"text": "' + b"a" * 1_000_000 + b'"}'
-
-    answer = joe("POST", f"mailboxes/{jill.id}", raw=raw, Content_Length="")
-    problem(answer, 413, "too-large")
-
-
-def test_a_false_length_does_not_lift_the_limit(joe: Asker, jill: Asker, redis: Redis) -> None:
-    raw = b'{"text": "' + b"a" * 100_000 + b'"}'
-
-    for length in ("5", "9" * 30, "-1", "x"):
+    for length in ("", "5", "9" * 30, "-1", "x"):
         answer = joe("POST", f"mailboxes/{jill.id}", raw=raw, Content_Length=length)
-        assert answer.status_code in (400, 413)
+        assert answer.status_code in ((413,) if not length else (400, 413))
     assert redis.dbsize() == 0
 
 
-@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
-def test_a_body_of_another_media_type_is_refused(joe: Asker, jill: Asker, kind: str) -> None:
+def test_a_body_has_its_media_type(joe: Asker, jill: Asker) -> None:
     # The form of another site can send these without asking the browser first.
-    answer = joe("POST", f"mailboxes/{jill.id}", raw=b'{"text": "a"}', Content_Type=kind)
-
-    problem(answer, 415, "unsupported-media-type")
+    for kind in ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
+        answer = joe("POST", f"mailboxes/{jill.id}", raw=b'{"text": "a"}', Content_Type=kind)
+        problem(answer, 415, "unsupported-media-type")
     assert Mailbox(jill.id).depth() == 0
-
-
-def test_the_media_type_may_have_a_charset(joe: Asker, jill: Asker) -> None:
     for kind in ("application/json; charset=utf-8", "Application/JSON"):
         answer = joe("POST", f"mailboxes/{jill.id}", raw=b'{"text": "a"}', Content_Type=kind)
         assert answer.status_code == 201
@@ -84,11 +74,14 @@ def test_a_session_needs_the_csrf_token_to_change_something(uses_sessions: bool)
     joe = User.objects.create_user("joe")
     client = Client(enforce_csrf_checks=True)
     client.force_login(joe)
-    body = {"data": {"text": "a"}, "content_type": "application/json"}
+
+    def push(**headers: str) -> Any:
+        path = f"/api/mailboxes/{joe.pk}"
+        return client.post(path, {"text": "a"}, content_type="application/json", headers=headers)
+
     with override_settings(CSRF_USE_SESSIONS=uses_sessions):
         for token in ({}, {"X-CSRFToken": "b" * 32}):
-            answer = client.post(f"/api/mailboxes/{joe.pk}", headers=token, **body)
-            problem(answer, 403, "csrf")
+            problem(push(**token), 403, "csrf")
         assert client.get("/api/mailbox").status_code == 200
         assert Mailbox(str(joe.pk)).depth() == 0
 
@@ -98,51 +91,29 @@ def test_a_session_needs_the_csrf_token_to_change_something(uses_sessions: bool)
             session.save()
         else:
             client.cookies["csrftoken"] = TOKEN
-        answer = client.post(f"/api/mailboxes/{joe.pk}", headers={"X-CSRFToken": TOKEN}, **body)
-        assert answer.status_code == 201
-        answer = client.post(
-            f"/api/mailboxes/{joe.pk}",
-            headers={"X-CSRFToken": TOKEN, "Origin": "https://elsewhere.example"},
-            **body,
-        )
-        problem(answer, 403, "csrf")
-
-
-@pytest.mark.django_db
-def test_a_bearer_token_needs_no_csrf_token() -> None:
-    joe = User.objects.create_user("joe")
-    client = Client(enforce_csrf_checks=True)
-    with override_settings(COMPONENTS={"API_AUTHENTICATION": "tests.api.test_requests.by_token"}):
-        answer = client.post(
-            f"/api/mailboxes/{joe.pk}",
-            {"text": "a"},
-            content_type="application/json",
-            headers={"Authorization": "Bearer joe"},
-        )
-    assert answer.status_code == 201
+        assert push(**{"X-CSRFToken": TOKEN}).status_code == 201
+        problem(push(**{"X-CSRFToken": TOKEN, "Origin": "https://elsewhere.example"}), 403, "csrf")
 
 
 # A hook for bearer tokens
 
 
 def by_token(request):
-    from django.contrib.auth.models import User
-
     name = request.headers["Authorization"].removeprefix("Bearer ")
     return User.objects.filter(username=name).first()
 
 
 async def by_token_later(request):
-    from django.contrib.auth.models import User
-
-    name = request.headers["Authorization"].removeprefix("Bearer ")
-    return await User.objects.filter(username=name).afirst()
+    return await sync_to_async(by_token)(request)
 
 
 @pytest.mark.parametrize("hook", ["by_token", "by_token_later"])
 def test_a_project_can_accept_bearer_tokens(nobody: Asker, joe: Asker, hook: str) -> None:
     with override_settings(COMPONENTS={"API_AUTHENTICATION": f"tests.api.test_requests.{hook}"}):
         assert nobody("GET", "people?name=joe", Authorization="Bearer joe").status_code == 200
+        nobody.client = AsyncClient(enforce_csrf_checks=True)
+        sent = nobody("POST", f"mailboxes/{joe.id}", {"text": "a"}, Authorization="Bearer joe")
+        assert sent.status_code == 201
 
         for token in ("jack", ""):
             answer = nobody("GET", "people?name=joe", Authorization=f"Bearer {token}")
@@ -152,11 +123,9 @@ def test_a_project_can_accept_bearer_tokens(nobody: Asker, joe: Asker, hook: str
         assert joe("GET", "people?name=joe").status_code == 200
         # A session does not make up for an invalid token.
         problem(joe("GET", "people?name=joe", Authorization="Bearer jack"), 401, "not-authenticated")
-
-
-def test_without_a_hook_bearer_tokens_are_ignored(nobody: Asker, joe: Asker) -> None:
+    # Without the setting, tokens are ignored.
+    assert joe("GET", "people?name=joe", Authorization="Bearer jack").status_code == 200
     problem(nobody("GET", "people?name=joe", Authorization="Bearer joe"), 401, "not-authenticated")
-    assert joe("GET", "people?name=joe", Authorization="Bearer x").status_code == 200
 
 
 # People, problems and addresses
@@ -173,10 +142,8 @@ def test_people_are_found_by_their_exact_names(joe: Asker, jill: Asker) -> None:
         client.get(f"/api/{path}", CONTENT_TYPE="text/plain", CONTENT_LENGTH=""),
     ):
         assert answer.json() == {"people": [{"id": jill.id, "name": "jill"}]}
-        assert (answer["Cache-Control"], {"Authorization", "Cookie"} <= set(answer["Vary"].split(", "))) == (
-            "no-store",
-            True,
-        )
+        assert answer["Cache-Control"] == "no-store"
+        assert {"Authorization", "Cookie"} <= set(answer["Vary"].split(", "))
     assert joe("HEAD", path).status_code == 200
     for name in ("%00", "%ff%fe", "%ed%a0%80", "joe%00"):  # no text, and nobody's name
         assert joe("GET", f"people?name={name}").json() == {"people": []}
@@ -203,3 +170,119 @@ def test_a_problem_is_in_the_language_of_the_client_but_not_its_type(client: Cli
     assert told["title"] == "Zuerst anmelden"
     explained = client.get(told["type"], headers={"Accept-Language": "de"})
     assert explained.text.startswith("401 Zuerst anmelden. ")
+
+
+# What cannot be read
+
+
+def no_number(name: str) -> None:
+    raise AssertionError(f"{name} is no JSON: browsers cannot read the answer")
+
+
+def strictly(answer: Any) -> Any:
+    """Return the answer as a browser reads it."""
+    assert answer.status_code == 200, answer.content
+    return json.loads(answer.content, parse_constant=no_number)
+
+
+@pytest.mark.parametrize("name", ["nested endlessly", "no number", "endless", "half a character", "no UTF-8"])
+def test_a_message_that_cannot_be_read_fails_nothing(
+    joe: Asker, jill: Asker, redis: Redis, name: str
+) -> None:
+    bad = Chat.create(jill.id, members=[joe.id], settings=FREE)
+    good = Chat.create(jill.id, members=[joe.id])
+    cursor = joe("GET", "sync").json()["cursor"]
+    seq = put_into_chat(redis, bad.id, b=BODIES[name], s=jill.id.encode())
+    good.send(jill.id, "well")
+
+    told = strictly(joe("GET", f"sync?timeout=0&cursor={cursor}"))
+    said = [each["text"] for chat in told["chats"] for each in chat["messages"] if each["event"] is None]
+    assert sorted(said) == [UNREADABLE, "well"]
+    [message] = [each for chat in told["chats"] for each in chat["messages"] if each["is_unreadable"]]
+    assert (message["seq"], message["sender"], message["data"]) == (seq, jill.id, None)
+    for path in ("sync", "chats"):
+        assert {each["id"] for each in strictly(joe("GET", path))["chats"]} == {bad.id, good.id}
+    assert strictly(joe("GET", f"chats/{bad.id}"))["last_message"]["text"] == UNREADABLE
+    assert strictly(joe("GET", f"chats/{bad.id}/messages"))["messages"][-1]["text"] == UNREADABLE
+    assert strictly(joe("GET", f"chats/{bad.id}/messages/{seq}"))["is_unreadable"]
+
+    visitor = Client()
+    visitor.force_login(User.objects.get(pk=joe.id))
+    assert UNREADABLE in visitor.get("/chat/").text
+    assert UNREADABLE in visitor.get(f"/chat/{bad.id}/").text
+
+
+def test_a_chat_that_cannot_be_read_is_unavailable_and_not_gone(
+    joe: Asker, jill: Asker, redis: Redis
+) -> None:
+    bad, good = (Chat.create(jill.id, members=[joe.id], text="hello") for _ in range(2))
+    cursor = joe("GET", "sync").json()["cursor"]
+    redis.hset(ChatKeys(bad.id).chat, "max_age", b"\xff")
+    redis.hincrby(ChatKeys(bad.id).chat, "seq", 1)
+
+    for path in ("sync", "chats"):
+        told = strictly(joe("GET", path))
+        assert ([each["id"] for each in told["chats"]], told["unavailable"]) == ([good.id], [bad.id])
+    told = strictly(joe("GET", f"sync?timeout=0&cursor={cursor}"))
+    assert (told["gone"], told["unavailable"]) == ([], [bad.id])
+    visitor = Client()
+    visitor.force_login(User.objects.get(pk=joe.id))
+    assert "1 of your chats cannot be shown" in visitor.get("/chat/").text
+
+
+@pytest.mark.parametrize("depth", [32, 33, 60, 1_480])
+def test_how_deep_data_may_be_does_not_depend_on_the_python(joe: Asker, jill: Asker, depth: int) -> None:
+    chat = Chat.create(joe.id, members=[jill.id])
+    for path in (f"chats/{chat.id}/messages", f"mailboxes/{jill.id}", "chats"):
+        answer = joe("POST", path, raw=b'{"text": "a", "data": ' + b"[" * depth + b"]" * depth + b"}")
+        if depth <= 32:
+            assert answer.status_code == 201, answer.content
+        elif depth <= 60:
+            problem(answer, 422, "invalid-message")
+        else:
+            problem(answer, 400, "malformed")
+
+
+# Throttles
+
+
+@pytest.fixture
+def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Return a function that sets the clock to so many seconds after the start."""
+    now = [1_000.0]
+    monkeypatch.setattr(throttles.time, "monotonic", lambda: now[0])
+    return lambda seconds: now.__setitem__(0, 1_000.0 + seconds)
+
+
+def passed(throttle: Throttle, user: str, times: int) -> int:
+    count = 0
+    for _ in range(times):
+        with suppress(Problem):
+            throttle.check(user)
+            count += 1
+    return count
+
+
+def test_a_burst_passes_at_once_and_the_rest_at_the_rate(at: Callable[[float], None]) -> None:
+    throttle = Throttle(rate=0.25, burst=5)
+
+    assert passed(throttle, "joe", 10) == 5
+    with pytest.raises(Problem) as refused:
+        throttle.check("joe")
+    assert (refused.value.kind, refused.value.headers) == ("too-fast", {"Retry-After": "4"})
+    at(4.0)
+    assert passed(throttle, "joe", 10) == 1
+    at(1_000.0)
+    assert passed(throttle, "joe", 10) == 5
+
+
+def test_people_are_counted_separately_and_not_forever(
+    at: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(throttles, "_MOST", 3)
+    counted = Throttle(rate=1, burst=1)
+
+    assert [passed(counted, name, 2) for name in "abc"] == [1, 1, 1]
+    assert passed(counted, "d", 2) == 1  # which takes the place of a
+    assert [passed(counted, name, 1) for name in "bcd"] == [0, 0, 0]
+    assert passed(counted, "a", 1) == 1
