@@ -203,24 +203,6 @@ def test_use_does_not_let_a_chat_grow(redis: Redis) -> None:
     assert redis.zscore(ChatKeys(chat.id).names, chat.id) is None
 
 
-def test_deleted_messages_are_forgotten_when_they_are_many(redis: Redis) -> None:
-    chat = Chat.create("joe", members=["jack"], settings=replace(FREE, max_messages=100))
-    deleted = ChatKeys(chat.id).deleted
-    for number in range(15):
-        chat.add(["jill"])
-        for _ in range(40):
-            chat.send("jill", "secret")
-        if number % 3 == 0:
-            chat.send("joe", f"kept {number}")
-        Inbox("jill").erase()
-        chat.rename(f"{number}")
-
-        assert redis.zcard(deleted) + redis.xlen(ChatKeys(chat.id).messages) <= 2 * 100
-        kept = [each.text for each in chat.history("jack", limit=200).messages if not each.event]
-        assert chat.news("jack").unread == len(kept)
-        assert {each.user: each.unread for each in chat.members()}["jack"] == len(kept)
-
-
 def test_the_number_of_blocked_senders_is_limited(redis: Redis) -> None:
     chat = Chat.create("joe", members=["jack"], settings=FREE)
     blocked = ChatKeys(chat.id).blocked

@@ -59,12 +59,9 @@ def test_words_are_found_as_address_books_find_names(text: str, words: str) -> N
     assert Search(words).finds(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [("the keys", "key board"), ("monkey", "key"), ("keep", "keys"), ("", "key"), ("#tag", "#tags")],
-)
-def test_other_texts_are_not_found(text: str, words: str) -> None:
-    assert not Search(words).finds(text)
+def test_other_texts_are_not_found() -> None:
+    others = {"key board": "the keys", "key": "monkey", "keys": "keep", "#tags": "#tag", "word": ""}
+    assert not any(Search(words).finds(text) for words, text in others.items())
 
 
 @given(st.text(LETTERS, min_size=1, max_size=6), st.text(LETTERS, min_size=1, max_size=3))
@@ -134,16 +131,12 @@ def test_one_call_examines_a_part_of_the_history_and_says_where_to_go_on(
     assert (nothing.messages, nothing.next) == ([], 53)
     rest = chat.search("joe", "schlussel", before=nothing.next)
     assert (texts(rest.messages), rest.next) == (["Who has the Schlüssel?"], None)
-
-
-def test_long_messages_make_it_examine_fewer(chat: Chat) -> None:
+    monkeypatch.undo()
     for _ in range(200):
         chat.send("jack", "word " * 799)
-
-    looked = chat.search("joe", "schlussel")
-
-    assert looked.next is not None
-    assert 30 < looked.next < 60  # ten answers of 64 KiB
+    looked = chat.search("joe", "schlussel").next
+    assert looked is not None
+    assert 280 < looked < 310  # ten answers of 64 KiB
 
 
 def test_only_what_a_member_may_read_is_found(redis: Redis) -> None:
@@ -300,10 +293,10 @@ def test_a_link_whose_label_is_its_own_address_or_none_is_a_link(label: str, add
     assert rich(f"[{label}]({address})") == [["a", address, label]]
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
-def test_hostile_texts_are_inert(payload: str) -> None:
-    assert_safe(payload)
-    assert_safe(f"**{payload}** [{payload}](https://x.example/) > {payload}")
+def test_hostile_texts_are_inert() -> None:
+    for payload in PAYLOADS:
+        assert_safe(payload)
+        assert_safe(f"**{payload}** [{payload}](https://x.example/) > {payload}")
 
 
 @given(st.lists(_words, max_size=40).map("".join))

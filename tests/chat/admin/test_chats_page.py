@@ -81,16 +81,6 @@ def test_chats_are_listed_with_their_size_their_last_message_and_their_state(vie
     assert re.fullmatch(rf"guild:8 3 5 \d+\sbytes {AGO} Closed", rows[1])
 
 
-def test_a_long_list_has_pages_that_hold_each_chat_once(viewer):
-    ids = {Chat.create("joe", id=f"guild:{number}").id for number in range(70)}
-
-    pages = [rows_of(viewer, ROOT, offset=offset) for offset in (0, 50)]
-
-    assert [len(rows) for rows in pages] == [50, 20]
-    assert {row.split()[0] for rows in pages for row in rows} == ids
-    assert f"51{DASH}70 of 70" in page(viewer, offset=50)
-
-
 def test_a_chat_is_found_by_its_whole_id(viewer):
     guild()
 

@@ -89,10 +89,7 @@ def test_a_chat_with_invalid_values_is_not_created(
 
 
 def test_the_list_comes_in_pages_with_shortened_messages(joe: Asker, jill: Asker) -> None:
-    made = [
-        Chat.create(joe.id, text="x" * 4_000, data={"a": "b" * 4_000}, title=str(number)).id
-        for number in range(4)
-    ]
+    made = [Chat.create(joe.id, text="x" * 4_000, data={"a": "b" * 4_000}).id for _ in range(4)]
     talk = Chat.create(joe.id, members=[jill.id], title="Guild")
     talk.send(joe.id, "y" * 4_000, mentions=[jill.id])
     seen, told = [], {"next": ""}
@@ -105,20 +102,13 @@ def test_the_list_comes_in_pages_with_shortened_messages(joe: Asker, jill: Asker
     for chat in seen:
         last = chat["last_message"]
         assert (len(last["text"]), last["data"], last["mentions"]) == (200, None, [])
-    for query in ("after=", "after=x", "after=5-%2F"):
-        problem(joe("GET", f"chats?{query}"), 422, "invalid-value")
+    for after in ("", "x", "5-%2F"):
+        problem(joe("GET", f"chats?after={after}"), 422, "invalid-value")
     told = jill("GET", "chats").json()
     [found] = told["chats"]
     assert (found["title"], found["role"], found["unread"], found["mentions"]) == ("Guild", "member", 1, 1)
     assert (found["last_message"]["sender"], told["people"][joe.id]) == (joe.id, "joe")
-
-
-def test_the_badge_has_what_is_unread_in_all_chats(joe: Asker, jill: Asker, chat: str) -> None:
-    send(joe, chat, "@jill", mentions=[jill.id])
-    Chat.create(joe.id, members=[jill.id], text="hello")
-
-    assert jill("GET", "unread").json() == {"messages": 3, "mentions": 1, "chats": 2}
-    assert joe("GET", "unread").json() == {"messages": 0, "mentions": 0, "chats": 0}
+    assert jill("GET", "unread").json() == {"messages": 1, "mentions": 1, "chats": 1}
 
 
 # Messages
@@ -152,25 +142,10 @@ def test_a_message_is_sent_once_and_read(joe: Asker, jill: Asker, chat: str) -> 
     assert joe("GET", chat).json()["mentions"] == 1
 
 
-def test_the_history_goes_both_ways(joe: Asker, chat: str) -> None:
-    for number in range(7):
-        send(joe, chat, str(number))
-
-    for query, seqs, has_more, has_newer in (
-        ("before=8&limit=2", [6, 7], True, False),
-        ("after=8", [9], False, False),
-        ("around=6&limit=4", [5, 6, 7, 8], True, True),
-    ):
-        told = joe("GET", f"{chat}/messages?{query}").json()
-        assert [each["seq"] for each in told["messages"]] == seqs
-        assert (told["has_more"], told["has_newer"], told["oldest"]) == (has_more, has_newer, 1)
-    problem(joe("GET", f"{chat}/messages?before=1&after=1"), 422, "invalid-value")
-
-
-@pytest.mark.parametrize("seq", ["-1", "x", "1.5", "%00", "1" * 17, "9007199254740992", "٣"])
-def test_a_message_that_does_not_exist_is_not_found(joe: Asker, chat: str, seq: str) -> None:
-    for method in ("GET", "DELETE"):
-        problem(joe(method, f"{chat}/messages/{seq}"), 404, "message-not-found")
+def test_a_message_that_does_not_exist_is_not_found(joe: Asker, chat: str) -> None:
+    for seq in ("-1", "x", "1.5", "%00", "1" * 17, "9007199254740992", "٣"):
+        for method in ("GET", "DELETE"):
+            problem(joe(method, f"{chat}/messages/{seq}"), 404, "message-not-found")
 
 
 def test_replies_edits_and_reactions_are_told(joe: Asker, jill: Asker, chat: str) -> None:
@@ -213,11 +188,8 @@ def test_members_are_listed_changed_and_removed(joe: Asker, jill: Asker, strange
     problem(joe("POST", f"{chat}/members", {"users": ["999999"]}), 422, "invalid-value")
 
     muted = joe("PATCH", f"{chat}/members/{jill.id}", {"muted_for": 60}).json()["members"]
-    assert [(each["name"], each["role"], each["muted_until"] is None) for each in muted] == [
-        ("joe", "owner", True),
-        ("jill", "member", False),
-        ("stranger", "member", True),
-    ]
+    told = [(each["name"], each["role"], each["muted_until"] is None) for each in muted]
+    assert told == [("joe", "owner", True), ("jill", "member", False), ("stranger", "member", True)]
     freed = joe("PATCH", f"{chat}/members/{jill.id}", {"muted_for": None, "role": "moderator"}).json()
     assert [(each["role"], each["muted_until"]) for each in freed["members"]][1] == ("moderator", None)
     problem(joe("PATCH", f"{chat}/members/{joe.id}", {"role": "member"}), 403, "not-allowed")
@@ -264,15 +236,12 @@ def test_people_join_chats_only_by_their_consent(joe: Asker, jill: Asker, strang
 
 
 def test_a_project_says_who_may_be_added_and_who_may_join(joe: Asker, jill: Asker, stranger: Asker) -> None:
-    open, closed = (
-        joe("POST", "chats", {"is_open": is_open, "members": [jill.id]}).json()["id"]
-        for is_open in (True, False)
-    )
+    wanted = [{"is_open": is_open, "members": [jill.id]} for is_open in (True, False)]
+    open, closed = (joe("POST", "chats", each).json()["id"] for each in wanted)
 
     with override_settings(COMPONENTS={"PEOPLE": "tests.test_people.Friends"}):
-        assert (
-            jill.id in problem(joe("POST", "chats", {"members": [jill.id]}), 422, "invalid-value")["detail"]
-        )
+        refused = problem(joe("POST", "chats", {"members": [jill.id]}), 422, "invalid-value")
+        assert jill.id in refused["detail"]
         problem(stranger("POST", f"chats/{open}/join"), 403, "blocked")
         problem(stranger("POST", f"chats/{closed}/join"), 404, "chat-not-found")
         assert jill("POST", f"chats/{open}/join").status_code == 200  # who is in it stays
@@ -324,24 +293,13 @@ def site(redis: Redis) -> Iterator[Site]:
         yield site
 
 
-def test_the_first_answer_has_all_chats_and_their_last_messages(joe: Asker, jill: Asker) -> None:
-    first = Chat.create(joe.id, members=[jill.id], text="1", title="First")
-    second = Chat.create(jill.id, members=[joe.id], text="2")
-
-    told = sync(joe)
-    assert {chat["id"]: chat["last_message"]["text"] for chat in told["chats"]} == {
-        first.id: "1",
-        second.id: "2",
-    }
-    assert [chat["messages"] for chat in told["chats"]] == [[], []]
-    assert told["user"] == joe.id
-    assert told["people"] == {joe.id: "joe", jill.id: "jill"}
-    assert sync(joe, told["cursor"])["chats"] == []
-
-
-def test_only_new_messages_come_in_their_order(joe: Asker, jill: Asker) -> None:
-    chat, other = (Chat.create(joe.id, members=[jill.id]) for _ in range(2))
-    cursor = sync(joe)["cursor"]
+def test_all_chats_come_first_and_then_new_messages_in_their_order(joe: Asker, jill: Asker) -> None:
+    chat, other = (Chat.create(joe.id, members=[jill.id], text="hi") for _ in range(2))
+    first = sync(joe)
+    told = {each["id"]: (each["last_message"]["text"], each["messages"]) for each in first["chats"]}
+    assert told == {chat.id: ("hi", []), other.id: ("hi", [])}
+    assert (first["user"], first["people"]) == (joe.id, {joe.id: "joe", jill.id: "jill"})
+    cursor = first["cursor"]
     for text in "abc":
         chat.send(jill.id, text)
 
@@ -359,9 +317,7 @@ def test_many_chats_come_in_parts_and_no_message_in_between_is_missed(
     joe: Asker, jill: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("components.services.chat.api.sync._MOST_CHATS", 10)
-    made = [
-        Chat.create(joe.id, members=[jill.id], text="x" * 4_000, title=str(number)) for number in range(25)
-    ]
+    made = [Chat.create(joe.id, members=[jill.id], text="x" * 4_000) for _ in range(25)]
     told = sync(jill)
     sizes = [(len(told["chats"]), told["has_more_chats"])]
     seen = [chat["id"] for chat in told["chats"]]
