@@ -41,11 +41,9 @@ def make_tables() -> Iterator[tuple[str, PlaceTable]]:
         begun = process_time()
         ipv6 = Ranges(world.ipv6_starts, world.ipv6_ends, places)
         table = PlaceTable(Ranges(world.starts, world.ends, places), ipv6)
-        took, size = (
-            process_time() - begun,
-            table.slots.nbytes + table.bounds.nbytes + table.bound_places.nbytes,
-        )
-        split = (table.slots == table.split).mean()
+        took = process_time() - begun
+        slots, number, _buckets, bounds, bound_places = table.index
+        size, split = slots.nbytes + bounds.nbytes + bound_places.nbytes, (slots == number).mean()
         what = f"By {level}: {len(places):,} ranges, {table.size - 1:,} places; made in {took:.2f} s"
         print(f"{what}, {size / 1e6:.0f} MB, {split:.1%} of all /24 split.")
         yield level, table

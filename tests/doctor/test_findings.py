@@ -37,7 +37,7 @@ from components.kit import keyspace
 from components.kit.errors import translated
 from components.kit.rights import USERS
 from components.services.logs import note_job
-from components.services.logs.worker_info import WorkerRecord, tell
+from components.services.logs.jobs import WorkerRecord, tell
 from components.services.queues import Consumer, TaskQueue, Ticks
 from components.services.queues.keys import QueueKeys
 from components.services.rows import RowCache, Shape

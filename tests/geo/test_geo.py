@@ -505,7 +505,7 @@ def test_a_forked_child_looks_although_its_parent_did_so_meanwhile(redis: Redis,
     import_networks(tmp_path, NETWORKS)
     locate("1.0.0.1")
     import_networks(tmp_path, {"9.0.0.0/8": city("JP")})
-    with lookups._table("default")._guard:
+    with lookups.kept(GeoTable, "default")._guard:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # there may be threads of other tests
             child = os.fork()

@@ -21,7 +21,7 @@ from redis.crc import key_slot
 from components.kit.scripts import Script
 from components.services.autocomplete import AddressBook
 from components.services.logs import WorkerRecord, note_job
-from components.services.logs.worker_info import tell
+from components.services.logs.jobs import tell
 from components.services.queues import Ticks
 from components.services.queues import keys as queues_keys
 from docs.keyspace import END, SCHEMA, Key

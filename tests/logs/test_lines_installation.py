@@ -79,7 +79,7 @@ def test_the_setting_forces_a_kernel_and_an_argument_goes_before_it(settings) ->
 
 def test_it_is_compiled_even_where_nothing_may_be_written() -> None:
     """numba finds no folder for code whose file is nowhere, as it finds none if all of them are read-only."""
-    from components.services.logs.lines.kernels.compiling import compiled
+    from components.services.logs.lines.kernels.scanning import compiled
 
     names: dict[str, object] = {}
     exec(compile("def twice(number):\n    return 2 * number", "/nowhere/twice.py", "exec"), names)

@@ -9,14 +9,7 @@ import pytest
 from redis import Redis
 
 from components.exceptions import LogsFull
-from components.services.logs import (
-    Aggregation,
-    Copier,
-    LogStream,
-    Problem,
-    Sample,
-    WorkerRecord,
-)
+from components.services.logs import Aggregation, Copier, LogStream, Problem, Sample, WorkerRecord
 from components.services.logs import stream as stream_module
 from components.services.logs.keys import JobKeys
 from components.services.logs.traffic import Traffic

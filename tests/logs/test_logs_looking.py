@@ -8,14 +8,7 @@ import pytest
 from redis import Redis
 
 from components.exceptions import LogsFull
-from components.services.logs import (
-    Aggregation,
-    WorkerRecord,
-    dead_chunks,
-    list_jobs,
-    look_at,
-    note_job,
-)
+from components.services.logs import Aggregation, WorkerRecord, dead_chunks, list_jobs, look_at, note_job
 from components.services.logs.jobs import MOST_WAITING
 from components.services.logs.keys import JobKeys
 from tests.support.logs import append, fill, joined, let_leases_pass, stream

@@ -30,7 +30,7 @@ STREAM = LogStream()
 
 CALLS: dict[str, Callable[[], Any]] = {
     "note": lambda: note_job("default"),
-    "recognise": lambda: STREAM._recognise(b"a line", "a.log", is_exact=True),
+    "recognise": lambda: STREAM.recognise(b"a line", "a.log", is_exact=True),
     "append": lambda: STREAM.append(FILE, blocks(1)[0], name="a.log"),
     "finish": lambda: STREAM.finish(FILE, Place(1, 1, "-"), after=0, name="a.log", size=1, state="done"),
     "files": lambda: list(STREAM.files()),

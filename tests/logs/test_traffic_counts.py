@@ -54,10 +54,7 @@ def count(text: str, *, blocks: int = 1) -> None:
     """Count lines in so many chunks, each with a flush of its own."""
     every = text.encode().splitlines(keepends=True)
     hand_out(*(b"".join(every[number::blocks]) or b"\n" for number in range(blocks)))
-    reader, counter = (
-        LineReader(Combined(), kernel="naive"),
-        PlaceCounter(kernel="naive", form=Combined()),
-    )
+    reader, counter = (LineReader(Combined(), kernel="naive"), PlaceCounter(kernel="naive", form=Combined()))
     consumer = Aggregation(PLACES).consumer()
     while chunks := consumer.claim(1):
         counter.block(reader.read(consumer.read(*chunks)))

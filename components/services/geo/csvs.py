@@ -13,15 +13,12 @@ from dataclasses import dataclass
 from ipaddress import ip_network
 from itertools import islice
 from pathlib import Path
-from typing import TypeAlias
 
 from components.exceptions import InvalidGeoSource
 from components.services.geo.builder import Builder
 
-Kind: TypeAlias = str
-
 #: Columns of each kind of file. Files whose kinds begin with the same word belong together.
-KINDS: dict[Kind, tuple[str, ...]] = {
+KINDS: dict[str, tuple[str, ...]] = {
     "GeoLiteCity blocks": ("startipnum", "endipnum", "locid"),
     "GeoLiteCity locations": ("locid", "country", "region", "city"),
     "GeoLite2 blocks": ("network", "geoname_id"),
@@ -49,7 +46,7 @@ class CsvFile:
     """A file of a known kind."""
 
     path: Path
-    kind: Kind
+    kind: str
     encoding: str
     columns: Sequence[str]
     #: The number of the line with the names of columns.
@@ -66,7 +63,6 @@ class CsvFile:
     def each(self, wanted: Sequence[str], take: Callable[[int, Sequence[str]], None]) -> None:
         """
         Call *take* for each row with its line and the *wanted* columns; "" for columns that the file does not have.
-
         If that raises ValueError, raise InvalidGeoSource, which names the file and the line.
         """
         places = [self.columns.index(name) if name in self.columns else None for name in wanted]
@@ -101,7 +97,7 @@ def recognise(path: Path) -> CsvFile | None:
     return None
 
 
-def _encoding(path: Path, kind: Kind) -> str:
+def _encoding(path: Path, kind: str) -> str:
     """Return the encoding. GeoLiteCity is in Latin-1, unless somebody has converted it."""
     if kind == "GeoLiteCity locations":
         try:
@@ -120,26 +116,11 @@ def read_csvs(files: Sequence[CsvFile], builder: Builder) -> str:
         raise InvalidGeoSource(
             f"Files of blocks and one file of locations, of the same source, are needed; there are: {given}."
         )
-    read = _read_old_blocks if files[0].family == "GeoLiteCity" else _read_blocks
-    places = _read_locations(locations[0], builder)
+    places = {"": 0, **_read_locations(locations[0], builder)}
     for file in blocks:
         builder.begin(file.path.name)
-        read(file, builder, _finder(places, locations[0].path))
+        _read_blocks(file, builder, places, locations[0].path.name)
     return ", ".join(file.path.name for file in (*blocks, *locations))
-
-
-_Find: TypeAlias = Callable[[str], int]
-
-
-def _finder(places: dict[str, int], path: Path) -> _Find:
-    def find(location: str) -> int:
-        """Return the number of the place of a location; 0 if none is given. Raises ValueError."""
-        try:
-            return places[location] if location else 0
-        except KeyError:
-            raise ValueError(f"location {location!r} is not in {path.name}") from None
-
-    return find
 
 
 def _read_locations(file: CsvFile, builder: Builder) -> dict[str, int]:
@@ -155,19 +136,17 @@ def _read_locations(file: CsvFile, builder: Builder) -> dict[str, int]:
     return places
 
 
-def _read_old_blocks(file: CsvFile, builder: Builder, find: _Find) -> None:
+def _read_blocks(file: CsvFile, builder: Builder, places: dict[str, int], names: str) -> None:
     def take(line: int, row: Sequence[str]) -> None:
-        start, end, location = row
-        builder.add(builder.ipv4, int(start), int(end), find(location), line)
-
-    file.each(KINDS[file.kind], take)
-
-
-def _read_blocks(file: CsvFile, builder: Builder, find: _Find) -> None:
-    def take(line: int, row: Sequence[str]) -> None:
-        network = ip_network(row[0])
-        family = builder.ipv4 if network.version == 4 else builder.ipv6
-        first, last = int(network.network_address), int(network.broadcast_address)
-        builder.add(family, first, last, find(row[1]), line)
+        *addresses, location = row
+        if len(addresses) == 2:  # of GeoLiteCity
+            family, first, last = builder.ipv4, *map(int, addresses)
+        else:
+            network = ip_network(addresses[0])
+            family = builder.ipv4 if network.version == 4 else builder.ipv6
+            first, last = int(network.network_address), int(network.broadcast_address)
+        if location not in places:
+            raise ValueError(f"location {location!r} is not in {names}")
+        builder.add(family, first, last, places[location], line)
 
     file.each(KINDS[file.kind], take)

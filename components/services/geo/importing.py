@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from components.exceptions import GeoTableDamaged, InvalidGeoSource
@@ -39,12 +40,13 @@ def import_places(
     *paths: str | Path, name: str = DEFAULT, force: bool = False, progress: Progress | None = None
 ) -> Imported:
     """
-    Import a .mmdb file, or CSV files of blocks and the file of their locations, as the table *name*.
-
-    With *force*, all parts are stored again, even existing ones. *progress* is called with a text now and then.
-    Raises InvalidGeoSource, ExtraNotInstalled, OSError, InvalidName, GeoTableDamaged, RedisUnavailable.
+    Import a .mmdb file, or CSV files of blocks and the file of their locations, as the table *name*. With *force*,
+    all parts are stored again, even existing ones. *progress* is called with a text now and then. Raises
+    InvalidGeoSource, ExtraNotInstalled, OSError, InvalidName, GeoTableDamaged, RedisUnavailable.
     """
-    was_version = _current(name)
+    info = None
+    with suppress(GeoTableDamaged):
+        info = look(name)  # first, so that no large file is read in vain while Redis is unavailable
     builder = Builder(progress)
     source = _read([Path(path) for path in paths], builder)
     builder.finish()
@@ -56,7 +58,7 @@ def import_places(
     store(name, version, manifest, parts, force=force, progress=progress)
     return Imported(
         version=version,
-        was_current=was_version == version,
+        was_current=info is not None and info.version == version,
         source=source,
         ipv4=manifest.ipv4,
         ipv6=manifest.ipv6,
@@ -69,7 +71,6 @@ def import_places(
 def remove(name: str) -> bool:
     """
     Remove a table from Redis. Return False if there is none. Parts of other versions expire as they would have.
-
     Processes that have the table in memory keep it. Raises InvalidName, RedisUnavailable.
     """
     keys, client = TableKeys(name), get_client()
@@ -91,9 +92,8 @@ def store(
     progress: Progress | None = None,
 ) -> None:
     """
-    Write the missing parts of a version, with *force* all of them, and make it current.
-
-    Raises GeoTableDamaged, RedisUnavailable.
+    Write the missing parts of a version, with *force* all of them, and make it current. Raises GeoTableDamaged,
+    RedisUnavailable.
     """
     missing = list(range(len(parts))) if force else activate(name, version, manifest)
     for _ in range(_TRIES):
@@ -126,7 +126,6 @@ def activate(name: str, version: str, manifest: Manifest) -> list[int]:
 
 
 def _write(builder: Builder, source: str) -> tuple[str, Manifest, list[bytes]]:
-    """Return the version, its manifest, and its compressed parts."""
     ipv4, ipv6 = len(builder.ipv4.places), len(builder.ipv6.places)
     data = write_table(builder)
     parts = [compress(part) for part in cut(data)]
@@ -142,20 +141,7 @@ def _write(builder: Builder, source: str) -> tuple[str, Manifest, list[bytes]]:
     return version_of(data, ipv4, ipv6), manifest, parts
 
 
-def _current(name: str) -> str | None:
-    """
-    Return the current version. This is called first, so that no large file is read in vain while Redis is
-    unavailable.
-    """
-    try:
-        info = look(name)
-    except GeoTableDamaged:
-        return None
-    return info.version if info else None
-
-
 def _read(paths: Sequence[Path], builder: Builder) -> str:
-    """Add the content of the files to *builder*, and return a description of them for people."""
     if not paths:
         raise InvalidGeoSource("No file is given. Name a .mmdb, or CSV files of blocks and of locations.")
     if len(paths) == 1 and _is_mmdb(paths[0]):

@@ -23,9 +23,8 @@ class TableKeys:
 
     def part(self, part: str) -> str:
         """
-        STRING version, ":", number from 0 on -> compressed part of that version.
-
-        Goes an hour after another version became current, or after an import that ended before all parts were there.
+        STRING version, ":", number from 0 on -> compressed part of that version. Goes an hour after another version
+        became current, or after an import that ended before all parts were there.
         """
         return f"{self._stem}part:{part}"
 

@@ -13,7 +13,6 @@ import asyncio
 import logging
 import os
 import threading
-from contextlib import AsyncExitStack
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -65,10 +64,9 @@ class Kept(Generic[_T]):
 
     def get(self, failures: int | None = None) -> _T:
         """
-        Return the table, after looking for another version if it is time to. Raises as load() does.
-
-        If loading has failed since the count of failures was *failures*, raise the same error, so that waiting
-        callers do not each wait again for a server that does not answer.
+        Return the table, after looking for another version if it is time to. Raises as load() does. If loading has
+        failed since the count of failures was *failures*, raise the same error, so that waiting callers do not each
+        wait again for a server that does not answer.
         """
         if table := self.ready():
             return table
@@ -115,33 +113,24 @@ def kept(kind: type[_T], name: str) -> Kept[_T]:
     return _kept[key]
 
 
-def _table(name: str) -> Kept[GeoTable]:
-    return kept(GeoTable, name)
-
-
 def locate(ip: str | IPv4Address | IPv6Address, *, table: str = DEFAULT) -> Place | None:
     """
-    Return the place of an address, or None if it is unknown: private, not in use, or not in the table.
-
-    Raises InvalidValue; and if no table is in memory yet GeoTableNotFound, GeoTableDamaged, UnknownFormat,
-    RedisUnavailable.
+    Return the place of an address, or None if it is unknown: private, not in use, or not in the table. Raises
+    InvalidValue; and if no table is in memory yet GeoTableNotFound, GeoTableDamaged, UnknownFormat, RedisUnavailable.
     """
-    return _table(table).get().find(ip)
+    return kept(GeoTable, table).get().find(ip)
 
 
 async def alocate(ip: str | IPv4Address | IPv6Address, *, table: str = DEFAULT) -> Place | None:
     """Return the place of an address, as locate() does. Other coroutines run while a table is loaded."""
-    there = _table(table)
+    there = kept(GeoTable, table)
     if found := there.ready():
         return found.find(ip)
-    turn, failures = kept_by_the_loop(_Turns, _no_turns).setdefault(table, asyncio.Lock()), there.failures
+    turns = kept_by_the_loop(_Turns, lambda closing: _Turns())
+    turn, failures = turns.setdefault(table, asyncio.Lock()), there.failures
     async with turn:
         current = await asyncio.to_thread(there.get, failures)
     return current.find(ip)
-
-
-def _no_turns(closing: AsyncExitStack) -> _Turns:
-    return _Turns()
 
 
 def forget() -> None:

@@ -28,9 +28,7 @@ _Names = tuple[str, str, str, str, str]
 
 def read_mmdb(path: Path, builder: Builder) -> str:
     """
-    Add a file to *builder*, and return a description for people.
-
-    Raises InvalidGeoSource, ExtraNotInstalled, OSError.
+    Add a file to *builder*, and return a description for people. Raises InvalidGeoSource, ExtraNotInstalled, OSError.
     """
     try:
         import maxminddb

@@ -68,9 +68,8 @@ class PlaceNames:
 
 def place_name(place: str, *, table: str = DEFAULT) -> str:
     """
-    Return the name of the place with this id of Place.id_at(): "California, United States" for "US/CA".
-
-    Return the id itself if *table* does not have its country, or cannot be read. Raises InvalidName for *table*.
+    Return the name of the place with this id of Place.id_at(): "California, United States" for "US/CA". Return the id
+    itself if *table* does not have its country, or cannot be read. Raises InvalidName for *table*.
     """
     check_name("geo table", table)
     return kept(PlaceNames, table).get().find(place)

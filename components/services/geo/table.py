@@ -30,10 +30,8 @@ _AGAIN = "Import it again, with --force."
 
 class GeoTable:
     """
-    Ranges of addresses, and the places where they live.
-
-    *ipv4* and *ipv6* are columns that numpy.frombuffer() takes as they are. *places* has a Place for each number in
-    them; the first is UNKNOWN.
+    Ranges of addresses, and the places where they live. *ipv4* and *ipv6* are columns that numpy.frombuffer() takes
+    as they are. *places* has a Place for each number in them; the first is UNKNOWN.
     """
 
     def __init__(self, name: str, version: str, data: bytearray, manifest: Manifest) -> None:
@@ -43,9 +41,8 @@ class GeoTable:
     @classmethod
     def load(cls, name: str = DEFAULT) -> GeoTable:
         """
-        Return the current version.
-
-        Raises GeoTableNotFound, GeoTableDamaged, UnknownFormat, InvalidName, RedisUnavailable.
+        Return the current version. Raises GeoTableNotFound, GeoTableDamaged, UnknownFormat, InvalidName,
+        RedisUnavailable.
         """
         return load_version(
             name, lambda version, found: cls(name, version, read_data(name, version, found), found)
@@ -115,9 +112,8 @@ def parse(ip: str | IPv4Address | IPv6Address) -> tuple[int, bool]:
 
 def look(name: str = DEFAULT) -> TableInfo | None:
     """
-    Return the facts about a table, or None if it was never imported.
-
-    Raises InvalidName, GeoTableDamaged, UnknownFormat, RedisUnavailable.
+    Return the facts about a table, or None if it was never imported. Raises InvalidName, GeoTableDamaged,
+    UnknownFormat, RedisUnavailable.
     """
     return at_once(_look(get_client(), name))
 

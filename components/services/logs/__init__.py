@@ -11,6 +11,8 @@ from components.services.logs.jobs import (
     AggregationStatus,
     DeadChunk,
     JobStatus,
+    LogWorkerInfo,
+    WorkerRecord,
     dead_chunks,
     list_jobs,
     look_at,
@@ -19,7 +21,6 @@ from components.services.logs.jobs import (
 )
 from components.services.logs.paths import find_files
 from components.services.logs.stream import LIMIT, CopiedFile, LogStatus, LogStream
-from components.services.logs.worker_info import LogWorkerInfo, WorkerRecord
 
 __all__ = [
     "DEFAULT_JOB",

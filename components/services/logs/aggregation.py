@@ -19,13 +19,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
-from components.exceptions import (
-    AggregationNotFound,
-    ChunkNotFound,
-    ChunksLost,
-    InvalidName,
-    InvalidValue,
-)
+from components.exceptions import AggregationNotFound, ChunkNotFound, ChunksLost, InvalidName, InvalidValue
 from components.kit.at_once import at_once
 from components.kit.client import get_client, longest_block
 from components.kit.errors import redis_errors
@@ -33,9 +27,8 @@ from components.kit.scripts import Script
 from components.kit.stored import EPOCH, instant_of, text_of
 from components.kit.values import check_int, check_name, check_seconds
 from components.services.logs import codec
-from components.services.logs.jobs import DEFAULT_JOB
+from components.services.logs.jobs import DEFAULT_JOB, LogWorkerInfo, WorkerRecord, look_at, tell
 from components.services.logs.keys import JobKeys
-from components.services.logs.worker_info import LogWorkerInfo, WorkerRecord, list_workers, tell
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +87,7 @@ class Sample:
 
 
 #: The stored fields of a sample, each with its type.
-_KINDS = {"reason": str, "file": str, "line": int, "byte": int, "head": str}
+_KINDS = {"reason": (str,), "file": (str,), "line": (int,), "byte": (int,), "head": (str,)}
 
 
 class Aggregation:
@@ -155,9 +148,8 @@ class Aggregation:
 
     def samples(self, limit: int = 50) -> list[tuple[Sample, datetime]]:
         """
-        Return rejected lines, the newest first, each with when it was rejected.
-
-        One that cannot be read has the reason "unreadable", and its stored text as the head.
+        Return rejected lines, the newest first, each with when it was rejected. One that cannot be read has the
+        reason "unreadable", and its stored text as the head.
         """
         with redis_errors():
             found: Any = get_client().zrevrange(self._keys.samples(self.name), 0, limit - 1, withscores=True)
@@ -166,7 +158,6 @@ class Aggregation:
     def keep(self, samples: Iterable[Sample]) -> None:
         """
         Store rejected lines, to show them. Only the newest hundred are kept. A repeated call stores each once.
-
         Rejected lines are counted in the flush, exactly. Samples are stored before it, so one may be shown although
         another consumer counts its chunk in the end; that one rejects the line as well.
         """
@@ -174,8 +165,9 @@ class Aggregation:
             at_once(SAMPLE.run(get_client(), self._keys, name=self.name, most=KEPT, lines=lines))
 
     def workers(self) -> list[LogWorkerInfo]:
-        """Return the consumers that live or hold chunks."""
-        return list_workers(self.job, self.name)
+        """Return the consumers that live or hold chunks, ordered by id; none if it does not take part."""
+        found = look_at(self.job).aggregations
+        return next((list(each.workers) for each in found if each.name == self.name), [])
 
     def drop(self, tables: Iterable[str]) -> int:
         """Remove *tables* and all counts in them. Return how many there were, or fewer if a reply was lost."""
@@ -187,7 +179,6 @@ class Aggregation:
     def table(self, table: str) -> dict[str, int]:
         """
         Return all counts in *table*, such as "daily:country:2011-10-10". Traffic reads large ones page by page.
-
         Values that are not numbers are left out.
         """
         with redis_errors():
@@ -211,10 +202,9 @@ class Consumer:
 
     def claim(self, limit: int = 16) -> list[Chunk]:
         """
-        Claim at most *limit* chunks: those whose lease is over, then new ones. Raises AggregationNotFound.
-
-        If none are returned, there is nothing left to claim now. A chunk that this consumer lost for a while and
-        holds again is not returned: its counts are still valid.
+        Claim at most *limit* chunks: those whose lease is over, then new ones. Raises AggregationNotFound. If none
+        are returned, there is nothing left to claim now. A chunk that this consumer lost for a while and holds again
+        is not returned: its counts are still valid.
         """
         if not 1 <= limit <= MOST:
             raise InvalidValue(f"The limit is {limit!r}; a claim is of 1 to {MOST} chunks.")
@@ -253,9 +243,7 @@ class Consumer:
 
     def wait(self, seconds: float) -> bool:
         """
-        Wait, for about *seconds* at most, until new chunks have come since the last claim.
-
-        Return whether they have.
+        Wait, for about *seconds* at most, until new chunks have come since the last claim. Return whether they have.
         """
         client = get_client()
         longest = min(check_seconds("wait", seconds), longest_block(client))
@@ -283,7 +271,6 @@ class Consumer:
     def flush(self, chunks: Iterable[Chunk], tables: Mapping[str, Mapping[str, int]]) -> None:
         """
         Add *tables*, which were counted in all of *chunks*, and finish these chunks: all of this happens, or nothing.
-
         A repeated call with the same chunks changes nothing. Raises ChunksLost if it no longer holds one of the
         chunks; the others are still held, and must be counted again. Raises InvalidValue, InvalidName.
         """
@@ -346,7 +333,6 @@ class Consumer:
         tell(self.aggregation.job, self.id, record)
 
     def _lost(self, ids: Iterable[str]) -> frozenset[str]:
-        """Stop holding these chunks, and return their ids."""
         lost = frozenset(ids)
         for each in lost:
             self.held.pop(each, None)
@@ -360,7 +346,6 @@ class Consumer:
 
 
 def _chunk(words: list[Any]) -> Chunk:
-    """Read a chunk from the answer to a claim. Raises ValueError."""
     name, tries, file, start, end, line, lines = words
     shown = codec.read_name(file.decode("utf-8", "surrogateescape"))
     return Chunk(name.decode(), int(tries), shown, int(start), int(end), int(line), int(lines))
@@ -384,11 +369,6 @@ def _increments(tables: Mapping[str, Mapping[str, int]]) -> Iterable[str | bytes
 
 def _read_sample(text: bytes) -> Sample:
     """Return a stored sample. One that this release cannot read is shown as it is, so that lists never fail."""
-    try:
-        found = json.loads(text)
-        sample = Sample(**{name: found[name] for name in _KINDS})
-        if all(type(value) is _KINDS[name] for name, value in asdict(sample).items()):
-            return sample
-    except (ValueError, RecursionError, KeyError, TypeError):
-        pass
+    if len(found := codec.read_fields(text, _KINDS)) == len(_KINDS):
+        return Sample(**found)
     return Sample(UNREADABLE, "", 0, 0, text[:_SHOWN].decode("utf-8", "backslashreplace"))

@@ -96,17 +96,12 @@ class BlockReader:
         #: The beginning of the line that is being left out.
         self._skips_from: Place | None = None
         #: The position up to which the file was read, the end of the last block, and the number of lines before that.
-        self.position, self._after, self._lines = 0, 0, 0
+        self.position, self.after, self._lines = 0, 0, 0
 
     @property
     def place(self) -> Place:
         """Return the place up to which all lines were handed out, or left out entirely."""
         return self._skips_from or Place(self.position, self._lines, mark(self._tail))
-
-    @property
-    def after(self) -> int:
-        """Return where the last block ended."""
-        return self._after
 
     @property
     def left(self) -> int:
@@ -146,13 +141,12 @@ class BlockReader:
             )
 
     def _stand_at(self, place: Place) -> None:
-        self.position = self._after = place.position
+        self.position = self.after = place.position
         self._lines = place.lines
 
     def next(self, *, is_final: bool = True) -> Block | None:
         """
         Return the next lines, or None if there are none. If *is_final*, a last line without a newline counts as one.
-
         Raises FileDamaged after everything before the damage was handed out.
         """
         while True:
@@ -201,9 +195,9 @@ class BlockReader:
     def _cut(self, length: int) -> Block:
         data, self._buffer = self._buffer[:length], self._buffer[length:]
         lines = data.count(b"\n") + (not data.endswith(b"\n"))
-        after, start, line = self._after, self.position, self._lines + 1
+        after, start, line = self.after, self.position, self._lines + 1
         self._remember(data)
-        self._after = self.position
+        self.after = self.position
         self._lines += lines
         return Block(data, after, start, line, lines, mark(self._tail))
 
@@ -250,10 +244,9 @@ def readblocks(
     tell: Tell = log_problem,
 ) -> Iterator[Block]:
     """
-    Yield the lines of a file, plain, gzip or zstd, in blocks of about *size* bytes; "-" is standard input.
-
-    Begin at *place*. A line longer than *size* is left out, and *tell* is called. Raises FileDamaged after everything
-    that can be read, FileDiffers if *place* is of another file, and OSError.
+    Yield the lines of a file, plain, gzip or zstd, in blocks of about *size* bytes; "-" is standard input. Begin at
+    *place*. A line longer than *size* is left out, and *tell* is called. Raises FileDamaged after everything that can
+    be read, FileDiffers if *place* is of another file, and OSError.
     """
     with opened(path) as file:
         reader = BlockReader(source_of(file, format), name=os.fspath(path), size=size, tell=tell)

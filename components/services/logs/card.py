@@ -13,8 +13,9 @@ from components.kit.cards import MOST_LINES, Badge, Card, CardReading, Line, Lin
 from components.kit.figures import Ask
 from components.kit.scripts import Script
 from components.kit.stored import text_of
-from components.services.logs.jobs import DEFAULT_JOB, is_late, lease_of
-from components.services.logs.keys import JobKeys, index
+from components.services.logs.figures import read_jobs
+from components.services.logs.jobs import is_late, lease_of
+from components.services.logs.keys import JobKeys
 from components.templatetags.control_room import duration, grouped, legible
 
 PAST = None
@@ -22,7 +23,7 @@ LAG = Script("logs/lag")
 
 #: The most jobs that are looked at. People name jobs, so there are few.
 _MOST = 50
-#: The jobs that were there at the last reading. A second round trip asks about new ones.
+#: The jobs that were there at the last reading.
 _known: list[str] = []
 
 
@@ -38,14 +39,8 @@ class _Job:
 
 def card() -> CardReading:
     """Look at the jobs, and find aggregations that are late and chunks that were given up."""
-    known = [*_known]
-    names, *answers = yield [Ask(index(DEFAULT_JOB), _add_jobs), *map(_ask, known)]
-    jobs = sorted(map(text_of, names))
-    looked_at = jobs[:_MOST]
-    if new := [job for job in looked_at if job not in known]:
-        answers += yield [*map(_ask, new)]
-    _known[:] = looked_at
-    found = [_job(job, answer) for job, answer in zip([*known, *new], answers, strict=True)]
+    jobs, looked_at, answers = yield from read_jobs(_known, _ask, _MOST)
+    found = [_job(job, answer) for job, answer in zip(looked_at, answers, strict=True)]
     chunks = sum(job.chunks for job in found)
     return Card(
         chunks,
@@ -60,13 +55,9 @@ def card() -> CardReading:
     )
 
 
-def _add_jobs(pipe: Any) -> None:
-    pipe.smembers(index(DEFAULT_JOB))
-
-
-def _ask(job: str) -> Ask:
+def _ask(job: str) -> list[Ask]:
     keys = JobKeys(job)
-    return Ask(keys.stream, partial(LAG.put, keys=keys))
+    return [Ask(keys.stream, partial(LAG.put, keys=keys))]
 
 
 def _job(name: str, answer: Sequence[Any]) -> _Job:

@@ -9,7 +9,10 @@ The name of a file may have any bytes. It is stored with URL quoting, so that it
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from types import ModuleType
+from typing import Any
 from urllib.parse import quote, unquote
 
 from components.exceptions import ExtraNotInstalled, UnknownFormat
@@ -53,6 +56,19 @@ def decompress(payload: bytes) -> bytes:
         )
     lines: bytes = package.ZstdDecompressor().decompress(payload)
     return lines
+
+
+def read_fields(text: bytes, kinds: Mapping[str, tuple[type, ...]]) -> dict[str, Any]:
+    """
+    Return those fields of a JSON object that this release can read, by the types of their values in *kinds*: another
+    release may have written it.
+    """
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        told = None
+    found = told if isinstance(told, dict) else {}
+    return {name: found[name] for name, types in kinds.items() if type(found.get(name)) in types}
 
 
 def write_name(name: str) -> str:

@@ -239,9 +239,8 @@ class Copying:
 
     def go_on(self, *, is_final: bool = False) -> None:
         """
-        Copy the lines; a last line without a newline only if *is_final*, or if the file is complete.
-
-        Raises CopiedElsewhere, FileDamaged, OSError.
+        Copy the lines; a last line without a newline only if *is_final*, or if the file is complete. Raises
+        CopiedElsewhere, FileDamaged, OSError.
         """
         self._copy_blocks(is_final=is_final)
         if not is_final and self.reader.left and self.is_complete():
@@ -267,10 +266,8 @@ class Copying:
 
     def finish(self, *, is_damaged: bool = False) -> None:
         """
-        Record how far the file was read. It is done if this is its whole size.
-
-        Raises FileDiffers if the file became shorter meanwhile, and FileDamaged if it ended before all bytes that it
-        had when it was opened were read.
+        Record how far the file was read. It is done if this is its whole size. Raises FileDiffers if the file became
+        shorter meanwhile, and FileDamaged if it ended before all bytes that it had when it was opened were read.
         """
         size = os.fstat(self._file.fileno()).st_size if self.may_begin_again else self._source.taken
         is_all = size == self._source.taken and not self.reader.left

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from components.kit.figures import Ask, Event, Family, Gauges
+from components.kit.figures import Ask, Event, Family, Gauges, Reading
 from components.kit.stored import number_of, text_of
 from components.services.logs.jobs import DEFAULT_JOB
 from components.services.logs.keys import JobKeys, index
@@ -15,22 +15,35 @@ EVENTS: Sequence[Event] = ()
 _FIGURES = ("bytes", "chunks", "lines", "raw", "skipped")
 _EACH = 4  # commands for each job
 
-#: The jobs that were there at the last gathering. A second round trip asks about new ones.
+#: The jobs that were there at the last gathering.
 _known: list[str] = []
 
 
 def gauges() -> Gauges:
     """Count the chunks of each job, and find for how long the oldest one has been there."""
-    known = [*_known]
-    names, *answers = yield [
-        Ask(index(DEFAULT_JOB), _add_jobs),
-        *(ask for job in known for ask in _asks(job)),
-    ]
+    _every, jobs, answers = yield from read_jobs(_known, _asks)
+    return _families(jobs, answers)
+
+
+def read_jobs(
+    known: list[str], asks: Callable[[str], Sequence[Ask]], most: int | None = None
+) -> Reading[tuple[list[str], list[str], list[Any]]]:
+    """
+    Return all jobs, and those that were asked about, with the answers: *most* of them, and those in *known*. The
+    *known* ones are those of the last reading. A second round trip asks about new ones.
+    """
+    before = [*known]
+    names, *answers = yield [ask_jobs(), *(ask for job in before for ask in asks(job))]
     jobs = sorted(map(text_of, names))
-    if new := [job for job in jobs if job not in known]:
-        answers += yield [ask for job in new for ask in _asks(job)]
-    _known[:] = jobs
-    return _families([*known, *new], answers)
+    known[:] = jobs[:most]
+    if new := [job for job in known if job not in before]:
+        answers += yield [ask for job in new for ask in asks(job)]
+    return jobs, [*before, *new], answers
+
+
+def ask_jobs() -> Ask:
+    """Return the question for the names of jobs."""
+    return Ask(index(DEFAULT_JOB), lambda pipe: pipe.smembers(index(DEFAULT_JOB)))
 
 
 def _families(jobs: Sequence[str], answers: Sequence[Any]) -> list[Family]:
@@ -52,10 +65,6 @@ def _families(jobs: Sequence[str], answers: Sequence[Any]) -> list[Family]:
         lag.add(max(0.0, int(seconds) + int(micros) / 1e6 - began) if began is not None else 0.0, job=job)
         dead.add(given_up, job=job)
     return [lag, chunks, size, dead, lines, raw, skipped]
-
-
-def _add_jobs(pipe: Any) -> None:
-    pipe.smembers(index(DEFAULT_JOB))
 
 
 def _asks(job: str) -> list[Ask]:

@@ -100,8 +100,6 @@ class Follower:
 
 
 class _Growing:
-    """A plain file that is open."""
-
     def __init__(self, copier: Copier, file: BinaryIO, name: str) -> None:
         self._copier, self._file, self._name = copier, file, name
         self._copying = Copying(copier, file, name)
@@ -111,9 +109,7 @@ class _Growing:
 
     def go_on(self, *, is_there: bool, quiet: float) -> bool:
         """
-        Copy new lines.
-
-        Return False if no more will come, because the file is gone and was *quiet* for long enough.
+        Copy new lines. Return False if no more will come, because the file is gone and was *quiet* for long enough.
         """
         size = os.fstat(self._file.fileno()).st_size
         has_changed, self._size = size != self._size, size

@@ -9,11 +9,12 @@ first producer or aggregation on, and is never removed from the list.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any
 
 from redis.exceptions import ResponseError
 
@@ -21,9 +22,8 @@ from components.kit.client import get_client
 from components.kit.contracts import record
 from components.kit.errors import redis_errors
 from components.kit.stored import instant_of, text_of
-from components.services.logs.codec import read_name
+from components.services.logs.codec import read_fields, read_name
 from components.services.logs.keys import JobKeys, index
-from components.services.logs.worker_info import NOBODY, LogWorkerInfo, worker_infos
 
 AGGREGATION = record("logs", "aggregation")
 
@@ -36,8 +36,48 @@ _ID = re.compile(r"[0-9]{1,19}-[0-9]{1,19}")
 _DIGITS = re.compile(rb"-?[0-9]{1,19}")
 #: Errors of Redis about an aggregation that takes no part: it has just left, or its entry is not from this app.
 _TAKES_NO_PART = re.compile(r"NOGROUP|no such key")
-#: Field names as in XINFO CONSUMERS.
-_Consumers: TypeAlias = Sequence[Mapping[str, Any]]
+#: Seconds after which the report of a silent worker expires.
+SILENCE = 15
+#: The consumer that holds resent chunks until they are claimed, as in resend.lua.
+NOBODY = "-"
+
+
+@dataclass(frozen=True)
+class WorkerRecord:
+    """The report of a worker about itself."""
+
+    host: str = ""
+    pid: int = 0
+    #: ISO 8601, by the clock of its machine.
+    started_at: str = ""
+    #: The chunks and lines that it has counted since then, and lines a second lately.
+    lines: int = 0
+    chunks: int = 0
+    rate: float = 0.0
+    #: The way in which it reads and counts.
+    format: str = ""
+    level: str = ""
+    kernel: str = ""
+
+
+#: For each field the types of its values in JSON.
+_KINDS: dict[str, tuple[type, ...]] = {
+    field.name: (int, float) if isinstance(field.default, float) else (type(field.default),)
+    for field in fields(WorkerRecord)
+}
+
+
+@dataclass(frozen=True)
+class LogWorkerInfo:
+    """A consumer of an aggregation."""
+
+    id: str
+    #: Chunks that it holds.
+    pending: int
+    #: Seconds since it was heard of, by the server's clock.
+    idle: float
+    #: None if it is silent.
+    record: WorkerRecord | None
 
 
 @dataclass(frozen=True)
@@ -142,26 +182,18 @@ def look_at(job: str) -> JobStatus:
         pipe.xrange(keys.stream, count=1)
         pipe.zrevrange(keys.dead, 0, MOST_DEAD - 1)
         figures, aggregations, oldest, dead = pipe.execute()
-    size, chunks, lines, raw, skipped, limit = figures
+    size, chunks, lines, raw, skipped, limit = map(_number, figures)
+    limited = limit if figures[-1] else None
     leases = {name: lease_of(about) for name, about in sorted(aggregations.items())}
-    return JobStatus(
-        job,
-        _number(size),
-        _number(chunks),
-        _number(limit) if limit else None,
-        _number(lines),
-        _number(raw),
-        _number(skipped),
-        _age(now, oldest[0][0]) if oldest else None,
-        _Looking(keys, now).at(leases, [text_of(each) for each in dead]),
-    )
+    age = _age(now, oldest[0][0]) if oldest else None
+    found = [*_aggregations(keys, now, leases, [text_of(each) for each in dead])]
+    return JobStatus(job, size, chunks, limited, lines, raw, skipped, age, found)
 
 
 def dead_chunks(job: str, aggregation: str) -> list[DeadChunk]:
     """
-    Return the chunks of *aggregation* among the last MOST_DEAD that were given up, the last one first.
-
-    Raises RedisUnavailable, InvalidName.
+    Return the chunks of *aggregation* among the last MOST_DEAD that were given up, the last one first. Raises
+    RedisUnavailable, InvalidName.
     """
     keys, client, ours = JobKeys(job), get_client(), f" {aggregation}"
     with redis_errors(), client.pipeline(transaction=False) as pipe:
@@ -187,7 +219,6 @@ def _source(entry: Sequence[Any]) -> tuple[str, int, int]:
 
 
 def _number(text: bytes | None) -> int:
-    """Return a number as Redis has it; 0 if it is not one."""
     return int(text) if text and _DIGITS.fullmatch(text) else 0
 
 
@@ -196,69 +227,44 @@ def lease_of(about: bytes) -> float:
     return _number(AGGREGATION.read(about)["lease"].encode()) / 1_000
 
 
-class _Looking:
-    """The aggregations of a job at the millisecond *now*."""
-
-    def __init__(self, keys: JobKeys, now: int) -> None:
-        self._keys, self._now = keys, now
-
-    def at(self, leases: Mapping[bytes, float], dead: Sequence[str]) -> list[AggregationStatus]:
-        """Return the status of the aggregations of *leases* that take part."""
-        if not leases:
-            return []
-        with redis_errors(), get_client().pipeline(transaction=False) as pipe:
-            pipe.xinfo_groups(self._keys.stream)
-            for name in leases:
-                pipe.xpending(self._keys.stream, name)
-                pipe.xinfo_consumers(self._keys.stream, name)
-                pipe.hgetall(self._keys.counts(totals_of(text_of(name))))
-            groups, *found = [_unless_gone(each) for each in pipe.execute(raise_on_error=False)]
-        last = {each["name"]: each["last-delivered-id"].decode() for each in groups or ()}
-        answers = dict(zip(leases, zip(found[::3], found[1::3], found[2::3], strict=True), strict=True))
-        there = [name for name in leases if name in last and None not in answers[name]]
-        new, records = self._more(last, {name: answers[name][1] for name in there})
-        return [
-            self._aggregation(text_of(name), leases[name], new[name], records, dead, *answers[name])
-            for name in there
-        ]
-
-    def _aggregation(
-        self,
-        name: str,
-        lease: float,
-        new: Sequence[Any],
-        records: Mapping[str, bytes | None],
-        dead: Sequence[str],
-        pending: Mapping[str, Any],
-        consumers: _Consumers,
-        totals: Mapping[bytes, bytes],
-    ) -> AggregationStatus:
-        ids = [*([pending["min"]] if pending["min"] else []), *(each for each, _fields in new[:1])]
-        unheld = sum(each["pending"] for each in consumers if text_of(each["name"]) == NOBODY)
-        return AggregationStatus(
+def _aggregations(
+    keys: JobKeys, now: int, leases: Mapping[bytes, float], dead: Sequence[str]
+) -> Iterator[AggregationStatus]:
+    """Yield the status of the aggregations of *leases* that take part, at the millisecond *now*."""
+    if not leases:
+        return
+    with redis_errors(), get_client().pipeline(transaction=False) as pipe:
+        pipe.xinfo_groups(keys.stream)
+        for each in leases:
+            pipe.xpending(keys.stream, each)
+            pipe.xinfo_consumers(keys.stream, each)
+            pipe.hgetall(keys.counts(totals_of(text_of(each))))
+        groups, *found = [_unless_gone(each) for each in pipe.execute(raise_on_error=False)]
+    last = {each["name"]: each["last-delivered-id"].decode() for each in groups or ()}
+    answers = dict(zip(leases, zip(found[::3], found[1::3], found[2::3], strict=True), strict=True))
+    there = [each for each in leases if each in last and None not in answers[each]]
+    ids = [text_of(consumer["name"]) for each in there for consumer in answers[each][1]]
+    with redis_errors(), get_client().pipeline(transaction=False) as pipe:
+        for each in there:
+            pipe.xrange(keys.stream, f"({last[each]}", count=MOST_WAITING)
+        for consumer in ids:
+            pipe.get(keys.worker(consumer))
+        found = pipe.execute()
+    records = dict(zip(ids, found[len(there) :], strict=True))
+    for each, new in zip(there, found, strict=False):
+        (pending, consumers, totals), name = answers[each], text_of(each)
+        oldest = [*([pending["min"]] if pending["min"] else []), *(chunk for chunk, _fields in new[:1])]
+        unheld = sum(consumer["pending"] for consumer in consumers if text_of(consumer["name"]) == NOBODY)
+        yield AggregationStatus(
             name=name,
-            lease=lease,
+            lease=leases[each],
             claimed=pending["pending"] - unheld,
             waiting=len(new) + unheld,
-            lag=max((_age(self._now, each) for each in ids), default=None),
-            dead=sum(each.endswith(f" {name}") for each in dead),
+            lag=max((_age(now, chunk) for chunk in oldest), default=None),
+            dead=sum(chunk.endswith(f" {name}") for chunk in dead),
             totals={text_of(member): _number(count) for member, count in totals.items()},
             workers=worker_infos(consumers, records),
         )
-
-    def _more(
-        self, last: Mapping[bytes, str], consumers: Mapping[bytes, _Consumers]
-    ) -> tuple[dict[bytes, list[Any]], dict[str, bytes | None]]:
-        """Return the waiting chunks by aggregation, and the reports of consumers."""
-        ids = [text_of(each["name"]) for some in consumers.values() for each in some]
-        with redis_errors(), get_client().pipeline(transaction=False) as pipe:
-            for name in consumers:
-                pipe.xrange(self._keys.stream, f"({last[name]}", count=MOST_WAITING)
-            for each in ids:
-                pipe.get(self._keys.worker(each))
-            found = pipe.execute()
-        new = dict(zip(consumers, found[: len(consumers)], strict=True))
-        return new, dict(zip(ids, found[len(consumers) :], strict=True))
 
 
 def _unless_gone(answer: Any) -> Any:
@@ -271,5 +277,27 @@ def _unless_gone(answer: Any) -> Any:
 
 
 def _age(now: int, name: bytes) -> float:
-    """Return the age, in seconds, of the chunk with this id."""
     return max(0, now - int(name.partition(b"-")[0])) / 1_000
+
+
+def tell(job: str, consumer: str, record: WorkerRecord) -> None:
+    """Report that the worker is running. Raises RedisUnavailable."""
+    with redis_errors():
+        get_client().set(JobKeys(job).worker(consumer), json.dumps(asdict(record)), ex=SILENCE)
+
+
+def worker_infos(
+    consumers: Sequence[Mapping[str, Any]], records: Mapping[str, bytes | None]
+) -> list[LogWorkerInfo]:
+    """Return the consumers of a group that live or hold chunks, with their reports about themselves."""
+    infos = [
+        LogWorkerInfo(name, each["pending"], each["idle"] / 1000, _record(records[name]))
+        for each in consumers
+        if (name := text_of(each["name"])) != NOBODY
+    ]
+    return sorted((each for each in infos if each.record or each.pending), key=lambda each: each.id)
+
+
+def _record(text: bytes | None) -> WorkerRecord | None:
+    """Return the part of a report that can be read; None if there is no report."""
+    return None if text is None else WorkerRecord(**read_fields(text, _KINDS))

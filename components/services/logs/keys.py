@@ -43,7 +43,6 @@ class JobKeys:
         """
         HASH of figures. In flight: bytes and chunks, and the limit of these bytes as the last producer gave it. Since
         the beginning: lines and raw bytes that were copied, lines that were skipped, aggregations that have joined.
-
         Stays.
         """
         return f"{self._stem}state"
@@ -51,9 +50,8 @@ class JobKeys:
     @property
     def files(self) -> str:
         """
-        HASH fingerprint of a file -> how far it is copied. Stays until it is forgotten.
-
-        A million fields at most: after that no new file is copied.
+        HASH fingerprint of a file -> how far it is copied. Stays until it is forgotten. A million fields at most:
+        after that no new file is copied.
         """
         return f"{self._stem}files"
 

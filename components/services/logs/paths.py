@@ -24,9 +24,8 @@ Tell = Callable[[str], object]
 
 def find_files(paths: Iterable[str], *, tell: Tell = lambda link: None) -> Iterator[str]:
     """
-    Find the files, each once. A path without files is returned itself, so that reading it raises the error.
-
-    Call *tell* for each link that is left out because it leads out of its folder.
+    Find the files, each once. A path without files is returned itself, so that reading it raises the error. Call
+    *tell* for each link that is left out because it leads out of its folder.
     """
     seen = set[str]()
     for path in paths:

@@ -211,10 +211,8 @@ def _first(file: BinaryIO, count: int) -> bytes:
 
 def _read(file: BinaryIO, size: int) -> bytes:
     """
-    Read at most *size* bytes; none only at the end.
-
-    Standard input may be non-blocking, since any process that shares it can make it so. Then read() returns None if
-    nothing has come yet, which is not the end.
+    Read at most *size* bytes; none only at the end. Standard input may be non-blocking, since any process that shares
+    it can make it so. Then read() returns None if nothing has come yet, which is not the end.
     """
     read: Callable[[int], bytes | None] = file.read
     while (found := read(size)) is None:

@@ -90,15 +90,11 @@ class LogStream:
 
     def recognise(self, head: bytes, name: str, *, is_exact: bool = False) -> CopiedFile:
         """
-        Return the record of the file whose lines begin with *head*, under any name. Note the file if it is new.
-
-        The file may have been shorter when it was first seen, unless *is_exact*. Raises UnknownFormat, and LogsFull
-        if the file is new and too many are known.
+        Return the record of the file whose lines begin with *head*, under any name. Note the file if it is new. The
+        file may have been shorter when it was first seen, unless *is_exact*. Raises UnknownFormat, and LogsFull if
+        the file is new and too many are known.
         """
         note_job(self.job)
-        return self._recognise(head, name, is_exact=is_exact)
-
-    def _recognise(self, head: bytes, name: str, *, is_exact: bool) -> CopiedFile:
         client = get_client()
         while True:
             with redis_errors():
@@ -126,11 +122,9 @@ class LogStream:
 
     def append(self, file: str, block: Block, *, name: str, wait: float | None = None) -> str:
         """
-        Append *block* of the file with this fingerprint, and return the id of its chunk.
-
-        Wait for room, at most *wait* seconds; then raise LogsFull. Raises CopiedElsewhere if the last chunk of the
-        file does not end where the previous block ended, and ChunkTooLarge if the chunk is larger than the limit of
-        bytes in flight.
+        Append *block* of the file with this fingerprint, and return the id of its chunk. Wait for room, at most
+        *wait* seconds; then raise LogsFull. Raises CopiedElsewhere if the last chunk of the file does not end where
+        the previous block ended, and ChunkTooLarge if the chunk is larger than the limit of bytes in flight.
         """
         if wait is not None:
             check_seconds("wait", wait, may_be_zero=True)
@@ -140,18 +134,9 @@ class LogStream:
                 f"A chunk of {name} has {len(payload):,} bytes, compressed, and only {self.limit:,} may be in "
                 "flight. Allow more, or make smaller chunks."
             )
-        request = {
-            "fingerprint": file,
-            "limit": self.limit,
-            "after": block.after,
-            "start": block.start,
-            "till": block.end,
-            "line": block.line,
-            "lines": block.lines,
-            "mark": block.mark,
-            "name": codec.write_name(name),
-            "payload": payload,
-        }
+        request = {"fingerprint": file, "limit": self.limit, "after": block.after, "start": block.start}
+        request |= {"till": block.end, "line": block.line, "lines": block.lines, "mark": block.mark}
+        request |= {"name": codec.write_name(name), "payload": payload}
         until = None if wait is None else clock() + wait
         while True:
             said = at_once(APPEND.run(get_client(), self._keys, **request))
@@ -163,9 +148,8 @@ class LogStream:
 
     def finish(self, file: str, place: Place, *, after: int, name: str, size: int, state: FileState) -> None:
         """
-        Note that a file was read up to *place*: its first *size* bytes, as they are on the disk.
-
-        The *state* may be "done" only if these are all of its bytes. Raises CopiedElsewhere.
+        Note that a file was read up to *place*: its first *size* bytes, as they are on the disk. The *state* may be
+        "done" only if these are all of its bytes. Raises CopiedElsewhere.
         """
         request = {"till": place.position, "lines": place.lines, "mark": place.mark}
         request |= {"how": state, "size": size, "name": codec.write_name(name)}
@@ -188,9 +172,8 @@ class LogStream:
 
     def forget(self, age: float) -> int:
         """
-        Forget files that nobody has looked at or copied for *age* seconds. Return how many there were.
-
-        The number may be too small if a reply was lost. A file that comes again is copied, and counted, again.
+        Forget files that nobody has looked at or copied for *age* seconds. Return how many there were. The number may
+        be too small if a reply was lost. A file that comes again is copied, and counted, again.
         """
         milliseconds = round(check_seconds("age", age) * 1000)
         forgotten, page = 0, _PAGE
@@ -223,7 +206,6 @@ def _fingerprint(head: bytes) -> str:
 
 
 def _copied_file(name: bytes, stored: bytes) -> CopiedFile:
-    """Read the record of the file with the fingerprint *name*. Raises UnknownFormat."""
     known = FILE.read(stored)
     try:
         place = Place(int(known["position"]), int(known["lines"]), known["mark"])

@@ -18,7 +18,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -35,9 +35,9 @@ from components.kit.twins import twins
 from components.kit.values import check_seconds
 from components.services.counters import tally
 from components.services.rows.controls import refresh, schedule, unschedule
-from components.services.rows.flights import Flights, flights_of, nap
+from components.services.rows.flights import flights_of, nap
 from components.services.rows.keys import RowKeys
-from components.services.rows.loader import Claim, Stored, begin, claims_of, release, store
+from components.services.rows.loader import Claim, Stored, begin, claims_of, release, store, to_store
 from components.services.rows.members import (
     LEASE,
     by_bucket,
@@ -87,7 +87,6 @@ class Found:
 class RowCache:
     """
     The rows called *name*, which is text without a colon, of one *shape*. A row has a key: text, or a whole number.
-
     Raises InvalidName. Every method raises RedisUnavailable, and InvalidName if something cannot be a key.
     """
 
@@ -97,9 +96,8 @@ class RowCache:
 
     async def _schedule_many(self, client: AnyRedis, delays: Mapping[str | int, float]) -> None:
         """
-        Schedule several rows to be loaded now and repeatedly, in one round trip to each node.
-
-        *delays* has the seconds between two loads by key; 0 or less unschedules the row. Raises InvalidValue.
+        Schedule several rows to be loaded now and repeatedly, in one round trip to each node. *delays* has the
+        seconds between two loads by key; 0 or less unschedules the row. Raises InvalidValue.
         """
         checked = {member(self.name, check_key(key)): check_delay(delay) for key, delay in delays.items()}
         await schedule(client, {each: delay for each, delay in checked.items() if delay})
@@ -109,9 +107,8 @@ class RowCache:
 
     async def _schedule(self, client: AnyRedis, key: str | int, delay: float) -> None:
         """
-        Schedule the row to be loaded now and every *delay* seconds; 0 or less unschedules it, as in the book.
-
-        A row on the schedule gets the new delay. Raises InvalidValue.
+        Schedule the row to be loaded now and every *delay* seconds; 0 or less unschedules it, as in the book. A row
+        on the schedule gets the new delay. Raises InvalidValue.
         """
         await self._schedule_many(client, {key: delay})
 
@@ -125,9 +122,8 @@ class RowCache:
 
     async def _invalidate(self, client: AnyRedis, *keys: str | int) -> None:
         """
-        Drop these rows because they have changed. Loads that began before this are not stored.
-
-        Rows on the schedule become due now. Call this after the commit.
+        Drop these rows because they have changed. Loads that began before this are not stored. Rows on the schedule
+        become due now. Call this after the commit.
         """
         calls = [
             INVALIDATE.call(RowKeys(tag), members=some) for tag, some in by_call(members_of(self.name, keys))
@@ -138,9 +134,8 @@ class RowCache:
 
     async def _refresh(self, client: AnyRedis, *keys: str | int) -> set[str]:
         """
-        Make these rows due now, to be loaded by the next free daemon. Until then, readers get the stored rows.
-
-        A running load is stored, and followed by another one. Return the keys of rows that are not on the schedule,
+        Make these rows due now, to be loaded by the next free daemon. Until then, readers get the stored rows. A
+        running load is stored, and followed by another one. Return the keys of rows that are not on the schedule,
         which no daemon loads.
         """
         return await refresh(client, self.name, keys)
@@ -172,9 +167,8 @@ class RowCache:
         self, client: AnyRedis, key: str | int, *, max_age: float | None = None, stale: bool = False
     ) -> Row | None:
         """
-        Return the row as it was at most *max_age* seconds ago; None if it is missing, older, or has another shape.
-
-        A deleted row is returned, with *is_deleted* set. With *stale*, return the row even if it is too old; old rows
+        Return the row as it was at most *max_age* seconds ago; None if it is missing, older, or has another shape. A
+        deleted row is returned, with *is_deleted* set. With *stale*, return the row even if it is too old; old rows
         are kept for the same time again, at least a minute and at most a day. Raises InvalidValue.
         """
         return (await self._get_many(client, [key], max_age=max_age, stale=stale)).get(check_key(key))
@@ -221,9 +215,7 @@ class RowCache:
 
     async def _read(self, client: AnyRedis, wanted: Sequence[str], max_age: float | None) -> Found:
         """
-        Return the stored rows among *wanted*, which has no duplicates.
-
-        Rows older than *max_age* count as stale.
+        Return the stored rows among *wanted*, which has no duplicates. Rows older than *max_age* count as stale.
         """
         found = Found({}, {})
         if not wanted:
@@ -237,7 +229,9 @@ class RowCache:
             if not self._take(found, some, text, oldest):
                 await self._take_singly(client, found, some, oldest)
         if len(asked) > 1:
-            found.good, found.stale = (_in_order(rows, wanted) for rows in (found.good, found.stale))
+            found.good, found.stale = (
+                {key: rows[key] for key in wanted if key in rows} for rows in (found.good, found.stale)
+            )
         return found
 
     def _by_bucket(self, wanted: Sequence[str]) -> list[list[str]]:
@@ -271,15 +265,14 @@ class RowCache:
 
     async def _take_singly(self, client: AnyRedis, found: Found, keys: Sequence[str], oldest: float) -> None:
         """
-        Read each row by itself, because one is damaged.
-
-        The damaged row counts as missing, so it is loaded again.
+        Read each row by itself, because one is damaged. The damaged row counts as missing, so it is loaded again.
         """
         for key in keys:
             [(now, text)] = await self._ask(client, [[key]])
             self._take(Found(found.good, found.stale, int(now)), [key], text, oldest)
 
 
+@dataclass
 class _Miss:
     """
     The handling of one reader's missing rows: it loads those that nobody else is loading, and waits for the others.
@@ -289,27 +282,22 @@ class _Miss:
     because another reader may have seen a newer one meanwhile.
     """
 
-    def __init__(
-        self,
-        cache: RowCache,
-        client: AnyRedis,
-        load: Load,
-        delay: float,
-        wait: float,
-        max_age: float | None,
-        stale: bool,
-    ) -> None:
-        self._cache, self._client, self._load = cache, client, load
-        self._delay, self._wait, self._max_age, self._stale = delay, wait, max_age, stale
-        self._flights: Flights = flights_of(client)
-        #: The members whose load this reader has started.
-        self._mine = set[str]()
+    _cache: RowCache
+    _client: AnyRedis
+    _load: Load
+    _delay: float
+    _wait: float
+    _max_age: float | None
+    _stale: bool
+    #: The members whose load this reader has started.
+    _mine: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._flights = flights_of(self._client)
 
     async def read_on(self, wanted: Sequence[str], found: Found) -> dict[str, Row]:
         """
-        Return all *wanted* rows, of which *found* are known already.
-
-        Raises RowNotLoaded, and any error of the load.
+        Return all *wanted* rows, of which *found* are known already. Raises RowNotLoaded, and any error of the load.
         """
         try:
             return await self._read_on(wanted, found)
@@ -368,9 +356,8 @@ class _Miss:
 
     async def _fill(self, claims: Sequence[Claim]) -> dict[str, Exception]:
         """
-        Load the claimed rows and store them.
-
-        Return the errors of rows that could not be loaded, which are given back.
+        Load the claimed rows and store them. Return the errors of rows that could not be loaded, which are given
+        back.
         """
         members = [each for claim in claims for each in claim.members]
         rows: dict[str, Stored] = {}
@@ -401,12 +388,9 @@ class _Miss:
     ) -> dict[str, Exception]:
         """Add the rows that can be stored to *rows*. Return the errors of the others."""
         errors: dict[str, Exception] = {}
-        shape = self._cache.shape
         for each in members:
-            key = name_and_key(each)[1]
             try:
-                is_there = key in values
-                rows[each] = Stored(is_there, shape.encode(each, values[key]) if is_there else shape.deleted)
+                rows[each] = to_store(self._cache.shape, each, values)
             except (RowNotSerializable, RowTooLarge) as error:
                 errors[each] = error
         return errors
@@ -415,29 +399,22 @@ class _Miss:
 @lru_cache(maxsize=16_384)
 def _key_of(spelling: str, name: str, key: str) -> str:
     """
-    Return the key of a row in Redis.
-
-    It is cached, because making it takes as long as everything else needed to read a row. *spelling* is the beginning
-    of the keys, which changes with the prefix.
+    Return the key of a row in Redis. It is cached, because making it takes as long as everything else needed to read
+    a row. *spelling* is the beginning of the keys, which changes with the prefix.
     """
     each = member(name, key)
     return RowKeys(bucket(each)).row_of(each)
 
 
 async def _ask_server(client: Redis, calls: Sequence[Call]) -> list[Any]:
-    (seconds, micros), *found = await idempotent(lambda: _send(client, calls))
+    def send() -> list[Any]:
+        pipe: Any
+        with client.pipeline(transaction=False) as pipe:
+            pipe.time()  # first, so that no row is older than its age says
+            for names, _args in calls:
+                pipe.mget(names)
+            return list(pipe.execute())
+
+    (seconds, micros), *found = await idempotent(send)
     now = seconds * 1_000_000 + micros
     return [(now, b"[" + b",".join([each or b"null" for each in rows]) + b"]") for rows in found]
-
-
-def _send(client: Redis, calls: Sequence[Call]) -> list[Any]:
-    pipe: Any
-    with client.pipeline(transaction=False) as pipe:
-        pipe.time()  # first, so that no row is older than its age says
-        for names, _args in calls:
-            pipe.mget(names)
-        return list(pipe.execute())
-
-
-def _in_order(rows: Mapping[str, Row], wanted: Sequence[str]) -> dict[str, Row]:
-    return {key: rows[key] for key in wanted if key in rows}

@@ -66,9 +66,8 @@ class RowControls:
 
     def set_delay(self, delay: float, *keys: str | int) -> set[str]:
         """
-        Set the delay of the rows that are on the schedule. Return the keys of the others.
-
-        Raises InvalidValue, also for 0: use remove() to remove rows.
+        Set the delay of the rows that are on the schedule. Return the keys of the others. Raises InvalidValue, also
+        for 0: use remove() to remove rows.
         """
         seconds, members = _above_zero(delay), members_of(self.name, keys)
         there = at_once(_set_delay(get_client(), seconds, members))
@@ -81,7 +80,6 @@ class RowControls:
     def refresh_all(self, *, start: int = 0, most: int | None = None) -> Changed:
         """
         Make rows on the schedule due now, from the bucket *start* on: about *most* of them, or all without *most*.
-
         The result says where to continue.
         """
         return self._each(_refresh, start, most)
@@ -125,9 +123,8 @@ async def refresh(client: AnyRedis, name: str, keys: Sequence[str | int]) -> set
 
 async def schedule(client: AnyRedis, delays: Mapping[str, float], *, only_these: bool = False) -> set[str]:
     """
-    Schedule these members with these delays, in seconds; with *only_these*, only those on the schedule.
-
-    Return the members that were on the schedule.
+    Schedule these members with these delays, in seconds; with *only_these*, only those on the schedule. Return the
+    members that were on the schedule.
     """
     asked, calls = by_call(delays), []
     for tag, some in asked:
@@ -156,7 +153,6 @@ async def _set_delay(client: AnyRedis, delay: float, members: Sequence[str]) -> 
 
 
 def _those_there(asked: Sequence[tuple[str, Sequence[str]]], answers: Sequence[Sequence[int]]) -> set[str]:
-    """Return the members for which the answer is 1."""
     return {
         each
         for (_tag, some), said in zip(asked, answers, strict=True)

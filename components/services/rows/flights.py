@@ -34,24 +34,19 @@ class Flight:
 
     async def wait(self, seconds: float) -> bool:
         """
-        Wait for up to *seconds* until the flight has landed.
-
-        Return whether it has. Raises the error of the load.
+        Wait for up to *seconds* until the flight has landed. Return whether it has. Raises the error of the load.
         """
         self._landed.wait(seconds)
         return self._has_landed(self._landed.is_set())
 
     def _has_landed(self, has_landed: bool) -> bool:
         if self.error:
-            raise self.error.with_traceback(
-                None
-            )  # otherwise the traceback would grow with each reader that raises it
+            # Otherwise the traceback would grow with each reader that raises it.
+            raise self.error.with_traceback(None)
         return has_landed
 
 
 class _LoopFlight(Flight):
-    """One load of a row, for coroutines of one loop."""
-
     def __init__(self) -> None:
         self.error = None
         self._future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

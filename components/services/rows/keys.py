@@ -15,18 +15,16 @@ class RowKeys:
     def row(self) -> str:
         """
         STRING per row (prefix of it: ends in ":" and the member): JSON, a list of the microsecond of the claim that
-        loaded it, the microsecond until which it is good, its shape, and its values or null.
-
-        Goes when the row is invalidated. Expires some time after it has become stale.
+        loaded it, the microsecond until which it is good, its shape, and its values or null. Goes when the row is
+        invalidated. Expires some time after it has become stale.
         """
         return f"{self._stem}row"
 
     @property
     def claim(self) -> str:
         """
-        STRING per row (prefix of it: ends in ":" and the member): the record of its load, see _claim.lua.
-
-        Goes when the row is loaded or invalidated. Expires some time after the lease.
+        STRING per row (prefix of it: ends in ":" and the member): the record of its load, see _claim.lua. Goes when
+        the row is loaded or invalidated. Expires some time after the lease.
         """
         return f"{self._stem}claim"
 
@@ -41,9 +39,8 @@ class RowKeys:
     @property
     def counts(self) -> str:
         """
-        HASH name of a cache -> number of its rows on the schedule; name:failing -> number of these that fail.
-
-        A field goes with the last of them.
+        HASH name of a cache -> number of its rows on the schedule; name:failing -> number of these that fail. A field
+        goes with the last of them.
         """
         return f"{self._stem}counts"
 
@@ -60,9 +57,8 @@ class RowKeys:
     @property
     def failures(self) -> str:
         """
-        HASH member -> number of failed loads since the last successful one, with time and error, see _failure.lua.
-
-        A field goes when the row is loaded, and with the member.
+        HASH member -> number of failed loads since the last successful one, with time and error, see _failure.lua. A
+        field goes when the row is loaded, and with the member.
         """
         return f"{self._stem}failures"
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from components.exceptions import RedisUnavailable
@@ -24,7 +24,7 @@ from components.kit.stored import text_of
 from components.kit.together import outcomes_together
 from components.kit.values import check_seconds
 from components.services.rows.keys import DaemonKeys, RowKeys
-from components.services.rows.members import LEASE, by_bucket, micro, parts, send
+from components.services.rows.members import LEASE, by_bucket, micro, name_and_key, parts, send
 from components.services.rows.shape import Shape
 
 BEGIN = Script("rows/begin")
@@ -72,6 +72,20 @@ class Stored(NamedTuple):
     body: str
 
 
+def to_store(shape: Shape, member: str, values: Mapping[str, Sequence[Any]]) -> Stored:
+    """Return what to store for a member; *values* are those of existing rows. Raises as Shape.encode() does."""
+    key = name_and_key(member)[1]
+    return Stored(True, shape.encode(member, values[key])) if key in values else Stored(False, shape.deleted)
+
+
+@dataclass
+class Loaded:
+    """The values of the existing rows by key, and the errors of rows that could not be loaded."""
+
+    values: dict[str, Sequence[Any]] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+
+
 class Loader:
     """Claims and stores rows of all caches, with a lease of *lease* seconds. Every method raises RedisUnavailable."""
 
@@ -82,10 +96,8 @@ class Loader:
 
     def claim(self, limit: int = AT_A_TIME) -> Claims:
         """
-        Claim about *limit* rows that are due, from all buckets alike, in one round trip to each node.
-
-        Raises RedisUnavailable if no node answers. If some nodes do not answer, their error is in *error* of the
-        claims.
+        Claim about *limit* rows that are due, from all buckets alike, in one round trip to each node. Raises
+        RedisUnavailable if no node answers. If some nodes do not answer, their error is in *error* of the claims.
         """
         self._number += 1
         token = f"{self.id}-{self._number}"
@@ -114,9 +126,8 @@ class Loader:
 
     def fail(self, claims: Iterable[Claim], errors: Mapping[str, str]) -> None:
         """
-        Record the *errors*, given by member, of rows that could not be loaded.
-
-        A row is due again after a second. Each further failure doubles this time, up to 300 seconds.
+        Record the *errors*, given by member, of rows that could not be loaded. A row is due again after a second.
+        Each further failure doubles this time, up to 300 seconds.
         """
         times = {"first": micro(_FIRST_RETRY), "longest": micro(_LONGEST_RETRY)}
         calls = []
@@ -171,9 +182,7 @@ async def store(
     good: float | None = None,
 ) -> set[str]:
     """
-    Store rows, as Loader.store() does.
-
-    With *good*, also store rows that are not on the schedule, for *good* seconds.
+    Store rows, as Loader.store() does. With *good*, also store rows that are not on the schedule, for *good* seconds.
     """
     times = {"grace": micro(lease), "good": "" if good is None else micro(good)}
     calls: list[Call] = []
@@ -212,9 +221,8 @@ async def _settled(
     client: AnyRedis, script: Script, calls: Sequence[Call]
 ) -> tuple[list[Any], RedisUnavailable | None]:
     """
-    Return the answers to *calls*, with None for those of unavailable nodes, and the error of these nodes.
-
-    Raises the error of send() if no node answers, or if one answers with an error of another kind.
+    Return the answers to *calls*, with None for those of unavailable nodes, and the error of these nodes. Raises the
+    error of send() if no node answers, or if one answers with an error of another kind.
     """
     if len(calls) <= 1:
         return await send(client, script, calls), None
@@ -230,5 +238,4 @@ async def _settled(
 
 
 def _printable(error: str) -> str:
-    """Return the part of an error that can be sent and shown."""
     return error[:_LONGEST_ERROR].encode("utf-8", "backslashreplace").decode()

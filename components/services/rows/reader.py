@@ -128,17 +128,12 @@ class RowReader:
                     late[name] = max(late.get(name, 0.0), _late(now, dues[name]))
                 elif len(head) == _LATEST:
                     most[name] = max(most.get(name, 0.0), _late(now, head[-1][1]))
-        return [
-            CacheInfo(
-                name,
-                counts[name],
-                counts[f"{name}:failing"],
-                max(late.get(name, 0.0), most.get(name, 0.0)),
-                most.get(name, 0.0) > late.get(name, 0.0),
-            )
-            for name in sorted(counts)
-            if ":" not in name
-        ]
+        found = []
+        for name in (each for each in sorted(counts) if ":" not in each):
+            known, bound = late.get(name, 0.0), most.get(name, 0.0)
+            failing = counts[f"{name}:failing"]
+            found.append(CacheInfo(name, counts[name], failing, max(known, bound), bound > known))
+        return found
 
     def page(self, *, offset: int = 0, limit: int = 50) -> list[RowInfo]:
         """
@@ -149,10 +144,8 @@ class RowReader:
 
     def of(self, name: str) -> Listed:
         """
-        Return the members of *name* on the schedule, the earliest due first; for look().
-
-        If there are many, the list has only those among the REACH rows of any name that are due first. Raises
-        InvalidName.
+        Return the members of *name* on the schedule, the earliest due first; for look(). If there are many, the list
+        has only those among the REACH rows of any name that are due first. Raises InvalidName.
         """
         client, checked = get_client(), check_cache_name(name)
         count = sum(map(number_of, _ask(client, lambda pipe, keys: pipe.hget(keys.counts, checked))))
@@ -168,9 +161,8 @@ class RowReader:
 
     def failures(self, name: str = "") -> Listed:
         """
-        Return the members that failed at their last load, of *name* or of all names; for look().
-
-        The one that was tried last comes first. Raises InvalidName.
+        Return the members that failed at their last load, of *name* or of all names; for look(). The one that was
+        tried last comes first. Raises InvalidName.
         """
         pattern = pattern_of(check_cache_name(name)) if name else None
         found, is_cut = _scan(
@@ -195,7 +187,7 @@ class RowReader:
             answers = iter(pipe.execute())
         now = _now(client)
         rows = zip(members, zip(*[answers] * _SIX, strict=True), strict=True)
-        return [_read_row(each, now, *six) for each, six in rows]
+        return [_read_row(each, now, six) for each, six in rows]
 
     def find(self, name: str, key: str | int) -> RowInfo | None:
         """Return the state of the row; None if it is neither on the schedule nor stored. Raises InvalidName."""
@@ -218,16 +210,8 @@ def _add_row(pipe: Any, each: str) -> None:
     pipe.exists(keys.claim_of(each))
 
 
-def _read_row(
-    each: str,
-    now: int,
-    due: float | None,
-    delay: bytes | None,
-    failure: bytes | None,
-    size: int,
-    head: bytes,
-    is_claimed: int,
-) -> RowInfo:
+def _read_row(each: str, now: int, answers: tuple[Any, ...]) -> RowInfo:
+    due, delay, failure, size, head, is_claimed = answers
     name, key = name_and_key(each)
     stored = _HEAD.match(head)
     return RowInfo(
@@ -260,7 +244,6 @@ def _late(now: int, due: float) -> float:
 
 
 def _due_first(client: Redis, first: int) -> list[str]:
-    """Return the members that are due first, at most REACH."""
     first = min(first, REACH)
     size = 16 + 3 * first // (2 * len(BUCKETS))
     while True:
@@ -276,7 +259,6 @@ def _due_first(client: Redis, first: int) -> list[str]:
 
 
 def _heads(client: Redis, size: int) -> list[list[tuple[bytes, float]]]:
-    """Return the first *size* members of each bucket, and when they are due."""
     return _ask(client, lambda pipe, keys: pipe.zrange(keys.schedule, 0, size - 1, withscores=True))
 
 

@@ -109,9 +109,8 @@ _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=F
 
 class Shape:
     """
-    The *columns* of a row: the name and the kind of each, which is a Kind or the name of one in KINDS.
-
-    *note* distinguishes shapes that have the same kinds, such as those of two tables. Raises InvalidValue.
+    The *columns* of a row: the name and the kind of each, which is a Kind or the name of one in KINDS. *note*
+    distinguishes shapes that have the same kinds, such as those of two tables. Raises InvalidValue.
     """
 
     def __init__(self, columns: Sequence[tuple[str, str | Kind]], *, note: str = "") -> None:
@@ -150,9 +149,8 @@ class Shape:
 
     def encode(self, key: str, values: Sequence[Any]) -> str:
         """
-        Return the text that is stored for the row *key* with these values, in the order of the columns.
-
-        Raises RowNotSerializable, RowTooLarge.
+        Return the text that is stored for the row *key* with these values, in the order of the columns. Raises
+        RowNotSerializable, RowTooLarge.
         """
         if len(values) != len(self.names):
             raise RowNotSerializable(f"The row {key} has {len(values)} values for {len(self.names)} columns.")
@@ -169,9 +167,7 @@ class Shape:
         try:
             body = f'"{self.fingerprint}",{_dumps(written)}'
             size = len(body) if body.isascii() else len(body.encode())
-        except (
-            Exception
-        ) as error:  # half a surrogate pair, too deep nesting, or an error of the value's class
+        except Exception as error:  # half a surrogate pair, too deep, or an error of the value's class
             raise RowNotSerializable(f"The row {key} cannot be written as JSON: {error}.") from error
         if size > MAX_ROW:
             raise RowTooLarge(
@@ -192,9 +188,8 @@ def _kind_of(name: object, kind: str | Kind) -> Kind:
 
 class Row(Mapping[str, Any]):
     """
-    A row as it was when it was loaded: its typed values by the names of its columns. It cannot be changed.
-
-    A deleted row has no values. A value is converted when it is read, because most values never are.
+    A row as it was when it was loaded: its typed values by the names of its columns. It cannot be changed. A deleted
+    row has no values. A value is converted when it is read, because most values never are.
     """
 
     __slots__ = ("_now", "_shape", "_stored", "key")
@@ -202,9 +197,8 @@ class Row(Mapping[str, Any]):
     def __init__(self, shape: Shape, key: str, now: int, stored: Sequence[Any]) -> None:
         self.key = key
         self._shape, self._now = shape, now
-        self._stored = (
-            stored  # as in JSON: when it was loaded, until when it is good, its shape, its values or None
-        )
+        #: As in JSON: when it was loaded, until when it is good, its shape, its values or None.
+        self._stored = stored
 
     def __getitem__(self, name: str) -> Any:
         values = self._stored[3]

@@ -50,9 +50,8 @@ def rows_view(
 ) -> View:
     """
     Return a view that serves *fields* of the *rows*, by the names of their columns; at most *most* rows at once.
-
-    Users may read what *readable* allows: by default all rows, if the admin lets them view the model.
-    Raises ImproperlyConfigured.
+    Users may read what *readable* allows: by default all rows, if the admin lets them view the model. Raises
+    ImproperlyConfigured.
     """
     served = _Served(rows, fields, readable, most)
     return endpoint(who=_nobody if readable is everybody else authenticate, get=served.get)
@@ -63,8 +62,6 @@ async def _nobody(request: HttpRequest) -> str:
 
 
 class _Served:
-    """The rows and fields that one view serves."""
-
     def __init__(
         self, rows: CachedRows[Any], fields: Sequence[str], readable: Readable | None, most: int
     ) -> None:
@@ -107,7 +104,6 @@ class _Served:
         return await sync_to_async(self._rows.get_many)(wanted)
 
     def _check(self, pk: str) -> None:
-        """Raise Problem if no row can have this key."""
         try:
             key = self._rows.key(pk)
         except InvalidName:
@@ -119,7 +115,6 @@ class _Served:
         return keys if may_view(user, self._rows.model) else ()
 
     def _told(self, row: FrozenRow) -> dict[str, Any]:
-        """Return the stored values of the served fields."""
         values = [(name, encode, row.cached[name]) for name, encode in self._columns]
         return {name: None if value is None else encode(value) for name, encode, value in values}
 

@@ -14,27 +14,20 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from components.exceptions import RowNotSerializable, RowsUnavailable, RowTooLarge
 from components.kit.worker.loop import Loop
 from components.kit.worker.outage import sentence
 from components.services.rows import AT_A_TIME, LEASE, Claims, Loader, Shape, Stored, member, name_and_key
+from components.services.rows.loader import Loaded, to_store
 
 logger = logging.getLogger(__name__)
 
-_LONGEST_NAP = (
-    0.1  # most seconds between two checks, and so the longest wait of newly scheduled or invalidated rows
-)
+#: Most seconds between two checks, and so the longest wait of newly scheduled or invalidated rows.
+_LONGEST_NAP = 0.1
 #: Seconds for which rows are given back if their database does not answer.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
-
-
-class Loaded(Protocol):
-    """The result of loading rows. Rows in neither field are deleted."""
-
-    values: dict[str, Sequence[Any]]
-    errors: dict[str, str]
 
 
 class Source(Protocol):
@@ -44,13 +37,11 @@ class Source(Protocol):
     def shape(self) -> Shape: ...
 
     def load_all(self, keys: Sequence[str]) -> Loaded:
-        """Load these rows. Raises RowsUnavailable."""
+        """Load these rows; those that it neither loads nor fails are deleted. Raises RowsUnavailable."""
 
 
 @dataclass
 class _Batch:
-    """The rows to store and the failures of a claim, by member."""
-
     rows: dict[str, Stored] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
 
@@ -62,13 +53,11 @@ class _Batch:
             each = member(name, key)
             if key in loaded.errors:
                 self.errors[each] = loaded.errors[key]
-            elif key not in loaded.values:
-                self.rows[each] = Stored(False, shape.deleted)
-            else:
-                try:
-                    self.rows[each] = Stored(True, shape.encode(each, loaded.values[key]))
-                except (RowNotSerializable, RowTooLarge) as error:
-                    self.errors[each] = str(error)
+                continue
+            try:
+                self.rows[each] = to_store(shape, each, loaded.values)
+            except (RowNotSerializable, RowTooLarge) as error:
+                self.errors[each] = str(error)
 
 
 class RowWorker(Loop):
@@ -144,7 +133,6 @@ class RowWorker(Loop):
 
 
 def _by_name(claims: Claims) -> dict[str, list[str]]:
-    """Return the keys of the claimed rows, by the name of the cache."""
     keys: defaultdict[str, list[str]] = defaultdict(list)
     for claim in claims.claims:
         for each in claim.members:

@@ -12,18 +12,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
-from urllib.parse import quote_plus, urlencode
+from urllib.parse import quote_plus
 
 from django.http import HttpRequest
-from django.utils.formats import number_format
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from components.exceptions import InvalidValue
 from components.services.counters.charts import Bars
 from components.services.geo import Level
-from components.services.logs.admin.traffic import day_of, label
-from components.services.logs.admin.world_map import WorldMap
+from components.services.logs.admin.traffic import day_of, label, percent, query_of, width, world_map
 from components.services.logs.traffic import DIMENSIONS, HOURS, Slices, Traffic, ValueReport
 from components.templatetags.control_room import legible
 
@@ -66,9 +64,12 @@ class Filters:
 
     @property
     def query(self) -> str:
-        named = {"from": self.first, "to": self.last, "country": self.country}
-        named |= {"hour": self.hour, "status": self.status, **self.values, "by": self.by}
-        return urlencode({"job": self.job, **{name: value for name, value in named.items() if value}})
+        named = {"from": self.first, "to": self.last, **self.asked, **self.values}
+        return query_of(self.job, **named, by=self.by)
+
+    @property
+    def asked(self) -> dict[str, str]:
+        return {"country": self.country, "hour": self.hour, "status": self.status}
 
     @property
     def values(self) -> dict[str, str]:
@@ -87,20 +88,18 @@ class Filters:
 
     def find(self, first: date, last: date) -> Slices:
         """Return the lines that fit. Raises InvalidValue."""
-        asked = {"country": self.country, "hour": self.hour, "status": self.status}
         if len(self.values) > 1:
             words = gettext("Choose one of path, referring site and browser: they are not counted together.")
             raise InvalidValue(words)
         for dimension, value in self.values.items():
-            return Traffic(self.job).value(dimension, value, first, last, **asked)
-        return Traffic(self.job).slices(first, last, **asked)
+            return Traffic(self.job).value(dimension, value, first, last, **self.asked)
+        return Traffic(self.job).slices(first, last, **self.asked)
 
     def find_values(self, first: date, last: date) -> ValueReport | None:
         """Return what is listed, or None if it was not counted together with what is asked for."""
         if self.values or (self.hour and self.country):
             return None
-        asked = {"country": self.country, "hour": self.hour, "status": self.status}
-        return Traffic(self.job).values(self.dimension, first, last, top=LISTED, **asked)
+        return Traffic(self.job).values(self.dimension, first, last, top=LISTED, **self.asked)
 
     def but(self, **changed: str) -> str:
         """Return the query for another value of some filters."""
@@ -108,9 +107,8 @@ class Filters:
 
     def with_each(self, name: str) -> Callable[[str], str]:
         """Return a function from a value of the filter *name* to the query, for the many links of a page."""
-        before, found, after = self.but(**{name: "-"}).partition(
-            f"&{name}="
-        )  # what people type has no bare "&"
+        # What people type has no bare "&".
+        before, found, after = self.but(**{name: "-"}).partition(f"&{name}=")
         return lambda value: f"{before}{found}{quote_plus(value)}{after[1:]}"
 
     def period(self, latest: date) -> tuple[date, date]:
@@ -148,25 +146,22 @@ class Part:
 
     @property
     def percent(self) -> str:
-        return f"{number_format(round(100 * self.share, 1), 1)}\N{NO-BREAK SPACE}%"
+        return percent(self.share)
 
     @property
     def bar(self) -> str:
-        return f"{100 * self.share:.2f}%"
+        return width(self.share)
 
 
 def shown(filters: Filters, found: Slices, listed: ValueReport | None) -> dict[str, Any]:
     """Return what the page shows: chart, map, and tables of countries, statuses and values."""
-    names = {code: label(code, _LEVEL) for code in found.by_country}
-    countries = _parts(found.by_country, found.total, names.__getitem__, filters, "country")
+    countries = _parts(found.by_country, found.total, lambda code: label(code, _LEVEL), filters, "country")
     statuses = _parts(found.by_status, found.total, _status, filters, "status")
     return {
         "filters": filters,
         "found": found,
         "chart": _bars(found) if found.total else None,
-        "map": WorldMap.of(
-            found.by_country, lambda code, count: _title(names[code], count), filters.with_each("country")
-        ),
+        "map": world_map(found.by_country, filters.with_each("country")),
         "countries": countries[:LISTED],
         "others": len(countries) - LISTED,
         "statuses": statuses,
@@ -175,7 +170,7 @@ def shown(filters: Filters, found: Slices, listed: ValueReport | None) -> dict[s
         "without_time": found.by_hour.get("", 0),
         "offered": _offered(found.by_status, filters.status),
         "listed": listed,
-        "values": _rows(listed, filters) if listed else (),
+        "values": [*_rows(listed, filters)] if listed else (),
         "caption": gettext("%(what)s, most lines first") % {"what": _BY[filters.dimension]},
         "head": _HEADS[filters.dimension],
         "is_by_day": not found.by_hour,
@@ -199,20 +194,12 @@ def _parts(counts: Mapping[str, int], total: int, named: Any, filters: Filters, 
     ]
 
 
-def _rows(listed: ValueReport, filters: Filters) -> Sequence[Part]:
+def _rows(listed: ValueReport, filters: Filters) -> Iterator[Part]:
     dimension = filters.dimension
     query = filters.with_each(dimension)
-    return [
-        Part(
-            row.value,
-            value_label(dimension, row.value),
-            row.count,
-            row.count / listed.total,
-            query(row.value),
-            row.is_exact,
-        )
-        for row in listed.rows
-    ]
+    for row in listed.rows:
+        share, name = row.count / listed.total, value_label(dimension, row.value)
+        yield Part(row.value, name, row.count, share, query(row.value), row.is_exact)
 
 
 def value_label(dimension: str, value: str) -> str:
@@ -230,9 +217,3 @@ def _offered(by_status: Mapping[str, int], chosen: str) -> Sequence[str]:
     """Return the statuses of the form: those that were found, and their classes."""
     found = {each for each in [*by_status, chosen] if each}
     return sorted(found | {f"{each[0]}xx" for each in found})
-
-
-def _title(place: str, count: int) -> str:
-    lines = number_format(count, force_grouping=True)
-    words = ngettext("%(place)s: %(lines)s line", "%(place)s: %(lines)s lines", count)
-    return words % {"place": place, "lines": lines}

@@ -7,7 +7,7 @@ something was counted, by country. Places link to the places in them. Errors are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any, get_args
@@ -75,8 +75,7 @@ class Asked:
     @property
     def query(self) -> str:
         named = {"level": self.level, "within": self.within, "days": self.days}
-        named |= {"from": self.first, "to": self.last}
-        return urlencode({"job": self.job, **{name: value for name, value in named.items() if value}})
+        return query_of(self.job, **named, **{"from": self.first, "to": self.last})
 
     def at(self, level: Level, within: str) -> str:
         """Return the query for another place and the same time."""
@@ -118,11 +117,11 @@ class Place:
 
     @property
     def share(self) -> str:
-        return _percent(self.row.share)
+        return percent(self.row.share)
 
     @property
     def bar(self) -> str:
-        return f"{100 * self.row.share:.2f}%"
+        return width(self.row.share)
 
     @property
     def growth(self) -> str:
@@ -145,7 +144,9 @@ def shown(request: HttpRequest, asked: Asked, first: date, last: date) -> dict[s
         "growth": growth(report.growth, report.total),
         "before": _before(report),
         "chart": (chart := _bars(report)),
-        "map": _map(report, asked) if report.level == LEVELS[0] else None,
+        "map": world_map(report.countries, lambda code: asked.at(LEVELS[1], code))
+        if report.level == LEVELS[0]
+        else None,
         "places": [_place(row, report, asked) for row in report.rows[paging.offset : paging.last]],
         "others": Place(report.others, _others(others)) if others and paging.next is None else None,
         "paging": paging,
@@ -168,11 +169,21 @@ def growth(part: float | None, count: int) -> str:
     """Return growth as text: "+50.0 %" for 0.5."""
     if part is None:
         return gettext("new") if count else "\N{EN DASH}"
-    return f"{'+' if part > 0 else ''}{_percent(part)}"
+    return f"{'+' if part > 0 else ''}{percent(part)}"
 
 
-def _percent(part: float) -> str:
+def percent(part: float) -> str:
     return f"{number_format(round(100 * part, 1), 1)}\N{NO-BREAK SPACE}%"
+
+
+def width(part: float) -> str:
+    """Return the width of a bar in CSS."""
+    return f"{100 * part:.2f}%"
+
+
+def query_of(job: str, **named: str) -> str:
+    """Return the query of a page about *job*, with what was asked for."""
+    return urlencode({"job": job, **{name: value for name, value in named.items() if value}})
 
 
 def read(asked: Asked, first: date, last: date, top: int) -> Report:
@@ -198,15 +209,14 @@ def _bars(report: Report) -> Bars:
     return Bars(report.days, named, (_others(count), left) if any(left) else None)
 
 
-def _map(report: Report, asked: Asked) -> WorldMap:
+def world_map(counts: Mapping[str, int], query: Callable[[str], str]) -> WorldMap:
+    """Return the map of lines by country, each a link with the *query* of its id."""
+
     def title(code: str, count: int) -> str:
         shown = ngettext("%(place)s: %(lines)s line", "%(place)s: %(lines)s lines", count)
-        return shown % {
-            "place": label(code, report.level),
-            "lines": number_format(count, force_grouping=True),
-        }
+        return shown % {"place": label(code, LEVELS[0]), "lines": number_format(count, force_grouping=True)}
 
-    return WorldMap.of(report.countries, title, lambda code: asked.at(LEVELS[1], code))
+    return WorldMap.of(counts, title, query)
 
 
 def _before(report: Report) -> tuple[date, date] | None:

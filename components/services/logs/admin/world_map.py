@@ -93,10 +93,9 @@ def _drawn(outline: Outline) -> SafeString:
 
 def first_lines(counts: Iterable[int]) -> list[int]:
     """
-    Return the smallest number of lines of each colour: round numbers, for countries with these numbers of lines.
-
-    Each colour stands for about as many times more lines than the one before: a few countries usually have most of
-    them, and steps of equal size would show all others alike.
+    Return the smallest number of lines of each colour: round numbers, for countries with these numbers of lines. Each
+    colour stands for about as many times more lines than the one before: a few countries usually have most of them,
+    and steps of equal size would show all others alike.
     """
     used = [count for count in counts if count > 0]
     if not used:

@@ -31,14 +31,6 @@ class Cells:
         self.counts = np.zeros((rows, size), np.int64)
         self._others: dict[tuple[int, int], int] = {}
 
-    def row_of(self, day: int) -> int | None:
-        """Return the row of a day, a new one if it has none; None if other days have all rows."""
-        for row, owner in enumerate(self.days.tolist()):
-            if owner in (0, day):
-                self.days[row] = day
-                return row
-        return None
-
     def add(self, day: int, place: int, count: int = 1) -> None:
         """Count lines of a day that has no row."""
         self._others[day, place] = self._others.get((day, place), 0) + count

@@ -9,11 +9,11 @@ as values of plain Python; to count millions of lines, use the columns, which ar
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from enum import IntEnum
 from ipaddress import IPv4Address, IPv6Address
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ Offsets: TypeAlias = NDArray[np.int64]
 #: In place of a reason. READ: the line could be read. READ_IPV6: it could, and its address is IPv6. MAYBE_IPV6: the
 #: compiled kernel has left its address to Python.
 READ, READ_IPV6, MAYBE_IPV6 = 0, 254, 255
+_OF_BOTH = ("starts", "ends", "rests", "days", "minutes", "statuses")
 
 
 class Reason(IntEnum):
@@ -61,9 +62,8 @@ class Line(NamedTuple):
 @dataclass(frozen=True)
 class Columns:
     """
-    Lines of a block: each Line in turn, or columns with an entry for each.
-
-    Offsets are in bytes of *data*, the block. A line ends before its \\n or \\r\\n.
+    Lines of a block: each Line in turn, or columns with an entry for each. Offsets are in bytes of *data*, the block.
+    A line ends before its \\n or \\r\\n.
     """
 
     data: bytes
@@ -122,21 +122,20 @@ class Columns:
         order = np.argsort(starts)
         why = np.where(is_late[bad], Reason.LATE, Reason.FUTURE).astype(np.uint8)
         has_ipv6 = is_good[self.ipv6_lines]
-        return Columns(
-            data=self.data,
-            starts=self.starts[is_good],
-            ends=self.ends[is_good],
-            rests=self.rests[is_good],
-            days=self.days[is_good],
+        return replace(
+            self,
+            **_of_lines(self, is_good),
             addresses=self.addresses[is_good],
             ipv6_lines=(np.cumsum(is_good) - 1)[self.ipv6_lines[has_ipv6]],
             ipv6=self.ipv6[has_ipv6],
             rejected_starts=starts[order],
             rejected_ends=np.concatenate((self.rejected_ends, self.ends[bad]))[order],
             reasons=np.concatenate((self.reasons, why))[order],
-            minutes=self.minutes[is_good],
-            statuses=self.statuses[is_good],
         )
+
+
+def _of_lines(columns: Columns | Raw, lines: Any) -> dict[str, Any]:
+    return {each: getattr(columns, each)[lines] for each in _OF_BOTH}
 
 
 @dataclass(frozen=True)
@@ -157,10 +156,13 @@ class Raw:
     @classmethod
     def empty(cls, lines: int) -> Raw:
         """Return columns with room for so many lines."""
-        starts, ends, rests, high, low = (np.empty(lines, np.int64) for _ in range(5))
-        minutes, statuses = (np.empty(lines, np.int16) for _ in range(2))
-        days, reasons = np.empty(lines, np.int32), np.empty(lines, np.uint8)
-        return cls(starts, ends, rests, days, high, low, reasons, minutes, statuses)
+        kinds = (*[np.int64] * 3, np.int32, np.int64, np.int64, np.uint8, np.int16, np.int16)
+        return cls(*(np.empty(lines, kind) for kind in kinds))
+
+    @property
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return all columns, in the order in which the parsers take them."""
+        return [getattr(self, each.name) for each in fields(self)]
 
     def columns(self, block: bytes) -> Columns:
         """Read the addresses that were left to Python. Return the lines; those that cannot be read are kept apart."""
@@ -175,18 +177,13 @@ class Raw:
         halves = np.stack((self.high[good][ipv6_lines], self.low[good][ipv6_lines]), axis=1)
         return Columns(
             data=block,
-            starts=self.starts[good],
-            ends=self.ends[good],
-            rests=self.rests[good],
-            days=self.days[good],
+            **_of_lines(self, good),
             addresses=addresses,
             ipv6_lines=ipv6_lines,
             ipv6=np.frombuffer(halves.astype(">i8").tobytes(), "V16"),
             rejected_starts=self.starts[bad],
             rejected_ends=self.ends[bad],
             reasons=self.reasons[bad],
-            minutes=self.minutes[good],
-            statuses=self.statuses[good],
         )
 
     def _read(self, block: bytes, line: int) -> None:

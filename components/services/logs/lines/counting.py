@@ -60,9 +60,8 @@ class LineReader:
 
     def read(self, block: bytes, *, source: str = "", offset: int = 0, line: int = 1) -> Columns:
         """
-        Return the lines of *block* as columns. The last line need not have an end.
-
-        The block begins at the byte *offset* of *source*, with the line of this number.
+        Return the lines of *block* as columns. The last line need not have an end. The block begins at the byte
+        *offset* of *source*, with the line of this number.
         """
         first, last = self.days
         columns = self.kernel.columns(block, self.form).between(first.toordinal(), last.toordinal())

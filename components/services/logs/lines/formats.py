@@ -65,10 +65,8 @@ class Parts(NamedTuple):
 
 class Format(Protocol):
     """
-    A format of lines.
-
-    One whose lines have a path, a referrer or an agent has two more members: *dimensions* names those that it has,
-    and parts(line) returns the Parts of a line that could be read.
+    A format of lines. One whose lines have a path, a referrer or an agent has two more members: *dimensions* names
+    those that it has, and parts(line) returns the Parts of a line that could be read.
     """
 
     def read(self, line: bytes) -> Fields | Reason:
@@ -119,8 +117,8 @@ class Combined:
         request = line.find(b'] "', line.find(b" ") + 1) + 2
         marks = [found.start() for found in islice(_QUOTE.finditer(line, request), 6)]
         texts = [line[opens + 1 : closes] for opens, closes in zip(marks[::2], marks[1::2], strict=False)]
-        path, referrer, agent = (*texts, b"", b"", b"")[:3]
-        return Parts(path_of(path.split(b" ")[1] if b" " in path else b""), host_of(referrer), _some(agent))
+        request_line, *others = (*texts, b"", b"", b"")[:3]
+        return _parts(request_line.split(b" ")[1] if b" " in request_line else b"", *others)
 
 
 @dataclass(frozen=True)
@@ -157,19 +155,15 @@ class JsonLines:
     def parts(self, line: bytes) -> Parts:
         found = json.loads(line)
         values = (_find(found, each) for each in (self.path, self.referrer, self.agent))
-        path, referrer, agent = (
-            each.encode(errors="replace") if isinstance(each, str) else b"" for each in values
-        )
-        return Parts(path_of(path), host_of(referrer), _some(agent))
+        return _parts(*(each.encode(errors="replace") if isinstance(each, str) else b"" for each in values))
 
 
 @dataclass(frozen=True)
 class Pattern:
     """
-    A regular expression with groups named `ip` and `time`, which matches at the beginning of the line.
-
-    Groups named `status`, `path`, `referrer` and `agent` are optional. The time is text as in JsonLines. The rest is
-    what follows the match.
+    A regular expression with groups named `ip` and `time`, which matches at the beginning of the line. Groups named
+    `status`, `path`, `referrer` and `agent` are optional. The time is text as in JsonLines. The rest is what follows
+    the match.
     """
 
     expression: str
@@ -202,8 +196,7 @@ class Pattern:
     def parts(self, line: bytes) -> Parts:
         match = self._compiled.match(line)
         groups = match.groupdict(b"") if match else {}
-        path, referrer, agent = (groups.get(each, b"") for each in Parts._fields)
-        return Parts(path_of(path), host_of(referrer), _some(agent))
+        return _parts(*(groups.get(each, b"") for each in Parts._fields))
 
 
 FORMATS: dict[str, Callable[[], Format]] = {"book": Book, "combined": Combined, "json": JsonLines}
@@ -216,14 +209,10 @@ def find_format(name: str) -> Format:
     return FORMATS[name]()
 
 
-def path_of(target: bytes) -> bytes:
-    """Return the path of what was requested, without a query, which may hold secrets."""
-    return _some(_QUERY.split(target, maxsplit=1)[0])
-
-
-def host_of(referrer: bytes) -> bytes:
-    """Return the host of an address such as `https://example.org/path`, as it is written there."""
-    return _some(_AFTER_HOST.split(referrer.partition(b"://")[2] or referrer, maxsplit=1)[0])
+def _parts(target: bytes, referrer: bytes, agent: bytes) -> Parts:
+    """Return the path of *target* without its query, which may hold secrets, the host of *referrer*, and *agent*."""
+    host = _AFTER_HOST.split(referrer.partition(b"://")[2] or referrer, maxsplit=1)[0]
+    return Parts(*map(_some, (_QUERY.split(target, maxsplit=1)[0], host, agent)))
 
 
 def _some(text: bytes) -> bytes:
@@ -274,21 +263,15 @@ def _status_of(line: bytes, start: int) -> int:
 
 
 def _status(found: Any) -> int:
-    text = (
-        found.encode(errors="replace")
-        if isinstance(found, str)
-        else b"%d" % found
-        if type(found) is int
-        else found
-    )
-    return int(text) if isinstance(text, bytes) and _STATUS.fullmatch(text) else 0
+    if isinstance(found, str) or type(found) is int:
+        found = str(found).encode(errors="replace")
+    return int(found) if isinstance(found, bytes) and _STATUS.fullmatch(found) else 0
 
 
 def _written(time: bytes) -> tuple[int | None, int]:
     """
-    Return the day with which a time begins, and the minute of the day, or -1.
-
-    There is no day if a digit or an invalid time of the day follows it.
+    Return the day with which a time begins, and the minute of the day, or -1. There is no day if a digit or an
+    invalid time of the day follows it.
     """
     length = 10 if b"-" in time[:10] else 11
     clock = time[length:_LONGEST]

@@ -42,9 +42,8 @@ class SortedRanges(Protocol):
 class Ranges:
     """
     Ranges of addresses, sorted and without overlaps; both ends are included. The columns are buffers of the same
-    length, which are not copied.
-
-    IPv4: 32-bit numbers in the machine's byte order. IPv6: 16 bytes each, big endian. Places: 32-bit numbers.
+    length, which are not copied. IPv4: 32-bit numbers in the machine's byte order. IPv6: 16 bytes each, big endian.
+    Places: 32-bit numbers.
     """
 
     starts: Any = b""
@@ -54,10 +53,9 @@ class Ranges:
 
 class PlaceTable:
     """
-    Addresses and their places, which are numbers from 1 on; 0 is unknown. Raises InvalidValue.
-
-    *groups* has a number for each place, such as the number of its country, by which the place is then replaced. A
-    table takes a tenth of a second to make. Threads can share it.
+    Addresses and their places, which are numbers from 1 on; 0 is unknown. Raises InvalidValue. *groups* has a number
+    for each place, such as the number of its country, by which the place is then replaced. A table takes a tenth of a
+    second to make. Threads can share it.
     """
 
     def __init__(self, ipv4: SortedRanges, ipv6: SortedRanges | None = None, *, groups: Any = None) -> None:
@@ -73,15 +71,17 @@ class PlaceTable:
         self.size = 1 + max(int(places.max(initial=0)) for places in (self.ipv4_places, self.ipv6_places))
         if self.size > 1 << 31:
             raise InvalidValue(f"The largest place is {self.size - 1:,}; places are numbers below 2^31.")
-        #: All IPv4 addresses in pieces: where each piece begins, and its place. It ends where the next one begins.
-        self.bounds, self.bound_places = self._pieces()
-        #: Which piece has the first address of each /16; the last piece at the end.
+        # All IPv4 addresses in pieces: where each piece begins, and its place. It ends where the next one begins.
+        bounds, places = self._pieces()
+        # Which piece has the first address of each /16; the last piece at the end.
         every = np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)
-        holds = np.searchsorted(self.bounds, every, "right") - 1
-        self.buckets: Places = np.append(holds, len(self.bounds) - 1).astype(np.uint32)
-        #: The place of each /24, or *split*, which is the largest number.
-        self.slots: NDArray[Any] = self._slots()
-        self.split = int(np.iinfo(self.slots.dtype).max)
+        holds = np.searchsorted(bounds, every, "right") - 1
+        buckets: Places = np.append(holds, len(bounds) - 1).astype(np.uint32)
+        # The place of each /24, or *split*, which is the largest number.
+        slots = self._slots(bounds, places)
+        split = int(np.iinfo(slots.dtype).max)
+        #: What the compiled kernel searches IPv4 addresses in.
+        self.index = (slots, split, buckets, bounds, places)
 
     def _pieces(self) -> tuple[Places, Places]:
         bounds = np.zeros(2 * len(self.ipv4_starts) + 1, np.uint64)
@@ -94,11 +94,11 @@ class PlaceTable:
         is_other = np.append(True, places[1:] != places[:-1])
         return bounds[is_other].astype(np.uint32), places[is_other]
 
-    def _slots(self) -> NDArray[Any]:
+    def _slots(self, bounds: Places, places: Places) -> NDArray[Any]:
         kind: type[np.unsignedinteger[Any]] = np.uint16 if self.size <= _SMALL else np.uint32
-        firsts = (self.bounds.astype(np.int64) + _SLOT - 1) // _SLOT  # the first slot that begins in a piece
-        slots = np.repeat(self.bound_places.astype(kind), np.diff(firsts, append=_END // _SLOT))
-        slots[self.bounds[self.bounds % _SLOT != 0] // _SLOT] = np.iinfo(kind).max
+        firsts = (bounds.astype(np.int64) + _SLOT - 1) // _SLOT  # the first slot that begins in a piece
+        slots = np.repeat(places.astype(kind), np.diff(firsts, append=_END // _SLOT))
+        slots[bounds[bounds % _SLOT != 0] // _SLOT] = np.iinfo(kind).max
         return slots
 
     def ipv6_of(self, columns: Columns) -> Places:

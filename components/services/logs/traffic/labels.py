@@ -56,11 +56,6 @@ _SYSTEMS = (
 _OTHER = "Other"
 
 
-def path_label(path: bytes) -> str:
-    """Return the path as text."""
-    return _legible(path) or NONE
-
-
 def referrer_label(host: bytes) -> str:
     """Return the host in small letters, without a user, a port and "www."."""
     name = _PORT.sub("", host.rpartition(b"@")[2].decode("utf-8", "replace").lower())
@@ -80,7 +75,7 @@ def agent_label(agent: bytes) -> str:
 
 
 LABELS: Mapping[str, Callable[[bytes], str]] = {
-    "path": path_label,
+    "path": lambda path: _legible(path) or NONE,
     "referrer": referrer_label,
     "agent": agent_label,
 }

@@ -13,6 +13,7 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date
+from itertools import chain
 from typing import Any, get_args
 
 import numpy as np
@@ -21,9 +22,8 @@ from numpy.typing import NDArray
 from components.exceptions import InvalidValue
 from components.services.geo import DEFAULT_TABLE, GeoTable, Kept, Level, Place
 from components.services.logs.lines import Cells, Columns, Format, Kernel, PlaceTable, choose_kernel
-from components.services.logs.traffic.hour_cells import HourCells
-from components.services.logs.traffic.tables import DAYS, answers, daily, hourly
-from components.services.logs.traffic.value_counter import ValueCounter
+from components.services.logs.traffic.tables import DAYS, daily
+from components.services.logs.traffic.value_counter import HourCells, ValueCounter
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +104,6 @@ class PlaceCounter:
         )
 
     def _take(self) -> None:
-        """Move what was counted into tables, by names."""
         for ordinal, places, counts in self._cells.by_day():
             day = date.fromordinal(ordinal)
             self._add(daily(self._levels[-1], day), self._names[places], counts)
@@ -112,21 +111,14 @@ class PlaceCounter:
                 self._add(daily(level, day), *above.sums(places, counts))
             self._tables.setdefault(DAYS, Counter())[day.isoformat()] += int(counts.sum())
         self._cells.clear()
-        for found in self._hours.take():
-            day = date.fromordinal(found.day)
-            self._sum(hourly(day), found.by_hour)
-            self._sum(answers(day), found.answers)
-        for table, members in self._values.take() if self._values else ():
+        for table, members in chain(self._hours.take(), self._values.take() if self._values else ()):
             self._sum(table, members)
 
     def _add(self, table: str, names: NDArray[Any], counts: NDArray[np.int64]) -> None:
         self._sum(table, dict(zip(names.tolist(), counts.tolist(), strict=True)))
 
     def _sum(self, table: str, found: dict[str, int]) -> None:
-        if table in self._tables:
-            self._tables[table].update(found)
-        else:
-            self._tables[table] = Counter(found)
+        self._tables.setdefault(table, Counter()).update(found)
 
 
 def _down_to(level: str) -> tuple[Level, ...]:
@@ -159,8 +151,6 @@ class _Numbers:
 
 
 class _Above:
-    """The places of a level, as sums of the places of a finer one."""
-
     def __init__(self, places: Sequence[Place], level: Level, finer: _Numbers) -> None:
         own = _Numbers([place.id_at(level) for place in places])
         self.names = own.names

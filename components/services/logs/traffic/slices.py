@@ -22,9 +22,8 @@ _STATUS = re.compile(r"[1-5]([0-9]{2}|xx)")
 @dataclass(frozen=True, slots=True)
 class Slices:
     """
-    Lines of a period that fit what was asked for. Each breakdown adds up to the total.
-
-    The key "" of an hour or a status has the lines that do not contain it.
+    Lines of a period that fit what was asked for. Each breakdown adds up to the total. The key "" of an hour or a
+    status has the lines that do not contain it.
     """
 
     days: tuple[date, ...]
@@ -71,9 +70,8 @@ def slices_of_sums(
 
 class _Sums:
     """
-    The lines of tables by each part of their members; a *wanted* part that is not "" leaves out all other lines.
-
-    The last part is the status. Members with another number of parts are left out.
+    The lines of tables by each part of their members; a *wanted* part that is not "" leaves out all other lines. The
+    last part is the status. Members with another number of parts are left out.
     """
 
     def __init__(self, tables: Iterable[Mapping[bytes, int]], wanted: Sequence[str]) -> None:

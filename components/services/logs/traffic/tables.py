@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import Any, TypeVar
 
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
 from components.services.geo import Level
 from components.services.logs.keys import JobKeys
+
+_Name = TypeVar("_Name", str, bytes)
 
 #: The table that counts the lines of each day; its members are days.
 DAYS = "days"
@@ -52,10 +54,9 @@ def answers(day: date) -> str:
 
 def valued(dimension: str, outcome: str, day: str) -> str:
     """
-    Return the table of paths, referrers or agents: of a day.
-
-    Its members are "*/404/<value>", "13/404/<value>" and "@US/404/<value>": of all lines, of an hour, of a country.
-    The script stores each of these slices apart, and the sum of each value in the table itself: see flush.lua.
+    Return the table of paths, referrers or agents: of a day. Its members are "*/404/<value>", "13/404/<value>" and
+    "@US/404/<value>": of all lines, of an hour, of a country. The script stores each of these slices apart, and the
+    sum of each value in the table itself: see flush.lua.
     """
     return f"values:{dimension}:{outcome}:{day}"
 
@@ -77,9 +78,8 @@ def member_of(*parts: str) -> str:
 
 def scan(job: str, tables: Sequence[str], beginning: str = "", *parts: str) -> Iterator[dict[bytes, int]]:
     """
-    Yield for each table, in this order, its members and their counts; only members with this *beginning*.
-
-    More *parts* are the beginnings of the parts that follow.
+    Yield for each table, in this order, its members and their counts; only members with this *beginning*. More
+    *parts* are the beginnings of the parts that follow.
     """
     pattern = "/".join(f"{each.translate(_ESCAPED)}*" for each in (beginning, *parts))
     keys, match = JobKeys(job), None if pattern == "*" else pattern
@@ -89,17 +89,11 @@ def scan(job: str, tables: Sequence[str], beginning: str = "", *parts: str) -> I
         for key, (cursor, found) in zip(opened, answers, strict=True):
             members = found
             while cursor:
-                cursor, found = _next(key, cursor, match)
+                with redis_errors():
+                    page: Any = get_client().hscan(key, cursor, match, _PAGE)
+                cursor, found = page
                 members.update(found)
             yield _counts(members)
-
-
-def _next(key: str, cursor: int, match: str | None) -> tuple[int, dict[bytes, bytes]]:
-    """Return the next page of a table."""
-    with redis_errors():
-        page: Any = get_client().hscan(key, cursor, match, _PAGE)
-    turned, found = page
-    return turned, found
 
 
 def scores(job: str, tables: Sequence[str], members: Sequence[str | bytes]) -> Iterator[list[int]]:
@@ -136,6 +130,12 @@ def drop(job: str, tables: Sequence[str], index: str, members: Sequence[str]) ->
     for some in _parts(members, _PAGE):
         with redis_errors():
             get_client().hdel(keys.counts(index), *some)
+
+
+def add_up(sums: dict[_Name, int], found: Mapping[_Name, int]) -> None:
+    """Add counts to *sums*, which is faster than update() of a Counter."""
+    for each, count in found.items():
+        sums[each] = sums.get(each, 0) + count
 
 
 def _counts(members: Mapping[bytes, bytes]) -> dict[bytes, int]:

@@ -36,6 +36,7 @@ from components.services.logs.traffic.tables import (
     DAYS,
     DIMENSIONS,
     OUTCOMES,
+    add_up,
     answers,
     at_country,
     daily,
@@ -48,11 +49,7 @@ from components.services.logs.traffic.tables import (
     slice_of,
     valued,
 )
-from components.services.logs.traffic.values import (
-    ValueReport,
-    slices_of_value,
-    values_of_days,
-)
+from components.services.logs.traffic.values import ValueReport, slices_of_value, values_of_days
 
 #: The longest period of a report. Ten years of countries are a million members to read; so is a year of 3,000 cities.
 MOST_DAYS: dict[str, int] = {"country": 3_660, "region": 1_830, "city": 366, "hour": 92}
@@ -69,9 +66,8 @@ class Traffic:
 
     def days(self, first: date | None = None, last: date | None = None) -> tuple[DayTotal, ...]:
         """
-        Return the days from *first* to *last* on which lines were counted, with the number of lines.
-
-        Members that are not days, which a callback may have counted in that table, are left out.
+        Return the days from *first* to *last* on which lines were counted, with the number of lines. Members that are
+        not days, which a callback may have counted in that table, are left out.
         """
         (found,) = scan(self.job, [DAYS])
         days = (DayTotal(day, lines) for name, lines in found.items() if (day := _day(name)))
@@ -81,7 +77,6 @@ class Traffic:
     def latest(self, days: int = 7) -> tuple[date, date] | None:
         """
         Return the first and last of so many *days* that end with the newest that has lines; None if there is none.
-
         Raises InvalidValue.
         """
         check_int("number of days", days, 1)
@@ -92,10 +87,8 @@ class Traffic:
 
     def forget(self, before: date) -> int:
         """
-        Remove the tables of all days *before* this one. Return how many days there were.
-
-        Lines of such a day that are counted later create its tables again, unless workers reject them as late.
-        Raises InvalidValue.
+        Remove the tables of all days *before* this one. Return how many days there were. Lines of such a day that are
+        counted later create its tables again, unless workers reject them as late. Raises InvalidValue.
         """
         if not isinstance(before, date) or isinstance(before, datetime):
             raise InvalidValue(f"The day is {before!r}; it must be a date.")
@@ -132,7 +125,7 @@ class Traffic:
         Raises InvalidValue.
         """
         days, _ = _check_period("hour", first, last)
-        wanted = Wanted(check_hour(hour), country, check_status(status))
+        wanted = _wanted(hour, country, status)
         lines = {each.day: each.lines for each in self.days(first, last)}
         counted = [lines.get(day, 0) for day in days]
         answered = list(read(self.job, [answers(day) for day in days]))
@@ -157,15 +150,13 @@ class Traffic:
         top: int = 10,
     ) -> ValueReport:
         """
-        Return the *top* values of a dimension from *first* to *last*: "path", "referrer" or "agent".
-
-        A status can be combined with a country or with an hour, but not with both. Raises InvalidValue, InvalidName.
+        Return the *top* values of a dimension from *first* to *last*: "path", "referrer" or "agent". A status can be
+        combined with a country or with an hour, but not with both. Raises InvalidValue, InvalidName.
         """
         days, _ = _check_period("hour", first, last)
         check_int("top", top, 1, MOST_ROWS)
         counted = sum(total.lines for total in self.days(first, last))
-        wanted = (check_hour(hour), country, check_status(status))
-        return values_of_days(self.job, dimension, days, *wanted, counted, top)
+        return values_of_days(self.job, dimension, days, _wanted(hour, country, status), counted, top)
 
     def value(
         self,
@@ -179,23 +170,20 @@ class Traffic:
         status: str = "",
     ) -> Slices:
         """
-        Return the lines of one value by hour, by country and by status. Raises InvalidName, InvalidValue.
-
-        With an hour there are no sums by country, and with a country none by hour. For days on which the value was
-        not kept, there are no lines: values() tells which counts are exact.
+        Return the lines of one value by hour, by country and by status. Raises InvalidName, InvalidValue. With an
+        hour there are no sums by country, and with a country none by hour. For days on which the value was not kept,
+        there are no lines: values() tells which counts are exact.
         """
         days, _ = _check_period("hour", first, last)
-        wanted = (check_hour(hour), country, check_status(status))
-        return slices_of_value(self.job, dimension, value, days, *wanted)
+        return slices_of_value(self.job, dimension, value, days, _wanted(hour, country, status))
 
     def report(
         self, level: Level = "country", *, first: date, last: date, within: str = "", top: int = 10
     ) -> Report:
         """
-        Return the *top* places of a level from *first* to *last*, both included.
-
-        *within* "US" asks for regions or cities of the United States, "US/CA" for cities of California. Lines of
-        which nothing finer is known are a row "US". Raises InvalidValue, InvalidName.
+        Return the *top* places of a level from *first* to *last*, both included. *within* "US" asks for regions or
+        cities of the United States, "US/CA" for cities of California. Lines of which nothing finer is known are a row
+        "US". Raises InvalidValue, InvalidName.
         """
         if level not in _LEVELS:
             raise InvalidValue(f"The level is {level!r}; it must be one of {', '.join(_LEVELS)}.")
@@ -207,12 +195,10 @@ class Traffic:
         return _report(asked, self._read(asked, best), sums, by_day, self._before(asked))
 
     def _sum(self, asked: _Asked) -> tuple[dict[bytes, int], list[int]]:
-        """Return all places with their counts, and the total of each day."""
         sums, by_day = dict[bytes, int](), []
         for members in scan(self.job, asked.tables(asked.days), asked.within):
             inside = asked.inside(members)
-            for member, lines in inside.items():  # faster than update() of a Counter
-                sums[member] = sums.get(member, 0) + lines
+            add_up(sums, inside)
             by_day.append(_total(inside))
         return sums, by_day
 
@@ -228,9 +214,8 @@ class Traffic:
 
     def _before(self, asked: _Asked) -> int:
         """
-        Return the total of the previous days that were counted at this level.
-
-        All tables of a day are written together, so the level above has the sum of this level.
+        Return the total of the previous days that were counted at this level. All tables of a day are written
+        together, so the level above has the sum of this level.
         """
         days = asked.days_before
         if asked.within:
@@ -244,8 +229,6 @@ class Traffic:
 
 @dataclass(frozen=True)
 class _Asked:
-    """The checked query of a report."""
-
     level: Level
     within: str
     days: tuple[date, ...]
@@ -269,10 +252,6 @@ class _Counts:
     id: str
     by_day: tuple[int, ...]
     before: int
-
-    @property
-    def order(self) -> tuple[int, str]:
-        return -sum(self.by_day), self.id
 
 
 def _report(
@@ -299,7 +278,7 @@ def _report(
         before=left_before + sum(each.before for each in found),
         rows=tuple(
             Row(each.id, *figures(each.by_day, each.before))
-            for each in sorted(found, key=lambda each: each.order)
+            for each in sorted(found, key=lambda each: (-sum(each.by_day), each.id))
         ),
         others=Others(len(sums) - len(found), *figures(left, left_before)),
         days=asked.days,
@@ -307,6 +286,10 @@ def _report(
             each.decode(errors="replace"): lines for each, lines in sums.items() if asked.level == _LEVELS[0]
         },
     )
+
+
+def _wanted(hour: str, country: str, status: str) -> Wanted:
+    return Wanted(check_hour(hour), country, check_status(status))
 
 
 def _total(members: Mapping[bytes, int]) -> int:
@@ -333,14 +316,8 @@ def _check_period(level: str, first: date, last: date) -> tuple[tuple[date, ...]
         words = gettext(
             "The period from %(first)s to %(last)s has %(days)s days; by %(level)s it may have %(most)s."
         )
-        about = {
-            "first": first,
-            "last": last,
-            "days": f"{end - start:,}",
-            "level": level,
-            "most": f"{most:,}",
-        }
-        raise InvalidValue(words % about)
+        about = {"first": first, "last": last, "days": f"{end - start:,}"}
+        raise InvalidValue(words % {**about, "level": level, "most": f"{most:,}"})
     days = [date.fromordinal(number) for number in range(max(1, 2 * start - end), end)]
     return tuple(days[start - end :]), tuple(days[: start - end])
 

@@ -1,7 +1,10 @@
 """
-ValueCounter: lines by path, referrer and agent in memory, between two flushes.
+HourCells and ValueCounter: lines by hour, and by path, referrer and agent, in memory between two flushes.
 
-A line is counted by its day, hour, country and status with each of its values. Each flush adds the sums of all lines,
+Sums by hour, country and status are few, since only some countries have most lines, and answers have few statuses. So
+they are kept together, and can be asked for in any combination.
+
+Values are counted by day, hour, country and status as well. Each flush adds the sums of all lines,
 of each hour and of each country to tables, in which a value and a status stand together. Values are not limited here
 but by the script of the flush, which keeps some of each day, and adds up the others.
 """
@@ -9,6 +12,7 @@ but by the script of the flush, which keeps some of each day, and adds up the ot
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Any
@@ -16,17 +20,65 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from components.services.logs.lines import Columns, Format, Kernel, Parts
-from components.services.logs.traffic.hour_cells import EVERY_HOUR, status_numbers
+from components.services.logs.lines import Cells, Columns, Format, Kernel, Parts
 from components.services.logs.traffic.labels import LABELS
-from components.services.logs.traffic.slices import STATUSES
-from components.services.logs.traffic.tables import ALL, SERVED, UNSERVED, at_country, valued
+from components.services.logs.traffic.slices import HOURS, STATUSES
+from components.services.logs.traffic.tables import (
+    ALL,
+    SERVED,
+    UNSERVED,
+    answers,
+    at_country,
+    hourly,
+    member_of,
+    valued,
+)
 
 #: Different values, and different cells, after which the counts must be flushed.
 MOST_VALUES, MOST_CELLS = 10_000, 20_000
 _DAYS = 1 << 22  # more than there are until the year 9999
 _Numbers = NDArray[np.int64]
+EVERY_HOUR = ["", *HOURS]  # "" for lines without a time
+#: The number of each status.
+_NUMBERS = [0] * 100 + [STATUSES.index(f"{status // 100}xx") for status in range(100, 600)]
+for _number, _status in enumerate(STATUSES):
+    if _status.isdecimal():
+        _NUMBERS[int(_status)] = _number
+_OF_STATUS = np.array(_NUMBERS)
 _SERVED = np.array([each == "" or each == "304" or each[:1] == "2" for each in STATUSES])
+
+
+class HourCells:
+    """Counts for *countries*, which are ids; *of_place* has the number of the country of each place."""
+
+    def __init__(self, kernel: Kernel, countries: Sequence[str], of_place: NDArray[Any]) -> None:
+        self._kernel, self._countries = kernel, countries
+        step, self._sizes = len(countries), (len(EVERY_HOUR), len(STATUSES), len(countries))
+        minutes = np.append(np.arange(1_440) // 60 + 1, 0)  # the last one is that of -1
+        self._of_minute = (minutes * len(STATUSES) * step).astype(np.uint32)
+        self._of_status = (_OF_STATUS * step).astype(np.uint32)
+        self._of_place = of_place.astype(np.uint32)
+        self._cells = Cells(len(EVERY_HOUR) * len(STATUSES) * step)
+
+    def count(self, columns: Columns, places: NDArray[np.uint32]) -> None:
+        numbers = (
+            self._of_minute[columns.minutes] + self._of_status[columns.statuses] + self._of_place[places]
+        )
+        self._kernel.count(self._cells, columns.days, numbers)
+
+    def take(self) -> Iterator[tuple[str, dict[str, int]]]:
+        """Yield tables and their counts, and begin again."""
+        for ordinal, numbers, counts in self._cells.by_day():
+            by_hour, by_answer = dict[str, int](), Counter[str]()
+            columns = (*np.unravel_index(numbers, self._sizes), counts)
+            for hour, number, place, count in zip(*(each.tolist() for each in columns), strict=True):
+                status = STATUSES[number]
+                by_hour[member_of(EVERY_HOUR[hour], self._countries[place], status)] = count
+                by_answer[member_of(EVERY_HOUR[hour], status)] += count
+            day = date.fromordinal(ordinal)
+            yield hourly(day), by_hour
+            yield answers(day), by_answer
+        self._cells.clear()
 
 
 class ValueCounter:
@@ -63,7 +115,7 @@ class ValueCounter:
         at: _Numbers = columns.days.astype(np.int64)
         numbers: tuple[NDArray[Any], ...] = (
             columns.minutes // 60 + 1,
-            status_numbers(columns.statuses),
+            _OF_STATUS[columns.statuses],
             self._of_place[places],
         )
         for size, each in zip(self._sizes[1:], numbers, strict=True):
@@ -128,7 +180,6 @@ def _add_up(cells: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
 
 
 def _labels(name: str, texts: Sequence[bytes]) -> tuple[list[str], _Numbers]:
-    """Return different labels, and the number of the label of each text."""
     numbers: dict[str, int] = {}
     of_text = [numbers.setdefault(LABELS[name](text), len(numbers)) for text in texts]
     return list(numbers), np.array(of_text, np.int64)

@@ -14,11 +14,12 @@ from datetime import date
 
 from components.exceptions import InvalidName, InvalidValue
 from components.kit.texts import gettext
-from components.services.logs.traffic.slices import HOURS, STATUSES, Slices
+from components.services.logs.traffic.slices import HOURS, STATUSES, Slices, Wanted
 from components.services.logs.traffic.tables import (
     ALL,
     DIMENSIONS,
     OUTCOMES,
+    add_up,
     at_country,
     daily,
     read,
@@ -58,51 +59,40 @@ class ValueReport:
 
 
 def values_of_days(
-    job: str,
-    dimension: str,
-    days: Sequence[date],
-    hour: str,
-    country: str,
-    status: str,
-    counted: int,
-    top: int,
+    job: str, dimension: str, days: Sequence[date], wanted: Wanted, counted: int, top: int
 ) -> ValueReport:
     """Return the *top* values of these days. *counted* are all lines of them. Raises InvalidName, InvalidValue."""
-    _check(dimension, hour, country)
+    where = _where(dimension, wanted)
     tables = [valued(dimension, each, day.isoformat()) for day in days for each in OUTCOMES]
     kept = list(scan(job, tables))
     every = sum(sum(members.values()) for members in kept)
-    if not (hour or country or status):
+    if not any(wanted):
         return _report(kept, kept, max(0, counted - every), top)
-    where = hour or (at_country(country) if country else ALL)
-    found = scan(job, [slice_of(table, where) for table in tables], status.removesuffix("xx"))
+    found = scan(job, [slice_of(table, where) for table in tables], wanted.status.removesuffix("xx"))
     return _report([_by_value(members) for members in found], kept, max(0, counted - every), top)
 
 
-def slices_of_value(
-    job: str, dimension: str, value: str, days: Sequence[date], hour: str, country: str, status: str
-) -> Slices:
+def slices_of_value(job: str, dimension: str, value: str, days: Sequence[date], wanted: Wanted) -> Slices:
     """
     Return the lines of a value that fit. With an hour there are none by country, and with a country none by hour.
     """
-    _check(dimension, hour, country)
+    (hour, country, status), where = wanted, _where(dimension, wanted)
     by_day, by_hour, by_country, by_status = [], dict[str, int](), dict[str, int](), dict[str, int]()
     statuses = [each for each in STATUSES if each.startswith(status.removesuffix("xx"))]
     places = read(job, [daily("country", day) for day in days])
     for day, countries in zip(days, places, strict=True):
         before = sum(by_status.values())
         for table in (valued(dimension, each, day.isoformat()) for each in OUTCOMES):
-            where = hour or (at_country(country) if country else ALL)
             (lines,) = scores(job, [slice_of(table, where)], [f"{each}/{value}" for each in statuses])
             there = {each: count for each, count in zip(statuses, lines, strict=True) if count}
-            _add(by_status, there)
+            add_up(by_status, there)
             members = [f"{each}/{value}" for each in there]
             if members and not country:
                 hours = [hour] if hour else HOURS
-                _add(by_hour, _sums(job, table, {each: each for each in hours}, members))
+                add_up(by_hour, _sums(job, table, {each: each for each in hours}, members))
             if members and not hour:
                 names = [country] if country else [each.decode(errors="replace") for each in countries]
-                _add(by_country, _sums(job, table, {each: at_country(each) for each in names}, members))
+                add_up(by_country, _sums(job, table, {each: at_country(each) for each in names}, members))
         by_day.append(sum(by_status.values()) - before)
     return Slices(tuple(days), sum(by_day), tuple(by_day), by_hour, by_country, by_status, 0)
 
@@ -110,11 +100,6 @@ def slices_of_value(
 def _sums(job: str, table: str, slices: Mapping[str, str], members: Sequence[str]) -> dict[str, int]:
     found = scores(job, [slice_of(table, each) for each in slices.values()], members)
     return {name: count for name, counts in zip(slices, found, strict=True) if (count := sum(counts))}
-
-
-def _add(sums: dict[str, int], found: Mapping[str, int]) -> None:
-    for each, count in found.items():
-        sums[each] = sums.get(each, 0) + count
 
 
 def _by_value(members: Mapping[bytes, int]) -> dict[bytes, int]:
@@ -131,8 +116,7 @@ def _report(
 ) -> ValueReport:
     sums, unsure = dict[bytes, int](), []
     for members, known in zip(found, kept, strict=True):
-        for value, lines in members.items():
-            sums[value] = sums.get(value, 0) + lines
+        add_up(sums, members)
         if members.get(_OTHERS):
             unsure.append(known)
     others, total = sums.pop(_OTHERS, 0), sum(sums.values())
@@ -145,12 +129,14 @@ def _report(
     return ValueReport(total + others, rows, len(order) - len(rows), rest, others, without)
 
 
-def _check(dimension: str, hour: str, country: str) -> None:
+def _where(dimension: str, wanted: Wanted) -> str:
+    """Return the slice that has what is wanted. Raises InvalidName, InvalidValue."""
     if dimension not in DIMENSIONS:
         raise InvalidName(f"Lines are not counted by {dimension!r}, but by: {', '.join(DIMENSIONS)}.")
-    if hour and country:
+    if wanted.hour and wanted.country:
         words = gettext(
             "Paths, referrers and browsers are counted by hour and by country, but not by both together. Leave out "
             "the hour or the country."
         )
         raise InvalidValue(words)
+    return wanted.hour or (at_country(wanted.country) if wanted.country else ALL)

@@ -82,10 +82,8 @@ class LogWorker(Loop):
 
     def begin(self) -> None:
         """
-        Join the aggregation.
-
-        Raises AggregationNotFound if it has left meanwhile, WorkersDiffer, RedisUnavailable, and any error from
-        creating a callback.
+        Join the aggregation. Raises AggregationNotFound if it has left meanwhile, WorkersDiffer, RedisUnavailable,
+        and any error from creating a callback.
         """
         self.aggregation.join()
         self._check_peers()
@@ -177,12 +175,10 @@ class LogWorker(Loop):
             self._oldest = time.monotonic()
 
     def _put_back(self, chunk: Chunk) -> None:
-        """Leave a chunk to be claimed again when its lease is over."""
         self.consumer.forget(chunk)
         self._todo.remove(chunk)
 
     def _begin_anew(self) -> None:
-        """Begin again, and count all held chunks."""
         self._batch.begin()
         self._message = None
         self._todo = deque(self.consumer.held.values())
@@ -240,18 +236,9 @@ class LogWorker(Loop):
         if now < self._tell_at:
             return
         rate = (self.lines - self._lines_told) / max(now - self._told_at, 1e-3)
-        form, level = self.about
-        record = WorkerRecord(
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            started_at=self._started_at.isoformat(timespec="seconds"),
-            lines=self.lines,
-            chunks=self.chunks,
-            rate=round(rate, 1),
-            format=form,
-            level=level,
-            kernel=self.reader.kernel.name,
-        )
+        process = (socket.gethostname(), os.getpid(), self._started_at.isoformat(timespec="seconds"))
+        done = (self.lines, self.chunks, round(rate, 1))
+        record = WorkerRecord(*process, *done, *self.about, self.reader.kernel.name)
         # If Redis is out of memory, it refuses this, but accepts flushes, which make room. Flushes report other
         # errors.
         with suppress(RedisUnavailable):

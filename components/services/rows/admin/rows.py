@@ -9,7 +9,7 @@ see its content. The actions are in row_verbs.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -139,7 +139,7 @@ class CachedRowAdmin(ControlRoomAdmin):
             "all": rates[""],
             "total": total,
             "failing": sum(info.failing for info in known.values()),
-            "rows": [] if text else _rows(reader.page(offset=paging.offset, limit=paging.size)),
+            "rows": [] if text else [*map(Row, reader.page(offset=paging.offset, limit=paging.size))],
             "paging": paging,
             "reach": REACH if total > REACH else 0,
             **_shared(known.values()),
@@ -180,11 +180,9 @@ class CachedRowAdmin(ControlRoomAdmin):
             **_shared([]),
         }
         template = "admin/components/rows/failing.html"
-        title = (
-            gettext("Rows of %(name)s that could not be loaded") % {"name": shown}
-            if name
-            else gettext("Rows that could not be loaded")
-        )
+        title = gettext("Rows that could not be loaded")
+        if name:
+            title = gettext("Rows of %(name)s that could not be loaded") % {"name": shown}
         return self.render(request, template, title, context, trail=trail)
 
     def row(self, request: HttpRequest) -> HttpResponse:
@@ -206,25 +204,17 @@ class CachedRowAdmin(ControlRoomAdmin):
 
     def _listed(self, request: HttpRequest, reader: RowReader, listed: Listed) -> dict[str, object]:
         paging = Paging.of(request, total=len(listed.members))
-        rows = _rows(reader.look(listed.members[paging.offset : paging.last]))
-        return {"rows": rows, "paging": paging, "is_cut": listed.is_cut}
+        rows = reader.look(listed.members[paging.offset : paging.last])
+        return {"rows": [*map(Row, rows)], "paging": paging, "is_cut": listed.is_cut}
 
 
 def _shared(infos: Iterable[CacheInfo]) -> dict[str, object]:
     late = max((info.late for info in infos), default=0.0)
-    return {
-        "late": late if late > LEASE else None,
-        "is_counted": conf().count_services,
-    }
+    return {"late": late if late > LEASE else None, "is_counted": conf().count_services}
 
 
 def _is_known(info: RowInfo) -> bool:
-    """Return whether the name of the row has a page."""
     return info.delay is not None or info.name in cached_rows()
-
-
-def _rows(infos: Sequence[RowInfo]) -> list[Row]:
-    return [Row(info) for info in infos]
 
 
 def _cache(info: CacheInfo, rates: dict[str, HitRate]) -> Cache:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
@@ -30,6 +30,7 @@ from django.db.models.sql.compiler import SQLCompiler
 
 from components.exceptions import InvalidName, RowsUnavailable
 from components.services.rows import LEASE, Row, RowCache, Shape, Unshared, check_delay
+from components.services.rows.loader import Loaded
 from components.services.rows.members import parts
 from components.services.rows.models.fields import kind_of
 from components.services.rows.models.frozen import FrozenRow, frozen_class
@@ -44,14 +45,6 @@ _IN_QUERY = 30_000  # parameters: SQLite takes 32,766 of them, PostgreSQL 65,535
 
 class _Uncommitted(Unshared):
     """Raised when rows would be loaded within a transaction, where they may not be shared."""
-
-
-@dataclass
-class Loaded:
-    """The values of the existing rows by key, and the errors of rows that could not be loaded."""
-
-    values: dict[str, Sequence[Any]] = field(default_factory=dict)
-    errors: dict[str, str] = field(default_factory=dict)
 
 
 class CachedRows(Generic[_Model]):
@@ -146,9 +139,7 @@ class CachedRows(Generic[_Model]):
         self, pks: Iterable[Any], *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
     ) -> dict[Any, _Model]:
         """
-        Return the existing rows by *pks*.
-
-        Missing ones are loaded in one query. Raises the same errors as get().
+        Return the existing rows by *pks*. Missing ones are loaded in one query. Raises the same errors as get().
         """
         wanted = {pk: self.key(pk) for pk in pks}
         options: dict[str, Any] = {"max_age": max_age, "stale": stale}
@@ -187,7 +178,6 @@ class CachedRows(Generic[_Model]):
         return connection.in_atomic_block or (is_open and not connection.autocommit)
 
     def _rows(self, values: Mapping[str, Sequence[Any]]) -> dict[str, Row]:
-        """Return the loaded values as rows, as if they came from Redis."""
         found = {}
         for key, each in values.items():
             found[key] = Row(self.shape, key, 0, json.loads(f"[0,1,{self.shape.encode(key, each)}]"))
@@ -350,9 +340,8 @@ def _written(key: Any) -> str:
 
 class AnyOf(Lookup):
     """
-    filter(AnyOf(F("pk"), [1, 2, 3])): rows by many whole numbers, sent to PostgreSQL as one parameter.
-
-    With pk__in, each number is a parameter, and writing a thousand of them takes longer than the query.
+    filter(AnyOf(F("pk"), [1, 2, 3])): rows by many whole numbers, sent to PostgreSQL as one parameter. With pk__in,
+    each number is a parameter, and writing a thousand of them takes longer than the query.
     """
 
     prepare_rhs = False
@@ -407,10 +396,9 @@ if TYPE_CHECKING:
 
 class CachedRow(models.Model):
     """
-    A model whose class attribute *cached* is its CachedRows, with the options of the attribute *caching*.
-
-    A derived model has its own cache; a proxy shares the cache of its model. The rows of a model of another app are
-    cached by CachedRows(User, fields=[...]), in a module that ready() imports.
+    A model whose class attribute *cached* is its CachedRows, with the options of the attribute *caching*. A derived
+    model has its own cache; a proxy shares the cache of its model. The rows of a model of another app are cached by
+    CachedRows(User, fields=[...]), in a module that ready() imports.
     """
 
     caching: ClassVar[Caching] = Caching()

@@ -10,10 +10,9 @@ from components.services.rows import Row
 
 class FrozenRow:
     """
-    The values of a row as attributes, by the names of the columns: owner_id for a foreign key owner.
-
-    *cached* says when it was loaded and how old it is. Reading a field that is not cached raises AttributeError; it
-    never starts a query.
+    The values of a row as attributes, by the names of the columns: owner_id for a foreign key owner. *cached* says
+    when it was loaded and how old it is. Reading a field that is not cached raises AttributeError; it never starts a
+    query.
     """
 
     __slots__ = ("cached",)
@@ -60,9 +59,7 @@ _set_row = FrozenRow.__dict__["cached"].__set__
 
 def frozen_class(label: str, names: Iterable[str]) -> type[FrozenRow]:
     """
-    Return the class for rows of a model.
-
-    A column named like a method, such as save, is read as row.cached["save"].
+    Return the class for rows of a model. A column named like a method, such as save, is read as row.cached["save"].
     """
     columns = {name: _column(name) for name in names if not hasattr(FrozenRow, name)}
     return type(

@@ -46,9 +46,7 @@ class Writes:
         ]
         known = {*family(source.model)}
         for relation in self._relations:
-            if not isinstance(
-                relation.remote_field.model, str
-            ):  # a model that is not declared yet is watched later
+            if not isinstance(relation.remote_field.model, str):  # one not declared yet is watched later
                 known.update(family(relation.remote_field.model))
         for model in known:
             self.watch(model)
@@ -79,9 +77,7 @@ class Writes:
         self, sender: type[models.Model], instance: Any, using: str, origin: Any = None, **kwargs: Any
     ) -> None:
         """
-        Note the key.
-
-        Rows deleted by a queryset were just read; an instance may have been changed since it was read.
+        Note the key. Rows deleted by a queryset were just read; an instance may have been changed since it was read.
         """
         is_fresh = isinstance(origin, QuerySet)
         self._keep(instance, (self._key if is_fresh else self._stored_key)(sender, instance, using))
@@ -118,7 +114,6 @@ class Writes:
         self._tell({key for key in (before, self._key(sender, instance, using)) if key is not None}, using)
 
     def _tell(self, keys: set[str], using: str) -> None:
-        """Invalidate the rows of *keys* once the transaction has committed."""
         if not keys:
             return
         connection = connections[using]
@@ -145,7 +140,6 @@ class Writes:
         return self._written(value)
 
     def _stored_key(self, sender: type[models.Model], instance: Any, using: str) -> str | None:
-        """Return the key that the row has in the database."""
         model, pk = self._source.model, self._source.model._meta.pk
         is_parent = pk.attname not in instance.__dict__
         known = {sender._meta.pk.name: instance.pk} if is_parent else {"pk": instance.__dict__[pk.attname]}

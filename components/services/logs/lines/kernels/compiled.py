@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from components.services.logs.lines.cells import Cells
 from components.services.logs.lines.columns import Columns, Offsets, Raw
 from components.services.logs.lines.formats import Book, Combined, Format
-from components.services.logs.lines.kernels.compiling import compiled
 from components.services.logs.lines.kernels.naive import Naive
 from components.services.logs.lines.kernels.scanning import (
+    compiled,
     fill_slots,
     find_parts,
     number_values,
@@ -38,31 +38,12 @@ class Compiled:
             return Naive().columns(block, form)
         ended = block if block.endswith(b"\n") or not block else block + b"\n"
         raw = Raw.empty(ended.count(b"\n"))
-        parse(
-            np.frombuffer(ended, np.uint8),
-            raw.starts,
-            raw.ends,
-            raw.rests,
-            raw.days,
-            raw.high,
-            raw.low,
-            raw.reasons,
-            raw.minutes,
-            raw.statuses,
-        )
+        parse(np.frombuffer(ended, np.uint8), *raw.arrays)
         return raw.columns(block)
 
     def places(self, columns: Columns, table: PlaceTable) -> Places:
         places = np.empty(len(columns), np.uint32)
-        _seek(
-            columns.addresses,
-            table.slots,
-            table.split,
-            table.buckets,
-            table.bounds,
-            table.bound_places,
-            places,
-        )
+        _seek(columns.addresses, *table.index, places)
         if len(columns.ipv6_lines):
             places[columns.ipv6_lines] = table.ipv6_of(columns)
         return places
@@ -85,10 +66,9 @@ class Compiled:
 
 class CompiledValues:
     """
-    Values one after the other in one buffer, found by a hash: a slot has the number of a value, or -1.
-
-    The hash begins with a random number, so that nobody can choose values that meet in one slot. A value is compared
-    byte by byte: two of the same hash are two values.
+    Values one after the other in one buffer, found by a hash: a slot has the number of a value, or -1. The hash
+    begins with a random number, so that nobody can choose values that meet in one slot. A value is compared byte by
+    byte: two of the same hash are two values.
     """
 
     def __init__(self) -> None:
@@ -105,18 +85,9 @@ class CompiledValues:
     def numbers(self, data: bytes, starts: Offsets, ends: Offsets) -> NDArray[np.int64]:
         self._make_room(len(starts), int((ends - starts).sum()))
         found = np.empty(len(starts), np.int64)
-        self._count = number_values(
-            np.frombuffer(data, np.uint8),
-            starts,
-            ends,
-            self._seed,
-            self._slots,
-            self._hashes,
-            self._ends,
-            self._bytes,
-            self._count,
-            found,
-        )
+        known = (self._seed, self._slots, self._hashes, self._ends, self._bytes, self._count)
+        arguments: Any = (np.frombuffer(data, np.uint8), starts, ends, *known, found)
+        self._count = number_values(*arguments)
         return found
 
     def texts(self) -> list[bytes]:

@@ -10,12 +10,15 @@ would have to pass eight values on.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from components.services.logs.lines.addresses import LONGEST
 from components.services.logs.lines.columns import MAYBE_IPV6, READ, READ_IPV6, Offsets, Reason
-from components.services.logs.lines.kernels.compiling import compiled
 
 _NEWLINE, _RETURN, _BLANK, _DOT, _COLON, _DASH, _SLASH, _QUOTE, _BACKSLASH = b'\n\r .:-/"\\'
 _OPEN, _CLOSE, _COMMA, _PLUS, _ZULU = b"[],+Z"
@@ -33,6 +36,21 @@ _EMPTY, _FORMAT, _ADDRESS, _DATE = (
 #: Days before each month of a year that is not a leap year.
 _BEFORE = (0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365)
 _MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8)
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def compiled(function: _F) -> _F:
+    """
+    Return *function* as machine code, compiled when first used. Other threads run while it runs.
+
+    numba keeps it for the next process in NUMBA_CACHE_DIR if that is set, in __pycache__ beside the source, or in the
+    user's folder for caches. If it cannot write to any of them, each process compiles for itself, in seconds.
+    """
+    try:
+        return cast(_F, njit(cache=True, nogil=True)(function))
+    except RuntimeError:  # no folder for the cache
+        return cast(_F, njit(nogil=True)(function))
 
 
 @compiled
