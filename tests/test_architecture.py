@@ -321,14 +321,6 @@ def test_every_room_and_every_permission_is_still_needed() -> None:
     } >= ROLES
 
 
-def test_only_the_classes_for_caches_import_django_redis() -> None:
-    importers = [
-        module.name for module in APP.values() if any(is_in(name, "django_redis") for name in module.imported)
-    ]
-
-    assert importers == ["cache"]
-
-
 def test_the_market_uses_the_app_as_any_customer_would() -> None:
     shop = read(ROOT / "project" / "market")
 

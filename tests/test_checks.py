@@ -23,7 +23,6 @@ DJANGO_REDIS = {
     "LOCATION": "redis://nowhere.example",
     "OPTIONS": {"SERIALIZER": "django_redis.serializers.json.JSONSerializer"},
 }
-LOCMEM = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
 
 
 def found(*, deploy: bool = False) -> dict[str, CheckMessage]:
@@ -67,6 +66,10 @@ BAD: dict[str, dict[str, Any]] = {
 def test_a_project_that_is_set_up_well_hears_nothing() -> None:
     with override_settings(**cache()):
         assert found(deploy=True) == {}
+    with override_settings(MIDDLEWARE=[], **cache()):  # a site that serves no pages
+        assert found() == {}
+    with override_settings(COMPONENTS={"EMBEDDED": Path("var")}):
+        assert "W004" not in found(), "only in production"
 
 
 @pytest.mark.parametrize("check", BAD)
@@ -112,16 +115,8 @@ def test_a_name_that_is_nearly_right_gets_a_hint() -> None:
         )
 
 
-def test_a_cache_that_is_not_of_django_redis_is_an_error() -> None:
-    with override_settings(COMPONENTS={}, CACHES={"default": LOCMEM}):
-        messages = found()
-
-    assert list(messages) == ["E002"]
-    assert "'default'" in messages["E002"].msg
-    assert "django_redis.cache.RedisCache" in str(messages["E002"].hint)
-
-
 NOWHERE = "redis://nowhere.example"
+DJANGOS = "django.core.cache.backends.redis.RedisCache"
 DB_1 = {**DJANGO_REDIS["OPTIONS"], "CONNECTION_POOL_KWARGS": {"db": 1}}
 CLUSTER = {**DJANGO_REDIS["OPTIONS"], "CLIENT_CLASS": "components.cache.ClusterClient"}
 SENTINELS = {**DJANGO_REDIS["OPTIONS"], "SENTINELS": [("a.example", 1), ("b.example", 2)]}
@@ -132,22 +127,11 @@ SENTINELS = {**DJANGO_REDIS["OPTIONS"], "SENTINELS": [("a.example", 1), ("b.exam
     [
         ({"LOCATION": f"{NOWHERE}/0"}, {"LOCATION": NOWHERE}, True),
         ({"LOCATION": f"{NOWHERE}:6379/1"}, {"LOCATION": "redis://joe:secret@nowhere.example?db=1"}, True),
-        ({"LOCATION": f"{NOWHERE}:6380/0"}, {"LOCATION": NOWHERE}, False),
         ({"LOCATION": f"{NOWHERE}/1"}, {"LOCATION": f"{NOWHERE}/2"}, False),
         ({"LOCATION": "redis://127.0.0.1/1"}, {"LOCATION": "redis://localhost:6379/1"}, True),
-        ({"LOCATION": "unix:///run/redis.sock"}, {"LOCATION": "unix:///run/redis.sock?db=0"}, True),
-        ({"LOCATION": "unix:///run/redis.sock"}, {"LOCATION": "unix:///run/redis.sock?db=1"}, False),
-        (
-            {"LOCATION": NOWHERE, "OPTIONS": DB_1},
-            {"LOCATION": NOWHERE},
-            False,
-        ),
+        ({"LOCATION": NOWHERE, "OPTIONS": DB_1}, {"LOCATION": NOWHERE}, False),
         ({"LOCATION": [NOWHERE]}, {"LOCATION": NOWHERE}, True),
-        (
-            {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": NOWHERE},
-            {"LOCATION": NOWHERE},
-            True,
-        ),
+        ({"BACKEND": DJANGOS, "LOCATION": NOWHERE}, {"LOCATION": NOWHERE}, True),
         ({"LOCATION": "redis://shop/0", "OPTIONS": SENTINELS}, {"LOCATION": "redis://shop/0"}, False),
         (
             {"LOCATION": "redis://shop/0", "OPTIONS": SENTINELS},
@@ -169,17 +153,13 @@ def test_a_cache_whose_clear_would_empty_our_database_is_warned_of_whatever_its_
     assert ("W006" in messages) == is_one
     if is_one:
         assert "settings.CACHES['pages'] uses the server and the database" in messages["W006"].msg
-        assert "caches['pages'].clear() deletes them all" in messages["W006"].msg
 
 
 def test_the_default_cache_as_the_cache_of_this_app_is_warned_of() -> None:
     with override_settings(CACHES={"default": DJANGO_REDIS}, COMPONENTS={}):
         assert "settings.CACHES['default'] is the cache in which" in found()["W006"].msg
 
-    spared = {
-        **DJANGO_REDIS,
-        "OPTIONS": {**DJANGO_REDIS["OPTIONS"], "CLIENT_CLASS": "components.cache.Client"},
-    }
+    spared = {**DJANGO_REDIS, "OPTIONS": {**CLUSTER, "CLIENT_CLASS": "components.cache.Client"}}
     with override_settings(CACHES={"default": spared}, COMPONENTS={}):
         assert found() == {}
 
@@ -188,16 +168,9 @@ def test_the_default_cache_as_the_cache_of_this_app_is_warned_of() -> None:
     ("given", "is_pickled"),
     [
         ({"BACKEND": "django_redis.cache.RedisCache"}, True),
-        ({"BACKEND": "django.core.cache.backends.redis.RedisCache"}, True),
+        ({"BACKEND": DJANGOS}, True),
         ({"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}, False),
         (DJANGO_REDIS, False),
-        (
-            {
-                "BACKEND": "django_redis.cache.RedisCache",
-                "OPTIONS": {"SERIALIZER": "django_redis.serializers.msgpack.MSGPackSerializer"},
-            },
-            False,
-        ),
     ],
 )
 def test_a_cache_that_unpickles_what_it_reads_is_warned_of(given: dict[str, Any], is_pickled: bool) -> None:
@@ -206,8 +179,6 @@ def test_a_cache_that_unpickles_what_it_reads_is_warned_of(given: dict[str, Any]
         messages = found()
 
     assert ("W007" in messages) == is_pickled
-    if is_pickled:
-        assert "settings.CACHES['default'] reads pickled values" in messages["W007"].msg
 
 
 @pytest.mark.parametrize(
@@ -227,12 +198,6 @@ def test_a_socket_timeout_that_is_too_short_for_waiting_is_warned_of(
         assert ("W003" in found()) == is_short
 
 
-def test_the_embedded_server_is_warned_of_in_production_only() -> None:
-    with override_settings(COMPONENTS={"EMBEDDED": Path("var")}):
-        assert "W004" not in found()
-        assert "W004" in found(deploy=True)
-
-
 def test_a_second_runworker_command_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "channels").mkdir()
     (tmp_path / "channels" / "__init__.py").touch()
@@ -241,11 +206,6 @@ def test_a_second_runworker_command_is_warned_of(tmp_path: Path, monkeypatch: py
     with override_settings(INSTALLED_APPS=[*settings.INSTALLED_APPS, "channels"], **cache()):
         assert list(found()) == ["W001"]
     assert "W001" not in found()
-
-
-def test_a_site_without_middleware_serves_no_pages() -> None:
-    with override_settings(MIDDLEWARE=[], **cache()):
-        assert found() == {}
 
 
 def test_a_missing_backport_is_warned_of_on_the_django_that_needs_it() -> None:

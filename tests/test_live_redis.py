@@ -91,12 +91,9 @@ def test_a_task_is_refused_and_the_error_says_what_to_do():
         add.enqueue(1, 2)
 
 
-def test_a_coroutine_is_refused_as_well():
+def test_a_coroutine_and_a_lock_are_refused_as_well():
     with pytest.raises(RedisNotPrivate):
         asyncio.run(add.aenqueue(1, 2))
-
-
-def test_a_lock_is_refused():
     with pytest.raises(RedisNotPrivate), lock("sword", timeout=10):
         pass
 
@@ -134,8 +131,7 @@ class EachTest:
     def test_first(self):
         self.begins_with_an_empty_redis()
 
-    def test_second(self):
-        self.begins_with_an_empty_redis()
+    test_second = test_first
 
     def test_that_all_processes_are_there(self):
         SEEN.joinpath(str(os.getpid())).write_text(settings.CACHES["components"]["LOCATION"])
@@ -177,14 +173,8 @@ class Shop:
         self.seen = folder / "seen"
         for name in ("shop", "seen"):
             (folder / name).mkdir()
-        self.write(
-            {
-                "manage.py": MANAGE,
-                "shop/__init__.py": "",
-                "shop/settings.py": SETTINGS,
-                "shop/tasks.py": TASKS,
-            }
-        )
+        files = {"shop/__init__.py": "", "shop/settings.py": SETTINGS, "shop/tasks.py": TASKS}
+        self.write({"manage.py": MANAGE, **files})
 
     def write(self, files: dict[str, str]) -> None:
         for name, text in files.items():
@@ -237,35 +227,28 @@ def was_touched(live: Redis) -> bool:
     return bool(commands or live.info("stats")["total_connections_received"])
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "two processes"])
-def test_pytest_gives_each_test_with_the_fixture_an_empty_server(
-    shop: Shop, live: Redis, options: tuple[str, ...]
+def test_pytest_gives_each_test_with_the_fixture_an_empty_server_and_sends_nothing_without(
+    shop: Shop, live: Redis
 ) -> None:
-    shop.write({"conftest.py": CONFTEST, "test_shop.py": WITH_PYTEST, "test_without.py": WITHOUT_THE_FIXTURE})
-
-    assert "6 passed" in shop.pytest(*options)
-    assert not was_touched(live)
-
-
-def test_pytest_without_the_plugin_sends_nothing(shop: Shop, live: Redis) -> None:
     shop.write({"test_without.py": WITHOUT_THE_FIXTURE})
-
-    assert "4 passed" in shop.pytest()
+    assert "3 passed" in shop.pytest()
     assert "1 passed" in shop.pytest("-k", "counts")
-    assert not was_touched(live)
 
-
-def test_the_runner_gives_each_test_an_empty_server(shop: Shop, live: Redis) -> None:
-    shop.write({"shop/tests.py": BY_DJANGO, "shop/settings.py": f"{SETTINGS}\n{RUNNER}\n"})
-
-    assert "Ran 6 tests" in shop.manage_test()
+    shop.write({"conftest.py": CONFTEST, "test_shop.py": WITH_PYTEST})
+    for options in ((), ("-n", "2")):
+        assert "5 passed" in shop.pytest(*options)
     assert not was_touched(live)
 
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])
-def test_the_runner_gives_each_process_a_server_of_its_own(shop: Shop, live: Redis, start: str) -> None:
+def test_the_runner_gives_each_process_a_server_of_its_own_and_each_test_an_empty_one(
+    shop: Shop, live: Redis, start: str
+) -> None:
     shop.write({"shop/tests.py": BY_DJANGO, "shop/settings.py": f"{SETTINGS}\n{RUNNER}\n"})
 
+    assert "Ran 6 tests" in shop.manage_test()
+    (seen,) = shop.seen.iterdir()
+    seen.unlink()
     assert "Ran 6 tests" in shop.manage_test("--parallel", "2", PROCESSES="2", START_METHOD=start)
 
     servers = {path.read_text() for path in shop.seen.iterdir()}

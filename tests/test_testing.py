@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
-from django.core.cache import caches
 from django.test import override_settings
+from django.test.utils import _TestState
 from redis import Redis
 
-from components.conf import conf
 from components.embedded import EmbeddedServer
-from components.exceptions import RedisUnavailable
+from components.exceptions import RedisNotPrivate, RedisUnavailable
+from components.kit import test_runs
+from components.kit.client import get_client
+from components.kit.test_runs import is_test_run  # as it was before tests/conftest.py
+from components.services.counters import buffer, count
 from components.services.queues import Consumer, TaskQueue, keys
 from components.testing import empty, redis_at
 from tests.support.queues import ECHO
@@ -68,14 +72,6 @@ def test_a_project_gets_a_redis_of_its_own_empty_each_time(shop: pytest.Pytester
     run.assert_outcomes(passed=3)
 
 
-def test_the_alias_is_what_it_was_when_the_test_is_over(redis_server: EmbeddedServer) -> None:
-    before = settings.CACHES
-    with empty(redis_server):
-        assert settings.CACHES[conf().cache]["LOCATION"] == redis_server.url
-
-    assert before == settings.CACHES
-
-
 def test_a_wait_of_an_earlier_test_takes_nothing_of_the_next(redis_server: EmbeddedServer) -> None:
     with empty(redis_server) as client, ThreadPoolExecutor() as pool:
         wait = pool.submit(lambda: Consumer().wait(["default"], 60))
@@ -86,26 +82,6 @@ def test_a_wait_of_an_earlier_test_takes_nothing_of_the_next(redis_server: Embed
 
             assert wait.result() is False
             assert next_client.llen(keys.QueueKeys("default", "default").wake) == 1
-
-
-def test_other_aliases_and_options_stay(redis_server: EmbeddedServer) -> None:
-    with (
-        override_settings(
-            CACHES={
-                "default": {
-                    "BACKEND": "django_redis.cache.RedisCache",
-                    "LOCATION": "a",
-                    "KEY_PREFIX": "prefix",
-                },
-                "other": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"},
-            }
-        ),
-        redis_at(redis_server.url, SOCKET_TIMEOUT=3) as client,
-    ):
-        assert caches["default"].key_prefix == "prefix"
-        assert settings.CACHES["default"]["OPTIONS"] == {"SOCKET_TIMEOUT": 3}
-        assert "other" in settings.CACHES
-        assert client.ping()
 
 
 def test_options_hold_for_their_own_block_only(redis_server: EmbeddedServer) -> None:
@@ -131,3 +107,63 @@ def test_a_setting_that_is_changed_meanwhile_and_undone_later_brings_nothing_bac
     assert settings.CACHES["default"]["LOCATION"] == elsewhere
     with pytest.raises(RedisUnavailable):
         TaskQueue().names()
+
+
+def in_a_test_run(**cache: Any) -> Any:
+    return override_settings(
+        COMPONENTS={**settings.COMPONENTS, "TEST_RUN": True},
+        CACHES={"default": {**settings.CACHES["default"], **cache}},
+    )
+
+
+def test_a_test_run_is_what_django_has_set_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(test_runs, "_was_test_run", False)
+    assert is_test_run()
+
+    monkeypatch.delattr(_TestState, "saved_data")
+    assert is_test_run(), "its last counts are sent after its end"
+
+    monkeypatch.setattr(test_runs, "_was_test_run", False)
+    assert not is_test_run()
+
+
+@pytest.mark.parametrize(("recognised", "said", "refused"), [
+    (True, None, True), (True, False, False), (False, None, False), (False, True, True),
+])  # fmt: skip
+def test_the_setting_comes_before_what_is_recognised(
+    monkeypatch: pytest.MonkeyPatch, recognised: bool, said: bool | None, refused: bool
+) -> None:
+    monkeypatch.setattr(test_runs, "is_test_run", lambda: recognised)
+    with override_settings(COMPONENTS={**settings.COMPONENTS, "TEST_RUN": said}):
+        assert test_runs.is_refused() is refused
+
+
+def test_what_a_test_asked_for_is_refused_without_showing_a_password() -> None:
+    with in_a_test_run(LOCATION="redis://:secret@localhost:6379/0"), pytest.raises(RedisNotPrivate) as caught:
+        get_client()
+
+    assert "CACHES['default']" in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert not isinstance(caught.value, RedisUnavailable), "a page would show it as an outage"
+
+
+def test_a_private_server_is_allowed_until_it_is_given_back(redis: Redis) -> None:
+    url = settings.CACHES["default"]["LOCATION"]
+    with in_a_test_run():
+        get_client().set("sword", "sold")
+        with redis_at("unix:///nowhere/else"):
+            get_client()
+        with in_a_test_run(LOCATION="redis://localhost:6379/0"), pytest.raises(RedisNotPrivate):
+            get_client()
+        assert get_client().get("sword") == b"sold"
+
+    assert test_runs._private == [url]
+
+
+def test_counts_of_a_test_without_a_redis_are_dropped(caplog: pytest.LogCaptureFixture) -> None:
+    with in_a_test_run():
+        count("swords")
+        buffer.finish()
+
+        assert not buffer._buffer.counts
+    assert not caplog.messages

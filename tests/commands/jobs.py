@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from pathlib import Path
 
@@ -29,12 +28,6 @@ grown: list[bytes] = []
 def grow(megabytes: int) -> None:
     """Hold so much more memory from now on."""
     grown.append(b"x" * (megabytes << 20))
-
-
-@task
-async def ahold() -> None:
-    """Run until it is cancelled."""
-    await asyncio.Event().wait()
 
 
 @task

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -15,10 +17,11 @@ import pytest
 from components.embedded import EmbeddedServer
 from components.kit.commands import processes
 from components.kit.commands.processes import Processes, Program
+from components.kit.commands.restarting import flush
 from components.servers import inspect_server
-from components.services.queues import Consumer, TaskQueue
+from components.services.queues import TaskQueue
 from tests.commands.processes import Command, Held, run_worker
-from tests.support.queues import claim, places
+from tests.support.queues import places
 from tests.support.waiting import eventually, has_ended
 
 SIGNALS = [signal.SIGTERM, signal.SIGINT]
@@ -75,9 +78,6 @@ def test_several_processes_work_at_the_same_time(
     assert "Traceback" not in parent.output
 
 
-# --- When a process ends unasked -------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_a_killed_child_is_replaced(server: EmbeddedServer, queue: TaskQueue) -> None:
     with run_workers(server.url, 2) as parent:
@@ -93,27 +93,18 @@ def test_a_killed_child_is_replaced(server: EmbeddedServer, queue: TaskQueue) ->
 
 
 @pytest.mark.slow
-def test_a_child_that_has_reached_a_limit_is_replaced_at_once(
-    server: EmbeddedServer, queue: TaskQueue
+@pytest.mark.parametrize("is_burst", [False, True])
+def test_a_child_that_has_reached_a_limit_is_replaced_at_once_but_none_after_a_burst(
+    server: EmbeddedServer, queue: TaskQueue, is_burst: bool
 ) -> None:
     for _ in range(4):
         queue.push("tests.tasks.echo")
-    with run_workers(server.url, 2, "--max-tasks", "1") as parent:
+    with run_workers(server.url, 2, *(["--burst"] if is_burst else ["--max-tasks", "1"])) as parent:
         assert eventually(lambda: queue.stats("default").successful == 4, within=60)
-        parent.signal(signal.SIGTERM)
+        if not is_burst:
+            parent.signal(signal.SIGTERM)
         assert parent.exit_code() == 0
-    assert "ended with 0; starting another." in parent.output
-
-
-@pytest.mark.slow
-def test_after_a_burst_no_child_is_replaced(server: EmbeddedServer, queue: TaskQueue) -> None:
-    for _ in range(10):
-        queue.push("tests.tasks.echo")
-    with run_workers(server.url, 2, "--burst") as parent:
-        assert parent.exit_code() == 0
-
-    assert queue.stats("default").successful == 10
-    assert "starting another" not in parent.output
+    assert ("ended with 0; starting another." in parent.output) == (not is_burst)
 
 
 @pytest.mark.slow
@@ -136,13 +127,11 @@ def test_when_the_parent_is_killed_no_child_goes_on_and_no_task_is_lost(
     assert queue.stats("default").successful == 2
 
 
-# --- Stopping --------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("number", SIGNALS)
-def test_the_first_signal_lets_the_tasks_of_all_end(
-    server: EmbeddedServer, queue: TaskQueue, hold: HoldMany, number: signal.Signals
+@pytest.mark.parametrize("times", [1, 2])
+def test_the_first_signal_lets_the_tasks_of_all_end_and_the_second_gives_them_back(
+    server: EmbeddedServer, queue: TaskQueue, hold: HoldMany, number: signal.Signals, times: int
 ) -> None:
     tasks = hold(2)
     with run_workers(server.url, 2) as parent:
@@ -150,31 +139,19 @@ def test_the_first_signal_lets_the_tasks_of_all_end(
         waiting = queue.push("tests.tasks.echo")
         parent.signal(number)
         assert eventually(lambda: parent.output.count("Stopping: 1 running tasks") == 2)
-        for task in tasks:
-            task.end()
+        if times == 1:
+            for task in tasks:
+                task.end()
+        else:
+            parent.signal(number)
 
-        assert parent.exit_code() == 0
-    assert places()["ready"] == [waiting]
-    assert queue.stats("default").successful == 2
-    assert "Traceback" not in parent.output
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", SIGNALS)
-def test_the_second_signal_ends_all_at_once_and_gives_back_what_runs(
-    server: EmbeddedServer, queue: TaskQueue, hold: HoldMany, number: signal.Signals
-) -> None:
-    tasks = hold(2)
-    with run_workers(server.url, 2) as parent:
-        assert all_begin(tasks)
-        parent.signal(number)
-        assert eventually(lambda: parent.output.count("Stopping: 1 running tasks") == 2)
-        parent.signal(number)
-
-        assert parent.exit_code() == 1
-    assert parent.output.count("Stopping at once.") == 2
-    assert {claimed.id for claimed in claim(Consumer(), 2)} == {task.id for task in tasks}
+        assert parent.exit_code() == times - 1
+    assert parent.output.count("Stopping at once.") == (2 if times == 2 else 0)
+    ready = {waiting} if times == 1 else {waiting, *(task.id for task in tasks)}
+    assert {*places()["ready"]} == ready
+    assert queue.stats("default").successful == (2 if times == 1 else 0)
     assert queue.workers() == []
+    assert "Traceback" not in parent.output
 
 
 @pytest.mark.slow
@@ -227,9 +204,6 @@ def test_without_redis_it_ends_with_2_and_one_clear_line(tmp_path: Path) -> None
     assert "ERROR Redis does not answer" in line
 
 
-# --- Other signals ---------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_a_quiet_parent_has_quiet_children_from_their_first_moment(
     server: EmbeddedServer, queue: TaskQueue
@@ -261,3 +235,117 @@ def test_every_child_shows_its_stacks_one_after_the_other(
 
         assert eventually(lambda: parent.output.count(" in hold\n") == 2)
         assert eventually(lambda: parent.output.count("Current thread") == 2)
+
+
+PROGRAM = ("-m", "tests.commands.stuck")
+
+
+def ids() -> set[str]:
+    return {worker.id for worker in TaskQueue().workers()}
+
+
+def is_replaced(before: set[str]) -> bool:
+    """Whether there come to be other workers instead."""
+    return eventually(lambda: bool(now := ids()) and now.isdisjoint(before))
+
+
+def is_held_back(pid: int, number: signal.Signals) -> bool:
+    """Whether a signal is pending in the main thread of a process, as far as this system tells."""
+    status = Path(f"/proc/{pid}/task/{pid}/status")
+    if not status.exists():
+        return True
+    pending = re.search(r"^SigPnd:\s*(\w+)", status.read_text(), re.MULTILINE)
+    return bool(pending and int(pending[1], 16) >> (number - 1) & 1)
+
+
+@pytest.mark.slow
+def test_a_stuck_worker_becomes_a_new_one_in_the_same_process(
+    server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
+) -> None:
+    with Command(server.url, str(tmp_path), program=PROGRAM) as worker:
+        assert worker.is_working()
+        before = ids()
+        (tmp_path / "gate").touch()
+
+        assert is_replaced(before)
+        assert [info.pid for info in queue.workers()] == [worker.pid]
+        worker.signal(signal.SIGTERM)
+        assert worker.exit_code() == 0
+    assert worker.output.count("A task is stuck in a thread; restarting") == 1
+    assert worker.output.count("INFO Stub") == 2
+
+
+@pytest.mark.slow
+def test_the_new_one_holds_the_lifeline_of_the_old_one(
+    server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
+) -> None:
+    lifeline, held = os.pipe()
+    try:
+        with Command(
+            server.url, str(tmp_path), str(lifeline), program=PROGRAM, inherits=[lifeline]
+        ) as worker:
+            assert worker.is_working()
+            before = ids()
+            (tmp_path / "gate").touch()
+            assert is_replaced(before)
+            assert not worker.has_ended()
+            os.close(held)
+
+            assert worker.exit_code() == 0
+    finally:
+        os.close(lifeline)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_told_to_stop_while_it_starts_anew_does_so(
+    server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
+) -> None:
+    with Command(server.url, str(tmp_path), program=PROGRAM) as worker:
+        assert worker.is_working()
+        (tmp_path / "gate").touch()
+        assert worker.says("restarting")
+        worker.signal(signal.SIGTERM)
+
+        assert worker.exit_code() in (0, -signal.SIGTERM)  # by the new one, or in the moment of exec
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_to_stop_waits_for_the_new_process_though_a_stuck_thread_would_accept_it(
+    server: EmbeddedServer, queue: TaskQueue, tmp_path: Path, number: signal.Signals
+) -> None:
+    (tmp_path / "hold").touch()  # the worker has ended, and has not started anew
+    with Command(server.url, str(tmp_path), program=PROGRAM) as worker:
+        assert worker.is_working()
+        (tmp_path / "gate").touch()
+        assert worker.says("restarting")
+        for each in (number, signal.SIGTTIN):
+            worker.signal(each)
+            assert eventually(lambda held=each: is_held_back(worker.pid, held))
+        (tmp_path / "hold").unlink()
+
+        assert worker.exit_code() == 0
+    assert worker.output.count("INFO Stub") == 2
+
+
+def test_a_stuck_worker_that_was_told_to_stop_ends_with_1(
+    server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
+) -> None:
+    with Command(server.url, str(tmp_path), program=PROGRAM) as worker:
+        assert worker.is_working()
+        worker.signal(signal.SIGTERM)
+
+        assert worker.exit_code() == 1
+    assert "restarting" not in worker.output
+
+
+def test_last_words_that_fail_keep_no_process_alive(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever flushes ends the process next, or begins it anew."""
+    monkeypatch.setattr(logging, "shutdown", lambda: None)  # it would close what pytest listens with
+
+    flush(lambda: [][0])
+
+    assert "The final step of this process failed" in caplog.text
+    assert "IndexError" in caplog.text

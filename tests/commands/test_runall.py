@@ -77,10 +77,17 @@ def test_it_runs_what_the_settings_need_with_one_log_and_one_shutdown(
     assert "Traceback" not in site.output
 
 
-def test_without_cached_rows_no_daemon_looks_after_them(server: EmbeddedServer, queue: TaskQueue) -> None:
-    with run_all(server.url, "--processes", "2", "--concurrency", "3") as site:
+def test_without_cached_rows_no_daemon_looks_after_them_and_only_workers_are_told_to_be_quiet(
+    server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
+) -> None:
+    copier = f"--also=copier=copylogs --follow --no-progress {tmp_path}"
+    with run_all(server.url, "--processes", "2", "--concurrency", "3", copier) as site:
         assert eventually(works(queue, "worker", "worker", "poller"))
         assert {info.concurrency for info in queue.workers() if info.kind == "worker"} == {3}
+        assert eventually(lambda: any("copylogs" in each.cmdline() for each in site.children))
+        site.signal(signal.SIGTSTP)
+        assert eventually(lambda: all(info.is_quiet for info in queue.workers() if info.kind == "worker"))
+        assert all(each.status() != psutil.STATUS_STOPPED for each in site.children)
         site.signal(signal.SIGINT)
 
         assert site.exit_code() == 0
@@ -118,16 +125,9 @@ def test_an_embedded_server_that_cannot_start_is_reported(tmp_path: Path) -> Non
 
 
 def test_another_program_that_ends_is_started_again_later_and_later(server: EmbeddedServer) -> None:
-    with run_all(server.url, also("brief", "")) as site:
+    with run_all(server.url, also("brief", ""), "--also=nothing=/no/such/program") as site:
         for pause in (1, 2):
             assert site.says(f" of brief ended with 0; starting another in {pause} s.")
-        site.signal(signal.SIGTERM)
-
-        assert site.exit_code() == 0
-
-
-def test_a_program_that_does_not_exist_is_said_and_tried_again(server: EmbeddedServer) -> None:
-    with run_all(server.url, "--also=nothing=/no/such/program") as site:
         assert site.says("nothing cannot be started: [Errno 2] No such file or directory")
         site.signal(signal.SIGTERM)
 
@@ -164,25 +164,6 @@ def test_when_it_is_killed_nothing_is_left_behind_and_no_task_is_lost(
     assert queue.workers() == []
 
 
-def test_only_workers_are_told_to_be_quiet(server: EmbeddedServer, queue: TaskQueue) -> None:
-    with run_all(server.url, also("other")) as site:
-        assert eventually(works(queue, "worker", "poller"))
-        site.signal(signal.SIGTSTP)
-
-        assert eventually(lambda: all(info.is_quiet for info in queue.workers() if info.kind == "worker"))
-        assert all(each.status() != psutil.STATUS_STOPPED for each in site.children)
-        site.signal(signal.SIGTERM)
-        assert site.exit_code() == 0
-
-
-def test_management_commands_can_run_as_well(server: EmbeddedServer, tmp_path: Path) -> None:
-    with run_all(server.url, f"--also=copier=copylogs --follow --no-progress {tmp_path}") as site:
-        assert eventually(lambda: any("copylogs" in each.cmdline() for each in site.children))
-        site.signal(signal.SIGTERM)
-
-        assert site.exit_code() == 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -196,11 +177,3 @@ def test_wrong_options_are_refused(arguments: list[str], said: str) -> None:
     with run_all("redis://127.0.0.1:1", *arguments) as site:
         assert site.exit_code() == 2
     assert said in site.output
-
-
-def test_without_redis_it_ends_with_2_and_one_clear_line(tmp_path: Path) -> None:
-    with run_all(f"unix://{tmp_path}/nothing.sock") as site:
-        assert site.exit_code() == 2
-
-    [line] = site.output.splitlines()
-    assert "ERROR Redis does not answer" in line

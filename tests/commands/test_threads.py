@@ -5,6 +5,7 @@ end the thread, not the process.
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from redis import Redis
+from redis.exceptions import ResponseError
 
+from components.kit.scripts import Script
 from components.services.logs import Aggregation, LogStream
 from components.services.queues import TaskQueue
 from components.testing import redis_at
@@ -102,3 +105,23 @@ def test_changed_code_does_not_replace_a_process_of_others(
     monkeypatch.setattr("components.kit.commands.running._guarded", lambda *args, **options: 3)
 
     assert called(thread, "runworker", "--reload") == 1
+
+
+def test_its_line_numbers_are_those_of_the_servers_errors(redis: Redis) -> None:
+    out = StringIO()
+    source = Script("mailboxes/push").source
+
+    call_command("showscript", "mailboxes/push", stdout=out)
+    with pytest.raises(ResponseError) as caught:
+        redis.eval(source, 0)
+
+    match = re.search(r"user_script:(\d+)", str(caught.value))
+    assert match is not None
+    shown = out.getvalue().splitlines()[int(match[1]) - 1]
+    assert shown == f"{match[1]:>4} {source.splitlines()[int(match[1]) - 1]}"
+
+
+@pytest.mark.parametrize("name", ["mailboxes/nothing", "nothing/push", "push", "../conf/push"])
+def test_a_script_that_does_not_exist_is_an_error(name: str) -> None:
+    with pytest.raises(CommandError, match=rf"There is no script {re.escape(name)}\."):
+        call_command("showscript", name)

@@ -15,9 +15,6 @@ from components.services.rows.models import CachedRow, Caching
 class Shelf(models.Model):
     name = models.CharField(max_length=20, unique=True)
 
-    class Meta:
-        app_label = "db"
-
 
 class Box(FencedModel):
     """A fenced row."""
@@ -27,15 +24,11 @@ class Box(FencedModel):
     shelf = models.ForeignKey(Shelf, on_delete=models.CASCADE, null=True, related_name="boxes")
     changed_at = models.DateTimeField(auto_now=True)
 
-    class Meta:
-        app_label = "db"
-
 
 class Parcel(Box):
     """The same rows under another name."""
 
     class Meta:
-        app_label = "db"
         proxy = True
 
 
@@ -50,9 +43,6 @@ class Crate(FencedModel):
     content = models.IntegerField(default=0)
 
     objects = CrateQuerySet.as_manager()
-
-    class Meta:
-        app_label = "db"
 
 
 class Colour(models.CharField):
@@ -99,7 +89,6 @@ class Ware(CachedRow):
     colour = Colour(max_length=20, null=True)
 
     class Meta:
-        app_label = "db"
         required_db_features = {"supports_json_field"}  # else each check of the models asks the database
 
 
@@ -107,7 +96,6 @@ class DearWare(Ware):
     """The same rows under another name."""
 
     class Meta:
-        app_label = "db"
         proxy = True
 
 
@@ -119,18 +107,11 @@ class Token(CachedRow):
     word = models.SlugField(unique=True)
     value = Lossy(max_length=20, null=True)
 
-    class Meta:
-        app_label = "db"
+
+class Bed(models.Model): ...
 
 
-class Bed(models.Model):
-    class Meta:
-        app_label = "db"
-
-
-class RaisedBed(Bed):
-    class Meta:
-        app_label = "db"
+class RaisedBed(Bed): ...
 
 
 class Flower(CachedRow):
@@ -146,10 +127,5 @@ class Flower(CachedRow):
     pot = models.ForeignKey("Vase", models.CASCADE, null=True, related_name="+")
     graft = models.ForeignKey("self", models.SET_NULL, null=True, related_name="+")
 
-    class Meta:
-        app_label = "db"
 
-
-class Vase(models.Model):
-    class Meta:
-        app_label = "db"
+class Vase(models.Model): ...

@@ -52,50 +52,35 @@ def assert_only_the_cache_is_empty(task: str, chat: Chat) -> None:
     assert news.chat_id == chat.id
 
 
-@pytest.mark.parametrize("prefix", ["", "components", "components:cache", "[shop]*"])
-def test_clearing_a_cache_of_a_cluster_leaves_tasks_and_chats(
-    redis_cluster: Redis, redis_cluster_server: ClusterServer, prefix: str
-) -> None:
-    url = redis_cluster_server.url
-    with site(url, url, CLUSTER, KEY_PREFIX=prefix):
-        task, chat = use_everything()
-
-        caches["default"].clear()
-
-        assert_only_the_cache_is_empty(task, chat)
-
-
-def test_clearing_a_cache_of_a_cluster_leaves_other_caches_and_environments(
-    redis_cluster: Redis, redis_cluster_server: ClusterServer
-) -> None:
-    url = redis_cluster_server.url
-    with site(url, url, CLUSTER, KEY_PREFIX="staging"):
-        caches["components"].set("theirs", 1)
-        with override_settings(COMPONENTS={"CACHE": "components", "PREFIX": "production"}):
-            task = TaskQueue().push(ECHO)
-
-        caches["default"].clear()
-
-        assert caches["components"].get("theirs") == 1
-        with override_settings(COMPONENTS={"CACHE": "components", "PREFIX": "production"}):
-            assert ids(claim(Consumer())) == [task]
-
-
-def test_keys_that_a_function_of_the_project_makes_are_cleared_too(
-    redis_cluster: Redis, redis_cluster_server: ClusterServer
-) -> None:
-    url = redis_cluster_server.url
-    with site(url, url, CLUSTER, KEY_FUNCTION=f"{__name__}.hidden"):
-        task, chat = use_everything()
-
-        caches["default"].clear()
-
-        assert_only_the_cache_is_empty(task, chat)
-
-
 def hidden(key: str, prefix: str, version: int | str) -> str:
     """A KEY_FUNCTION that shows nothing of the key."""
     return "/".join(str(part).encode().hex() for part in (prefix, version, key))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"KEY_PREFIX": prefix} for prefix in ("", "components", "components:cache", "[shop]*")),
+        {"KEY_FUNCTION": f"{__name__}.hidden"},
+    ],
+)
+def test_clearing_a_cache_of_a_cluster_leaves_all_that_is_not_its_own(
+    redis_cluster: Redis, redis_cluster_server: ClusterServer, options: dict[str, Any]
+) -> None:
+    url, production = redis_cluster_server.url, {"CACHE": "components", "PREFIX": "production"}
+    with site(url, url, CLUSTER, **options):
+        task, chat = use_everything()
+        caches["default"].clear()
+        assert_only_the_cache_is_empty(task, chat)
+
+    with site(url, url, CLUSTER, KEY_PREFIX="staging"):
+        caches["components"].set("theirs", 1)
+        with override_settings(COMPONENTS=production):
+            task = TaskQueue().push(ECHO)
+        caches["default"].clear()
+        assert caches["components"].get("theirs") == 1
+        with override_settings(COMPONENTS=production):
+            assert ids(claim(Consumer())) == [task]
 
 
 def test_our_client_spares_the_app_even_where_it_shares_a_database(redis: Redis) -> None:

@@ -1,35 +1,40 @@
-"""The one door to Redis: which client it gives, that it repeats nothing, and what counts as unavailable."""
+"""
+The one door to Redis: which client it gives, and that it repeats no write. The asynchronous client is one for each
+event loop, closed with its loop; a command that is cancelled leaves no reply behind for the next.
+"""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
+import asyncio
+import gc
+import sys
+import warnings
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
-from django.core.cache import caches
+from asgiref.sync import async_to_sync
 from django.core.exceptions import ImproperlyConfigured
 from django.test.utils import override_settings
-from redis import Redis, RedisCluster
+from redis import Redis
+from redis.asyncio import Redis as AsyncRedis
+from redis.asyncio.connection import BlockingConnectionPool
 
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
-from components.kit.client import get_client, longest_block
+from components.kit import aclient
+from components.kit.client import get_async_client, get_client, longest_block
 from components.kit.errors import redis_errors
 from components.services.queues import TaskQueue
-from components.testing import ClusterServer, redis_at
+from components.testing import ClusterServer, empty, redis_at
 from tests.support.proxy import LossyProxy
 from tests.support.queues import push_many
+from tests.support.waiting import eventually
 
 CLUSTER = {"CLIENT_CLASS": "components.cache.ClusterClient"}
-
-
-@pytest.fixture
-def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[EmbeddedServer]:
-    """A server to make trouble with."""
-    program = request.config.getoption("--redis-server")
-    with EmbeddedServer(tmp_path / "redis", server=program, appendonly=False) as server:
-        yield server
+LIST, OTHER = "{a}list", "{a}other"
 
 
 class AnnouncedServer(ClusterServer):
@@ -39,27 +44,302 @@ class AnnouncedServer(ClusterServer):
         self._options["cluster-announce-port"] = str(port)
 
 
+@pytest.fixture(params=["plain", "cluster"])
+def redis_mode(request: pytest.FixtureRequest) -> str:
+    """The kit itself runs on both kinds of servers in each run."""
+    return str(request.param)
+
+
+@pytest.fixture
+def server(redis_mode: str, request: pytest.FixtureRequest) -> EmbeddedServer:
+    fixture = "redis_server" if redis_mode == "plain" else "redis_cluster_server"
+    server: EmbeddedServer = request.getfixturevalue(fixture)
+    return server
+
+
+@pytest.fixture
+def redis(server: EmbeddedServer) -> Iterator[Redis]:
+    with empty(server) as client:
+        yield client
+
+
+@pytest.fixture
+def proxied(
+    redis_mode: str, own_server: EmbeddedServer, tmp_path: Path, program: Path | None
+) -> Iterator[LossyProxy]:
+    """The project's Redis, behind a proxy that loses replies."""
+    if redis_mode == "plain":
+        with LossyProxy(own_server) as proxy, redis_at(proxy.url, SOCKET_TIMEOUT=0.5):
+            yield proxy
+        return
+    node = AnnouncedServer(tmp_path, server=program)
+    with LossyProxy(node) as proxy:
+        node.announce(int(proxy.url.rpartition(":")[2]))
+        url = f"redis://:{node._password}@{proxy.url.removeprefix('redis://')}"
+        with node, redis_at(url, SOCKET_TIMEOUT=0.5, **CLUSTER):
+            yield proxy
+
+
+def collect_garbage_of_others() -> None:
+    """Collect what other tests have left behind, whatever it complains of."""
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        patch.setattr(sys, "unraisablehook", lambda _unraisable: None)
+        warnings.simplefilter("ignore")
+        gc.collect()
+
+
+@contextmanager
+def no_warnings() -> Iterator[None]:
+    """Nothing that the block leaves behind complains when it is collected."""
+    collect_garbage_of_others()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        yield
+        gc.collect()
+    assert [str(warning.message) for warning in seen] == []
+
+
+def connections(server: EmbeddedServer) -> set[int]:
+    """Who is connected to the server, apart from the one that asks."""
+    with Redis.from_url(server.url) as client:
+        return {int(each["id"]) for each in client.client_list()} - {client.client_id()}
+
+
+async def echo(text: str) -> Any:
+    """ECHO, which a client of a cluster would not know where to send."""
+    return await get_async_client().eval("return ARGV[1]", 1, LIST, text)
+
+
+async def increase() -> int:
+    count: int = await get_async_client().incr("hits")
+    return count
+
+
 # Which client
 
 
-def test_the_client_is_that_of_the_alias_that_is_named(redis: Redis) -> None:
-    assert get_client().get("a") is None
-    caches["default"].client.get_client().set("a", "b")
+@pytest.mark.slow
+def test_it_follows_the_settings_within_a_loop(redis: Redis, tmp_path: Path) -> None:
+    async def main() -> None:
+        first = get_async_client()
+        await first.set("a", "1")
+        with EmbeddedServer(tmp_path, appendonly=False) as other, redis_at(other.url):
+            assert await get_async_client().get("a") is None
+            assert get_async_client() is not first
+        assert get_async_client() is first
 
-    assert get_client().get("a") == b"b"
-    assert isinstance(get_client(), Redis)
+    with no_warnings():
+        asyncio.run(main())
 
 
-def test_another_alias_can_be_named(redis_server: EmbeddedServer, server: EmbeddedServer) -> None:
+def test_options_of_the_alias_hold_for_it_too(redis_cluster_server: ClusterServer) -> None:
+    password, address = redis_cluster_server._password, redis_cluster_server.url.rpartition("@")[2]
+    options: dict[str, Any] = {
+        "PASSWORD": password,
+        "PARSER_CLASS": "redis._parsers.resp2._RESP2Parser",
+        "CONNECTION_POOL_CLASS": "redis.connection.BlockingConnectionPool",
+        "CONNECTION_POOL_KWARGS": {"max_connections": 7, "timeout": 2, "client_name": "ours", "protocol": 2},
+    }
+
+    async def main() -> None:
+        client = get_async_client()
+        pool = client.connection_pool
+        assert await client.client_getname() == "ours"
+        assert isinstance(pool, BlockingConnectionPool)
+        assert (pool.max_connections, pool.timeout) == (7, 2)
+        assert pool.connection_kwargs["parser_class"].__name__ == "_AsyncRESP2Parser"
+
+    with redis_at(f"redis://{address}", **options):
+        asyncio.run(main())
+
+
+def test_options_hold_for_both_clients_of_a_cluster(redis_cluster_server: ClusterServer) -> None:
+    async def main() -> None:
+        assert await get_async_client().client_getname() == "ours"
+        assert longest_block(get_async_client()) == 2
+
+    # Found under another address, since the synchronous client is kept by its address.
+    url = redis_cluster_server.url.replace("127.0.0.1", "localhost")
+    given = {"client_name": "ours", "max_connections": 7, "retry_on_timeout": True}
+    with redis_at(url, SOCKET_TIMEOUT=3, CONNECTION_POOL_KWARGS=given, **CLUSTER) as client:
+        assert client.client_getname() == "ours"
+        assert longest_block(client) == 2
+        asyncio.run(main())
+
+
+class NoParser:
+    """Something that redis.asyncio knows nothing like. Pools are kept by their URL, so no other test may use that."""
+
+
+def test_a_class_that_derives_from_nothing_known_is_an_error_that_names_it() -> None:
+    async def main() -> None:
+        get_async_client()
+
+    # Only the synchronous client, which never connects here, takes it.
+    with (
+        redis_at("redis://127.0.0.1:1/2", PARSER_CLASS=f"{__name__}.NoParser"),
+        pytest.raises(ImproperlyConfigured, match=r"NoParser, named in the OPTIONS"),
+    ):
+        asyncio.run(main())
+
+
+# One for each loop
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", [lambda: asyncio.run(increase()), lambda: async_to_sync(increase)()])
+def test_many_short_loops_leave_nothing_behind(
+    redis: Redis, server: EmbeddedServer, run: Callable[[], int]
+) -> None:
+    redis.ping()
+    before, loops = connections(server), len(aclient._loops)
+
+    with no_warnings():
+        assert [run() for _ in range(20)] == list(range(1, 21))
+
+    assert len(aclient._loops) == loops
+    assert eventually(lambda: connections(server) <= before)
+
+
+@pytest.mark.slow
+def test_connections_that_are_in_use_when_the_loop_ends_are_closed_too(
+    redis: Redis, server: EmbeddedServer
+) -> None:
+    async def main() -> None:
+        waiting = [asyncio.create_task(get_async_client().blpop(LIST, 0)) for _ in range(3)]
+        await increase()
+        assert not any(task.done() for task in waiting)
+
+    redis.ping()
+    before = connections(server)
+    with no_warnings():
+        asyncio.run(main())
+
+    assert eventually(lambda: connections(server) <= before)
+
+
+def test_a_loop_that_was_closed_carelessly_is_let_go_when_the_next_begins(redis: Redis) -> None:
+    async def ask() -> None:
+        get_async_client()  # and opens no connection, of which Python itself would warn
+
+    careless = asyncio.new_event_loop()
+    careless.run_until_complete(ask())
+    careless.close()
+    assert careless in aclient._loops
+
+    asyncio.run(increase())
+
+    assert careless not in aclient._loops
+
+
+# Blocking, cancelling, losing
+
+
+async def _block(client: AsyncRedis) -> object:
+    return await client.blpop(LIST, 0.1)  # Python 3.11 loses some cancellations while a command is sent
+
+
+async def _read(client: AsyncRedis) -> object:
+    return await client.get("somebody else's")
+
+
+async def _transact(client: AsyncRedis) -> object:
+    async with client.pipeline(transaction=True) as pipe:
+        return await pipe.get(LIST).get(OTHER).lrange(LIST, 0, -1).execute()
+
+
+async def _run_script(client: AsyncRedis) -> object:
+    return await client.eval("return 'somebody else'", 1, LIST)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("act", [_block, _read, _transact, _run_script])
+def test_a_cancelled_command_leaves_no_reply_for_the_next(
+    redis: Redis, server: EmbeddedServer, act: Callable[[AsyncRedis], Awaitable[object]]
+) -> None:
+    """Wherever it was: connecting, sending, waiting. With one connection there is no other to hide behind."""
+
+    async def main() -> int:
+        client, cancelled = get_async_client(), 0
+        for steps in range(40):
+            task = asyncio.ensure_future(act(client))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            cancelled += task.cancelled()
+            if steps % 4 == 0:
+                await client.rpush(LIST, "x")  # what a BLPOP that is still there would take
+                assert await client.lpop(LIST) == b"x"
+            assert await echo(f"mine {steps}") == f"mine {steps}".encode()
+        return cancelled
+
+    kind = CLUSTER if isinstance(server, ClusterServer) else {}
+    # A cluster asks its nodes about themselves on connections of the same pool.
+    with redis_at(server.url, CONNECTION_POOL_KWARGS={"max_connections": 1}, **kind), no_warnings():
+        assert asyncio.run(main()) >= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("silently", [False, True], ids=["connection lost", "no answer"])
+def test_a_write_whose_reply_was_lost_is_not_sent_again(proxied: LossyProxy, silently: bool) -> None:
+    async def main() -> None:
+        await get_async_client().ping()
+        proxied.lose_replies(to="INCR", silently=silently)
+        with pytest.raises(RedisUnavailable), redis_errors():
+            await increase()
+
+        assert proxied.lost == 1
+        assert await get_async_client().get("hits") == b"1"
+
+    with no_warnings():
+        asyncio.run(main())
+    get_client().ping()
+    proxied.lose_replies(to="INCR", silently=silently)
+    with pytest.raises(RedisUnavailable), redis_errors():
+        get_client().incr("hits")
+    assert proxied.lost == 2
+    assert get_client().get("hits") == b"2"
+    # A script is sent once more.
+    push_many(1)
+    proxied.lose_replies(to="EVALSHA", silently=silently)
+    push_many(1)
+    assert proxied.lost == 3
+    assert TaskQueue().stats("default").ready == 2
+
+
+def test_more_commands_at_once_than_connections_are_told_what_to_do(
+    redis: Redis, server: EmbeddedServer
+) -> None:
+    async def main() -> None:
+        waiting = asyncio.create_task(get_async_client().blpop(LIST, 1))
+        while not get_client().client_list(_type="normal") or not _is_blocked(server):
+            await asyncio.sleep(0.01)
+        with pytest.raises(RedisUnavailable, match="fewer threads or coroutines"), redis_errors():
+            await increase()
+        waiting.cancel()
+
+    kind = CLUSTER if isinstance(server, ClusterServer) else {}
+    with redis_at(server.url, CONNECTION_POOL_KWARGS={"max_connections": 1}, **kind):
+        asyncio.run(main())
+
+
+def _is_blocked(server: EmbeddedServer) -> bool:
+    with Redis.from_url(server.url) as client:
+        return client.info("clients")["blocked_clients"] > 0
+
+
+def test_another_alias_can_be_named(redis_server: EmbeddedServer, own_server: EmbeddedServer) -> None:
     backend = "django_redis.cache.RedisCache"
     both = {
         "default": {"BACKEND": backend, "LOCATION": redis_server.url},
-        "tasks": {"BACKEND": backend, "LOCATION": server.url},
+        "tasks": {"BACKEND": backend, "LOCATION": own_server.url},
     }
     with override_settings(CACHES=both, COMPONENTS={"CACHE": "tasks"}):
         get_client().set("a", "b")
 
-    with Redis.from_url(server.url) as client:
+    with Redis.from_url(own_server.url) as client:
         assert client.get("a") == b"b"
 
 
@@ -79,86 +359,3 @@ def test_a_blocking_command_returns_before_the_socket_gives_up(
     given = {"CONNECTION_POOL_KWARGS": {"socket_timeout": timeout}}
     with redis_at(f"unix://{tmp_path}/{timeout}.sock", **given) as client:
         assert longest_block(client) == pytest.approx(block)
-
-
-def test_without_a_timeout_the_one_of_redis_py_counts(redis: Redis, redis_cluster: Redis) -> None:
-    assert longest_block(redis) == longest_block(redis_cluster) == 4
-
-
-# Nothing is repeated
-
-
-@pytest.fixture
-def proxy(server: EmbeddedServer) -> Iterator[LossyProxy]:
-    with LossyProxy(server) as proxy:
-        yield proxy
-
-
-@pytest.mark.parametrize("silently", [False, True], ids=["connection lost", "no answer"])
-def test_a_write_whose_reply_was_lost_is_not_sent_again(
-    server: EmbeddedServer, proxy: LossyProxy, silently: bool
-) -> None:
-    with redis_at(proxy.url, SOCKET_TIMEOUT=0.3):
-        get_client().ping()
-        proxy.lose_replies(to="INCR", silently=silently)
-        with pytest.raises(RedisUnavailable), redis_errors():
-            get_client().incr("hits")
-
-    assert proxy.lost == 1
-    with Redis.from_url(server.url) as client:
-        assert client.get("hits") == b"1"
-
-
-def test_a_pipeline_whose_reply_was_lost_is_not_sent_again(server: EmbeddedServer, proxy: LossyProxy) -> None:
-    with redis_at(proxy.url):
-        proxy.lose_replies(to="INCR")
-        pipe = get_client().pipeline().incr("hits")
-        with pytest.raises(RedisUnavailable), redis_errors():
-            pipe.execute()
-
-    with Redis.from_url(server.url) as client:
-        assert client.get("hits") == b"1"
-
-
-def test_a_client_goes_on_when_the_server_is_back(server: EmbeddedServer) -> None:
-    with redis_at(server.url) as client:
-        client.set("a", "b")
-        server.kill()
-        with pytest.raises(RedisUnavailable), redis_errors():
-            client.get("a")
-        server.start()
-
-        assert client.get("a") is None
-
-
-# A cluster
-
-
-def test_a_cluster_client_is_one_for_the_whole_process(redis_cluster: Redis) -> None:
-    found = []
-    thread = threading.Thread(target=lambda: found.append(get_client()))
-    thread.start()
-    thread.join()
-
-    assert isinstance(redis_cluster, RedisCluster)
-    assert found == [redis_cluster]
-
-
-@pytest.mark.slow
-def test_a_cluster_client_repeats_no_write_either(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    server = AnnouncedServer(tmp_path, server=request.config.getoption("--redis-server"))
-    with LossyProxy(server) as proxy:
-        server.announce(int(proxy.url.rpartition(":")[2]))
-        url = f"redis://:{server._password}@{proxy.url.removeprefix('redis://')}"
-        with server, redis_at(url, **CLUSTER) as client:
-            proxy.lose_replies(to="INCR")
-            with pytest.raises(RedisUnavailable), redis_errors():
-                client.incr("hits")
-
-            assert proxy.lost == 1
-            assert client.get("hits") == b"1"
-            push_many(1)
-            proxy.lose_replies(to="EVALSHA")
-            push_many(1)
-            assert proxy.lost == 2
-            assert TaskQueue().stats("default").ready == 2

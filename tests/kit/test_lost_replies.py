@@ -6,23 +6,32 @@ are sent twice: the second call changes nothing, and gives the same answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib import import_module
+from pkgutil import walk_packages
 from typing import Any
 
 import pytest
 from redis import Redis
 
+import components
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
+from components.kit.scripts import Call, Script
+from components.services.autocomplete import AddressBook, AddressBookReader
+from components.services.chat import Chat, Inbox
+from components.services.counters import CounterReader, count, flush
 from components.services.geo.importing import activate, put
 from components.services.geo.keys import TableKeys
 from components.services.geo.layout import Manifest
+from components.services.locks.fences import FencedValue
+from components.services.mailboxes import Mailbox
 from components.services.queues import Consumer, NewTask, TaskQueue
 from components.services.semaphores import Semaphore
-from components.testing import redis_at
-from tests.support.declared import SCRIPTS
+from components.testing import empty, redis_at
 from tests.support.proxy import LossyProxy
 from tests.support.queues import (
     ECHO,
@@ -37,10 +46,109 @@ from tests.support.queues import (
     succeeded,
     to_retry,
 )
-from tests.support.repeating import each_script_twice
 from tests.support.scenarios import SCENARIOS, imported
 from tests.support.semaphores import let_pass
+from tests.support.snapshots import alike, snapshot
 from tests.support.waiting import eventually
+
+
+def _scripts() -> Iterator[Script]:
+    for found in walk_packages(components.__path__, "components."):
+        if re.search(r"\.(migrations|runner|fixtures)\b", found.name):
+            continue
+        module = import_module(found.name)
+        yield from (each for each in vars(module).values() if isinstance(each, Script))
+
+
+#: All scripts by name.
+SCRIPTS: dict[str, Script] = {
+    script.name: script for script in sorted(_scripts(), key=lambda each: each.name)
+}
+
+
+#: What does not change of an answer if a call is repeated, of scripts that also tell a time left or, as nobody relies
+#: on it, what this call did.
+LASTING: dict[str, Callable[[Any], Any]] = {
+    "autocomplete/prune": type,
+    "chat/attend": lambda said: said[:-1],
+    "chat/charge": lambda said: said[0],
+    "chat/delete": type,
+    "chat/send": lambda said: said[1:3],
+    "counters/mend": type,
+    "locks/acquire": lambda said: said[:-1],
+    "locks/extend": lambda said: said > 0,
+    "logs/discard": type,
+    "logs/forget": type,
+    "queues/release": type,
+    "queues/trim": type,
+    "rows/schedule": len,
+    "semaphores/acquire": lambda said: said[:-1],
+}
+
+
+@contextmanager
+def each_script_twice(redis: Redis, *, between: Callable[[], object] | None = None) -> Iterator[set[str]]:
+    """
+    Send every call of a script once more, and assert that it gives the same answer and changes nothing; yield the
+    names of the scripts.
+
+    If something happens *between* the first call and its repetition, then nothing is asserted.
+    """
+    called: set[str] = set()
+    send, pipelined, is_busy = Script._send, Script._pipelined, False
+
+    async def twice(script: Script, ask: Callable[[], Any], *, many: bool = False) -> Any:
+        nonlocal is_busy
+        first = await ask()
+        if is_busy:
+            return first
+        called.add(script.name)
+        is_busy = True
+        try:
+            if between:
+                between()
+                return await ask()
+            before, soon = _stored(redis), _ending(redis)
+            second = await ask()
+            after = _stored(redis)
+            kept = {key: found for key, found in before.items() if key in after or key not in soon}
+            changed = set(alike(after)) ^ set(alike(kept))
+            assert not changed, f"{script.name} changes something when it is repeated: {changed}"
+            for one, other in zip(first, second, strict=True) if many else [(first, second)]:
+                assert lasting(script.name, one) == lasting(script.name, other), script.name
+            return second
+        finally:
+            is_busy = between is not None  # only the first call is repeated then
+
+    async def _send(self: Script, client: Any, keys: Sequence[str], args: Sequence[Any]) -> Any:
+        return await twice(self, lambda: send(self, client, keys, args))
+
+    async def _pipelined(self: Script, node: Any, calls: Sequence[Call]) -> Any:
+        return await twice(self, lambda: pipelined(self, node, calls), many=True)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Script, "_send", _send)
+        patch.setattr(Script, "_pipelined", _pipelined)
+        patch.setattr(Script, "quick", lambda *_args: None)
+        yield called
+
+
+def _stored(redis: Redis) -> dict[bytes, Any]:
+    """Return what is stored, without the use of semaphores by the minute, which is another one soon."""
+    return {key: found for key, found in snapshot(redis).items() if b":use:" not in key}
+
+
+def _ending(redis: Redis) -> set[bytes]:
+    """Return the keys that may expire while two calls are made."""
+    return {key for key in redis.keys("*") if 0 <= redis.pttl(key) < 10_000}
+
+
+def lasting(script: str, answer: Any) -> Any:
+    """Return what does not change of an answer."""
+    if script not in LASTING:
+        return [re.sub(r"\bb'(\d+)'", r"\1", line) for line in alike(answer)]
+    ask = LASTING[script]
+    return alike(ask(answer))
 
 
 def changing(redis: Redis) -> set[str]:
@@ -188,3 +296,43 @@ def test_a_waiting_request_keeps_its_place_when_its_reply_is_lost(
 
             assert waiting.result(20).remaining > 0
     assert semaphore.info().granted == 2
+
+
+ASKED: list[tuple[str, Callable[[], object]]] = [
+    ("HMGET", lambda: Chat("chat").configure(slow_mode=1)),
+    ("HEXISTS", lambda: Chat("chat").trim(before=2)),
+    ("DEL", lambda: Inbox("jill").erase()),
+    ("HDEL", lambda: Mailbox("joe").unblock("jill")),
+    ("HGET", lambda: AddressBook("book").count()),
+    ("HGETALL", lambda: AddressBook("book").info()),
+    ("ZLEXCOUNT", lambda: AddressBookReader().count()),
+    ("ZRANGEBYLEX", lambda: AddressBookReader().page()),
+    ("ZADD", lambda: AddressBook("other").add("Ann", id=1)),
+    ("ZREM", lambda: AddressBook("book").erase()),
+    ("EXISTS", lambda: AddressBook("none").vacate()),
+    ("GET", lambda: FencedValue("value").get()),
+    ("ZRANGE", lambda: CounterReader().families()),
+]
+
+
+@pytest.fixture
+def furnished(redis_server: EmbeddedServer) -> Iterator[LossyProxy]:
+    with LossyProxy(redis_server) as proxy, empty(redis_server), redis_at(proxy.url):
+        Chat.create("jill", members=["joe"], text="hello", id="chat")
+        Mailbox("joe").block("jill")
+        AddressBook("book").add("Ann", id=1)
+        FencedValue("value").set("x", fence=1)
+        count("orders:paid")
+        flush()
+        yield proxy
+
+
+@pytest.mark.parametrize(("command", "call"), ASKED, ids=[f"{at}-{each[0]}" for at, each in enumerate(ASKED)])
+def test_a_command_is_resent_if_its_reply_is_lost(
+    furnished: LossyProxy, command: str, call: Callable[[], object]
+) -> None:
+    furnished.lose_replies(to=f"\r\n{command}\r\n")
+
+    call()
+
+    assert furnished.lost == 1

@@ -8,9 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from redis import Redis
 
 import components
-from components.kit.contracts import read_header
+from components.kit.contracts import Contract, Names, Record, Table, contract, read_header
 
 SERVICES = Path(components.__file__).parent / "services"
 FILES = {f"{path.parent.parent.name}/{path.stem}": path for path in sorted(SERVICES.glob("*/lua/*.lua"))}
@@ -113,12 +117,8 @@ def defined_by(prelude: str) -> set[str]:
     return found
 
 
-def test_there_are_scripts() -> None:
-    assert {"queues/advance", "chat/send"} <= SCRIPTS.keys()
-    assert sorted(FILES.values()) == sorted(SERVICES.parent.rglob("*.lua"))
-
-
 def test_a_prelude_only_defines_and_is_used() -> None:
+    assert sorted(FILES.values()) == sorted(SERVICES.parent.rglob("*.lua"))
     uses = {
         (name.partition("/")[0], each)
         for name, path in FILES.items()
@@ -139,3 +139,61 @@ def test_the_header_of_a_script_agrees_with_its_body() -> None:
     found = {name: list(wrong(name, path.read_text(encoding="utf-8"))) for name, path in SCRIPTS.items()}
 
     assert {name: complaints for name, complaints in found.items() if complaints} == {}
+
+
+MEMBER = Record("member", ("role", "joined", "muted"))
+
+
+def test_a_prelude_comes_once_and_after_what_it_needs() -> None:
+    source = contract("mailboxes/push").source
+
+    assert source.count('redis.call("TIME")') == 1
+    assert (
+        source.index('redis.call("TIME")')
+        < source.index("local today, yesterday")
+        < source.index("make_room")
+    )
+
+
+@pytest.mark.parametrize("parts", [("b",), ("b", "a")])
+def test_the_text_after_a_marker_may_come_in_parts(redis: Redis, parts: tuple[str, ...]) -> None:
+    tables = (Table("shares", parts), Table("words"), Table("tasks", parts))
+    made = Contract("a/b", Names(("one",), (Table("queues", parts),)), Names(("x",), tables), "")
+    entries = [SimpleNamespace(a=number, b=-number) for number in (1, 2)]
+    given = {"x": 0, "queues": entries, "tasks": entries, "shares": [], "words": ["w"]}
+
+    keys = made.keys_of(SimpleNamespace(one="k"), given)
+    args = made.args_of(given)
+    shows = """
+        local found = { one, x, #shares, words[1], #words }
+        for at, each in ipairs(tasks) do found[#found + 1] = each.b + queues[at].b end
+        return found"""
+    source = "\n".join([*made.keys.locals("KEYS"), *made.args.locals("ARGV"), shows])
+
+    flat = [getattr(entry, part) for entry in entries for part in parts]
+    assert keys == ["k", *flat]
+    assert args == [0, 0, 1, "w", *flat]
+    assert redis.eval(source, len(keys), *map(str, keys), *args) == [b"k", b"0", 0, b"w", 1, -2, -4]
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        (b"owner 1 2", ("owner", "1", "2")),
+        (b"owner 1", ("owner", "1", "")),
+        (b"owner  2", ("owner", "", "2")),
+        (b"owner 1 2 3", ("owner", "1", "2")),
+        (b"", ("", "", "")),
+        (b"\xff 1 2", ("\ufffd", "1", "2")),
+    ],
+)
+def test_both_languages_read_older_newer_and_damaged_records_alike(
+    redis: Redis, text: bytes, fields: tuple[str, ...]
+) -> None:
+    source = "\n".join(MEMBER.lua())
+    shows = "local m = read_member(ARGV[1]) return { m.role, m.joined, m.muted, write_member(m) }"
+
+    assert tuple(MEMBER.read(text).values()) == fields
+    *found, written = redis.eval(f"{source}\n{shows}", 0, text)
+    assert tuple(each.decode(errors="replace") for each in found) == fields
+    assert MEMBER.read(written) == MEMBER.read(text)

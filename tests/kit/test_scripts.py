@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import sha1
 from typing import Any, TypeAlias
 
 import pytest
@@ -71,15 +70,6 @@ def run(request: pytest.FixtureRequest) -> Run:
 def proxy(redis_server: EmbeddedServer, redis: Redis) -> Iterator[LossyProxy]:
     with LossyProxy(redis_server) as proxy:
         yield proxy
-
-
-def test_a_script_is_its_file() -> None:
-    script = Script("queues/stats")
-
-    assert "-- Count the tasks of queues." in script.source
-    assert script.sha == sha1(script.source.encode()).hexdigest()
-    with pytest.raises(FileNotFoundError, match=r"queues/lua/nothing\.lua"):
-        Script("queues/nothing").source  # noqa: B018
 
 
 @pytest.mark.parametrize("run", [called, awaited])

@@ -11,17 +11,21 @@ import asyncio
 import os
 import signal
 import socket
+import subprocess
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from django.core.cache import caches
 from django.test.utils import override_settings
-from redis.exceptions import ConnectionError
+from redis import Redis
+from redis.exceptions import ConnectionError, RedisError
 
-from components.embedded import EmbeddedServer
+from components.embedded import EmbeddedServer, find_server
 from components.exceptions import RedisUnavailable
 from components.kit import silence
 from components.kit.client import get_async_client, get_client
@@ -30,7 +34,7 @@ from components.kit.silence import ServerSilent
 from components.services.chat import Inbox
 from components.services.counters import Counter
 from components.services.queues import TaskQueue
-from components.testing import ClusterServer, redis_at
+from components.testing import ClusterServer, _free_port, redis_at
 from tests.support.proxy import LossyProxy
 from tests.support.queues import ECHO
 from tests.support.waiting import eventually
@@ -39,17 +43,13 @@ CLUSTER = {"CLIENT_CLASS": "components.cache.ClusterClient"}
 TIMEOUT = 1.0  # seconds of the socket
 
 
-@pytest.fixture(params=["unix socket", "cluster"])
-def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EmbeddedServer]:
+@pytest.fixture(params=["own_server", "own_cluster"])
+def server(request: pytest.FixtureRequest) -> Iterator[EmbeddedServer]:
     """A server to stop, which is the project's Redis, with a short timeout."""
-    program = request.config.getoption("--redis-server")
-    if request.param == "cluster":
-        made: EmbeddedServer = ClusterServer(tmp_path, server=program)
-    else:
-        made = EmbeddedServer(tmp_path, server=program, appendonly=False)
-    kind = CLUSTER if request.param == "cluster" else {}
-    with made as server, redis_at(server.url, SOCKET_TIMEOUT=TIMEOUT, **kind):
-        yield server
+    made: EmbeddedServer = request.getfixturevalue(request.param)
+    kind = CLUSTER if isinstance(made, ClusterServer) else {}
+    with redis_at(made.url, SOCKET_TIMEOUT=TIMEOUT, **kind):
+        yield made
 
 
 @contextmanager
@@ -90,18 +90,13 @@ def push() -> None:
     TaskQueue().push(ECHO)
 
 
-def listen() -> None:
-    with redis_errors():
-        get_client().blpop(["list"], timeout=0.01)
-
-
 def follow() -> None:
     asyncio.run(Inbox("ann").achanges({}, wait=20))
 
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.parametrize("act", [update, aupdate, push, listen])
+@pytest.mark.parametrize("act", [update, aupdate, push])
 def test_a_server_that_hangs_costs_one_timeout_and_then_nothing(
     server: EmbeddedServer, act: Callable[[], None]
 ) -> None:
@@ -167,19 +162,6 @@ def test_a_host_that_takes_no_connection_is_silent_until_it_does(act: Callable[[
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_nothing_was_sent_to_a_silent_server(server: EmbeddedServer) -> None:
-    get_client().set("hits", 0)
-    with stopped(server):
-        is_silent(update)
-        with pytest.raises(RedisUnavailable, match=r"has not answered for \d+ s"), redis_errors():
-            get_client().incr("hits")
-
-    assert eventually(lambda: succeeds(update), within=5)
-    assert get_client().get("hits") == b"0"
-
-
-@pytest.mark.slow
-@pytest.mark.long
 def test_a_blocking_command_of_ones_own_that_outlasts_the_socket_is_no_silence(
     server: EmbeddedServer,
 ) -> None:
@@ -199,13 +181,8 @@ def test_a_blocking_command_of_ones_own_that_outlasts_the_socket_is_no_silence(
     asyncio.run(main())
 
 
-def test_a_reply_that_was_lost_is_no_silence(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    program = request.config.getoption("--redis-server")
-    with (
-        EmbeddedServer(tmp_path, server=program, appendonly=False) as server,
-        LossyProxy(server) as proxy,
-        redis_at(proxy.url, SOCKET_TIMEOUT=TIMEOUT),
-    ):
+def test_a_reply_that_was_lost_is_no_silence(own_server: EmbeddedServer) -> None:
+    with LossyProxy(own_server) as proxy, redis_at(proxy.url, SOCKET_TIMEOUT=TIMEOUT):
         push()
         proxy.lose_replies(to="EVALSHA", silently=True)
 
@@ -217,28 +194,26 @@ def test_a_reply_that_was_lost_is_no_silence(tmp_path: Path, request: pytest.Fix
 
 @pytest.mark.parametrize("kind", [{}, {"CLIENT_CLASS": "components.cache.Client"}], ids=["django's", "ours"])
 def test_caches_that_were_used_before_are_guarded_too(
-    tmp_path: Path, request: pytest.FixtureRequest, kind: dict[str, str]
+    own_server: EmbeddedServer, kind: dict[str, str]
 ) -> None:
-    program = request.config.getoption("--redis-server")
-    with EmbeddedServer(tmp_path, server=program, appendonly=False) as server:
-        options = {"SOCKET_TIMEOUT": TIMEOUT, **kind}
-        cache = {"BACKEND": "django_redis.cache.RedisCache", "OPTIONS": options}
-        aliases = {
-            name: {**cache, "LOCATION": f"{server.url}?db={number}"}
-            for number, name in enumerate(("default", "pages"))
-        }
-        with override_settings(CACHES=aliases, COMPONENTS={}):
-            for name in aliases:
-                caches[name].set("a", 1)
-            update()
-            with stopped(server):
-                is_silent(update)
-                assert is_silent(update)
-                if kind:
-                    with pytest.raises(ConnectionError, match="not sent until it answers a probe"):
-                        caches["pages"].get("a")
-            assert eventually(lambda: succeeds(update), within=5)
-            assert caches["pages"].get("a") == 1
+    options = {"SOCKET_TIMEOUT": TIMEOUT, **kind}
+    cache = {"BACKEND": "django_redis.cache.RedisCache", "OPTIONS": options}
+    aliases = {
+        name: {**cache, "LOCATION": f"{own_server.url}?db={number}"}
+        for number, name in enumerate(("default", "pages"))
+    }
+    with override_settings(CACHES=aliases, COMPONENTS={}):
+        for name in aliases:
+            caches[name].set("a", 1)
+        update()
+        with stopped(own_server):
+            is_silent(update)
+            assert is_silent(update)
+            if kind:
+                with pytest.raises(ConnectionError, match="not sent until it answers a probe"):
+                    caches["pages"].get("a")
+        assert eventually(lambda: succeeds(update), within=5)
+        assert caches["pages"].get("a") == 1
 
 
 @pytest.mark.slow
@@ -253,3 +228,156 @@ def test_a_forked_process_finds_out_by_itself(server: EmbeddedServer) -> None:
             os._exit(len(silence._silent))
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert is_silent(update)
+
+
+ROOT = Path(__file__).resolve().parents[2]
+SHOP = "redis://shop/0"
+OURS = {
+    "CLIENT_CLASS": "components.cache.SentinelClient",
+    "CONNECTION_FACTORY": "components.cache.SentinelConnectionFactory",
+}
+#: As a project wrote them that knows only django-redis.
+THEIRS = {
+    "CLIENT_CLASS": "django_redis.client.SentinelClient",
+    "CONNECTION_FACTORY": "django_redis.pool.SentinelConnectionFactory",
+}
+DOWN_AFTER = 1_000  # milliseconds until Sentinels take a master for dead
+SOON = 20  # seconds: ten times a timeout of a Sentinel and one of the master; with retries it is a minute
+
+
+@dataclass
+class Site:
+    """A master, a replica and three Sentinels."""
+
+    servers: list[EmbeddedServer]
+    sentinels: list[subprocess.Popen[bytes]]
+    ports: list[int]
+
+    def addresses(self) -> list[tuple[str, int]]:
+        return [("127.0.0.1", port) for port in self.ports]
+
+    def master(self) -> EmbeddedServer:
+        """The server that the last Sentinel takes for the master."""
+        with Redis(port=self.ports[-1]) as client:
+            _host, port = client.sentinel_get_master_addr_by_name("shop")
+        [found] = [each for each in self.servers if each._options["port"] == str(port)]
+        return found
+
+
+def stop(pid: int | None) -> None:
+    assert pid
+    os.kill(pid, signal.SIGSTOP)
+
+
+@pytest.fixture
+def site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
+    program = request.config.getoption("--redis-server") or find_server()
+    with ExitStack() as stack:
+        servers = []
+        for number in range(2):
+            options = {"port": str(_free_port()), "bind": "127.0.0.1", "protected-mode": "no"}
+            folder = tmp_path / f"redis-{number}"
+            servers.append(EmbeddedServer(folder, server=program, appendonly=False, options=options))
+        for each in servers:
+            each.start()
+            stack.callback(each.kill)
+        with Redis(port=int(servers[1]._options["port"])) as replica:
+            replica.replicaof("127.0.0.1", servers[0]._options["port"])
+        ports = [_free_port() for _ in range(3)]
+        sentinels = [stack.enter_context(_sentinel(program, tmp_path, port, servers[0])) for port in ports]
+        for each in sentinels:
+            stack.callback(each.kill)
+        assert eventually(lambda: all(map(_is_ready, ports)))
+        yield Site(servers, sentinels, ports)
+
+
+def _sentinel(program: Path, folder: Path, port: int, master: EmbeddedServer) -> subprocess.Popen[bytes]:
+    own = folder / f"sentinel-{port}"
+    own.mkdir()
+    config = own / "sentinel.conf"
+    config.write_text(
+        f"port {port}\nbind 127.0.0.1\nprotected-mode no\ndir {own}\n"
+        f"sentinel monitor shop 127.0.0.1 {master._options['port']} 2\n"
+        f"sentinel down-after-milliseconds shop {DOWN_AFTER}\nsentinel failover-timeout shop 3000\n"
+    )
+    return subprocess.Popen(
+        [program, config, "--sentinel"], stdout=subprocess.DEVNULL, start_new_session=True
+    )
+
+
+def _is_ready(port: int) -> bool:
+    """Whether a Sentinel knows the others, and the replica."""
+    with suppress(RedisError), Redis(port=port) as client:
+        found = client.sentinel_master("shop")
+        return found["num-other-sentinels"] == 2 and found["num-slaves"] == 1
+    return False
+
+
+def increase() -> int:
+    with redis_errors():
+        return int(get_client().incr("hits"))
+
+
+def aincrease() -> int:
+    async def main() -> int:
+        with redis_errors():
+            return int(await get_async_client().incr("hits"))
+
+    return asyncio.run(main())
+
+
+ACTS = pytest.mark.parametrize("act", [increase, aincrease])
+KINDS = pytest.mark.parametrize("kind", [OURS, THEIRS], ids=["ours", "theirs"])
+
+
+def seconds(act: Callable[[], object]) -> float:
+    began = time.monotonic()
+    act()
+    return time.monotonic() - began
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@KINDS
+@ACTS
+def test_a_sentinel_that_hangs_costs_a_second_once(
+    site: Site, act: Callable[[], int], kind: dict[str, str]
+) -> None:
+    stop(site.sentinels[0].pid)
+    url = f"{SHOP}?client_name={site.ports[0]}"  # pools are kept by their URL
+    with redis_at(url, SENTINELS=site.addresses(), SOCKET_TIMEOUT=1, **kind):
+        assert seconds(act) < SOON
+        assert min(seconds(act) for _ in range(5)) < 1  # it is not asked again, nor does a new loop ask it
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@KINDS
+@ACTS
+def test_the_host_of_the_master_and_of_the_first_sentinel_hang_together(
+    site: Site, act: Callable[[], int], kind: dict[str, str]
+) -> None:
+    url = f"{SHOP}?client_name={site.ports[0]}"
+    with redis_at(url, SENTINELS=site.addresses(), SOCKET_TIMEOUT=1, **kind):
+        act()
+        old = site.master()
+        stop(old.pid)
+        stop(site.sentinels[0].pid)
+
+        took = []
+        assert eventually(lambda: _succeeds(act, took), within=60, pause=0.1)
+
+        assert site.master() is not old
+        assert max(took) < SOON  # no call waits for retries, before, during and after the failover
+        assert min(seconds(act) for _ in range(5)) < 1
+
+
+def _succeeds(act: Callable[[], object], took: list[float]) -> bool:
+    began = time.monotonic()
+    try:
+        act()
+    except RedisUnavailable:
+        return False
+    finally:
+        took.append(time.monotonic() - began)
+    return True

@@ -24,8 +24,7 @@ from components.embedded import EmbeddedServer
 from components.testing import ClusterServer
 from tests.commands.processes import ROOT
 from tests.support import lock_histories
-from tests.support.linearizability import violation
-from tests.support.lock_histories import LockState, after
+from tests.support.lock_histories import LockState, after, violation
 from tests.support.proxy import LossyProxy
 from tests.support.waiting import eventually
 

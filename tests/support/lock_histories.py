@@ -1,8 +1,11 @@
 """
-Histories of locks, recorded by processes, and a model of a lock, for linearizability.py.
+Histories of locks, recorded by processes, a model of a lock, and a check of histories for linearizability: is there
+an order of the operations, each between its call and its return, that explains their results?
 
-Each process writes a line to its file before it sends a call, and another when the call has returned; a killed
-process leaves a call without a return. Run as a program, this module is such a process.
+It is the search of Wing and Gong with the memory of Lowe: depth first over the operations that can be next, never
+twice from the same state with the same operations done. Each process writes a line to its file before it sends a
+call, and another when the call has returned. A killed process leaves a call without a return, which may have happened
+at any time later, or not at all. Run as a program, this module is such a process.
 """
 
 from __future__ import annotations
@@ -13,11 +16,12 @@ import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
@@ -25,7 +29,83 @@ from redis.retry import Retry
 from components.exceptions import LockLost
 from components.services.locks import Lock, LockReader, lock
 from components.testing import redis_at
-from tests.support.linearizability import Operation
+
+_State = TypeVar("_State", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A call and its result, between two instants of a clock that all processes share."""
+
+    name: str
+    args: tuple[Any, ...]
+    #: None if it is not known.
+    result: Any
+    called: float
+    returned: float = math.inf
+
+    def __str__(self) -> str:
+        return f"{self.called:.6f} to {self.returned:.6f}: {self.name}{self.args} -> {self.result}"
+
+
+def violation(
+    history: Iterable[Operation],
+    initial: _State,
+    after: Callable[[_State, Operation], Iterable[_State]],
+) -> str | None:
+    """
+    Return None if the *history* is linearizable; else a text that says how far it is.
+
+    *after* returns the states to which an operation with its result may lead, or none if it cannot have that result.
+    """
+    operations = sorted(history, key=lambda each: each.called)
+    required = sum(each.returned < math.inf for each in operations)
+    # What is done: all operations before *first*, and those in *ahead*.
+    todo: list[tuple[int, frozenset[int], int, _State]] = [(0, frozenset(), 0, initial)]
+    seen = set(todo)
+    furthest = todo[0]
+    while todo:
+        first, ahead, done, state = furthest_now = todo.pop()
+        if done == required:
+            return None
+        furthest = max(furthest, furthest_now, key=lambda each: each[2])
+        for index in _possible_next(operations, first, ahead):
+            next_first, next_ahead = _without_prefix(first, ahead | {index})
+            is_required = operations[index].returned < math.inf
+            for next_state in after(state, operations[index]):
+                following = (next_first, next_ahead, done + is_required, next_state)
+                if following not in seen:
+                    seen.add(following)
+                    todo.append(following)
+    return _report(operations, furthest, required)
+
+
+def _possible_next(operations: Sequence[Operation], first: int, ahead: frozenset[int]) -> list[int]:
+    """Return the operations that are not done, and were called before any of these had returned."""
+    possible, until = [], math.inf
+    for index in range(first, len(operations)):
+        if operations[index].called > until:
+            break
+        if index not in ahead:
+            possible.append(index)
+            until = min(until, operations[index].returned)
+    return possible
+
+
+def _without_prefix(first: int, ahead: frozenset[int]) -> tuple[int, frozenset[int]]:
+    beginning = first
+    while first in ahead:
+        first += 1
+    return first, ahead - set(range(beginning, first))
+
+
+def _report(
+    operations: Sequence[Operation], furthest: tuple[int, frozenset[int], int, Any], required: int
+) -> str:
+    first, ahead, done, state = furthest
+    possible = "\n  ".join(str(operations[index]) for index in _possible_next(operations, first, ahead))
+    return f"{done} of {required} operations have an order; then, in {state}, none of these can be:\n  {possible}"
+
 
 NAMES = ("a", "b", "c")
 TIMEOUT = 1_000  # seconds: nothing runs out

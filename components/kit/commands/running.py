@@ -146,6 +146,17 @@ def unreachable(error: RedisUnavailable) -> str:
     return f"{said}. Is it running? CACHES[{alias!r}] says where it should be."
 
 
+@contextmanager
+def command_errors(*wrong: type[Exception], code: int = 1) -> Iterator[None]:
+    """Turn an outage, and the errors *wrong*, which end with *code*, into a CommandError."""
+    try:
+        yield
+    except RedisUnavailable as error:
+        raise CommandError(unreachable(error), returncode=UNREACHABLE) from None
+    except wrong as error:
+        raise CommandError(str(error), returncode=code) from None
+
+
 def _guarded(
     name: str,
     body: Callable[[], int],

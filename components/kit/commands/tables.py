@@ -1,9 +1,10 @@
-"""Plain-text tables for commands. Each column is as wide as its widest cell, and two spaces separate columns."""
+"""Plain-text tables and JSON for commands. Columns are as wide as their widest cells, and two spaces separate them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from django.utils import timezone
 
@@ -32,6 +33,14 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str
 def instant(at: datetime | None) -> str:
     """Return an instant in the current time zone, with the zone's name."""
     return timezone.localtime(at).strftime("%Y-%m-%d %H:%M:%S %Z") if at else NOTHING
+
+
+def document(of: object, *names: str) -> dict[str, Any]:
+    """Return the named attributes of an object for JSON, which has texts for instants and lists for tuples."""
+    found = {name: getattr(of, name) for name in names}
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else value for name, value in found.items()
+    }
 
 
 def age(seconds: float | None) -> str:

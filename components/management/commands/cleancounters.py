@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
-from components.exceptions import RedisUnavailable
-from components.kit.commands.running import UNREACHABLE, unreachable
+from components.kit.commands.running import command_errors
 from components.services.counters import Cleaned, clean
 
 
@@ -21,10 +20,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         verbose = options["verbosity"] > 1 or self.stdout.isatty()
-        try:
+        with command_errors():
             done = clean(self._tell if verbose else None)
-        except RedisUnavailable as error:
-            raise CommandError(unreachable(error), returncode=UNREACHABLE) from None
         self._tell(done)
 
     def _tell(self, done: Cleaned) -> None:

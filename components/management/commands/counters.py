@@ -12,12 +12,12 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
-from components.exceptions import InvalidName, InvalidValue, RedisUnavailable
+from components.exceptions import InvalidName, InvalidValue
 from components.kit.commands.options import instant_from
-from components.kit.commands.running import UNREACHABLE, unreachable
-from components.kit.commands.tables import instant, table
+from components.kit.commands.running import command_errors
+from components.kit.commands.tables import document, instant, table
 from components.services.counters import CounterReader, Series
 from components.services.counters.charts.scales import rate, total
 
@@ -55,12 +55,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
+        with command_errors(InvalidValue, InvalidName):
             found = self._read(**options)
-        except RedisUnavailable as error:
-            raise CommandError(unreachable(error), returncode=UNREACHABLE) from None
-        except (InvalidValue, InvalidName) as error:
-            raise CommandError(str(error)) from None
         if options["json"]:
             counters = [_document(series) for series in found.values()]
             self.stdout.write(json.dumps({"format": FORMAT, "counters": counters}, indent=2))
@@ -90,14 +86,8 @@ class Command(BaseCommand):
 
 def _document(series: Series) -> dict[str, Any]:
     return {
-        "name": series.name,
-        "precision": series.precision,
-        "since": series.since.isoformat(),
-        "until": series.until.isoformat(),
-        "unit": series.unit,
-        "total": series.total,
-        "rate": series.rate,
-        "samples": [{"at": sample.at.isoformat(), "count": sample.count} for sample in series],
+        **document(series, "name", "precision", "since", "until", "unit", "total", "rate"),
+        "samples": [document(sample, "at", "count") for sample in series],
     }
 
 

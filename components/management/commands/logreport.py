@@ -12,11 +12,11 @@ from argparse import ArgumentParser, ArgumentTypeError
 from datetime import date
 from typing import Any, get_args
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
-from components.exceptions import InvalidName, InvalidValue, RedisUnavailable
+from components.exceptions import InvalidName, InvalidValue
 from components.kit.commands.options import natural
-from components.kit.commands.running import UNREACHABLE, unreachable
+from components.kit.commands.running import command_errors
 from components.kit.commands.tables import NOTHING, table
 from components.kit.sheets import write_csv
 from components.services.geo import Level, place_name
@@ -67,15 +67,11 @@ class Command(BaseCommand):
         form.add_argument("--csv", action="store_true", help="Write CSV, with a column for each day.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
+        with command_errors(InvalidValue, InvalidName, code=_WRONG):
             traffic = Traffic(options["job"])
             period = _period(traffic, options["first"], options["last"], options["days"])
             report = _report(traffic, period, **options) if period else None
             self._write(report, traffic.totals(), **options)
-        except RedisUnavailable as error:
-            raise CommandError(unreachable(error), returncode=UNREACHABLE) from None
-        except (InvalidValue, InvalidName) as error:
-            raise CommandError(str(error), returncode=_WRONG) from None
 
     def _write(self, report: Report | None, totals: dict[str, int], *, job: str, **options: Any) -> None:
         if options["json"]:

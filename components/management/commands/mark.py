@@ -5,11 +5,11 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
-from components.exceptions import InvalidName, InvalidValue, RedisUnavailable
+from components.exceptions import InvalidName, InvalidValue
 from components.kit.commands.options import instant_from
-from components.kit.commands.running import UNREACHABLE, unreachable
+from components.kit.commands.running import command_errors
 from components.kit.commands.tables import instant
 from components.services.counters import Marks
 
@@ -25,10 +25,6 @@ class Command(BaseCommand):
         parser.add_argument("--at", metavar="INSTANT", help="When, as 2026-01-31T12:00Z (default: now).")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
+        with command_errors(InvalidName, InvalidValue):
             mark = Marks().add(options["name"], instant_from(options["at"]))
-        except RedisUnavailable as error:
-            raise CommandError(unreachable(error), returncode=UNREACHABLE) from None
-        except (InvalidName, InvalidValue) as error:
-            raise CommandError(str(error)) from None
         self.stdout.write(f"Marked {mark.name} at {instant(mark.at)}.")

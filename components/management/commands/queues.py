@@ -9,20 +9,32 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
-from datetime import datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
-from components.exceptions import RedisUnavailable
-from components.kit.commands.running import UNREACHABLE, unreachable
-from components.kit.commands.tables import age, instant, table
+from components.kit.commands.running import command_errors
+from components.kit.commands.tables import age, document, instant, table
 from components.services.queues import QueueStats, TaskQueue, WorkerInfo
 from components.services.queues.backend import redis_aliases
 from components.services.queues.periodic_tasks import TickInfo, overview
 from components.services.queues.worker.options import find_backend
 
 FORMAT = 1
+#: What the JSON has of each.
+_QUEUE = [
+    "name",
+    "ready",
+    "delayed",
+    "running",
+    "dead",
+    "successful",
+    "oldest_age",
+    "next_due_at",
+    "paused",
+    "cut_off",
+]
+_WORKER = ["id", "kind", "host", "pid", "queues", "concurrency", "running", "started_at", "seen_at", "alive"]
 
 
 class Command(BaseCommand):
@@ -40,10 +52,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         wanted = options["backend"]
         aliases = [find_backend(wanted).alias] if wanted else redis_aliases()
-        try:
+        with command_errors():
             known = {alias: (*TaskQueue(alias).overview(), overview(alias)) for alias in aliases}
-        except RedisUnavailable as error:
-            raise CommandError(unreachable(error), returncode=UNREACHABLE) from None
         if options["json"]:
             backends = {alias: _document(*facts) for alias, facts in known.items()}
             self.stdout.write(json.dumps({"format": FORMAT, "backends": backends}, indent=2))
@@ -58,47 +68,18 @@ def _document(
     queues: list[QueueStats], workers: list[WorkerInfo], periodic: list[TickInfo]
 ) -> dict[str, list[dict[str, Any]]]:
     return {
-        "queues": [
-            {
-                "name": queue.name,
-                "ready": queue.ready,
-                "delayed": queue.delayed,
-                "running": queue.running,
-                "dead": queue.dead,
-                "successful": queue.successful,
-                "oldest_age": queue.oldest_age,
-                "next_due_at": _iso(queue.next_due_at),
-                "paused": queue.paused,
-                "cut_off": queue.cut_off,
-            }
-            for queue in queues
-        ],
+        "queues": [document(queue, *_QUEUE) for queue in queues],
         "workers": [
-            {
-                "id": worker.id,
-                "kind": worker.kind,
-                "host": worker.host,
-                "pid": worker.pid,
-                "queues": list(worker.queues),
-                "concurrency": worker.concurrency,
-                "running": worker.running,
-                "started_at": _iso(worker.started_at),
-                "seen_at": _iso(worker.seen_at),
-                "alive": worker.alive,
-                "quiet": worker.is_quiet,
-                "order": worker.order or None,
-            }
+            {**document(worker, *_WORKER), "quiet": worker.is_quiet, "order": worker.order or None}
             for worker in workers
         ],
         "periodic": [
             {
-                "name": info.periodic.name,
+                **document(info.periodic, "name", "missed"),
+                **document(info, "last_at", "next_at"),
                 "task": info.periodic.task.module_path,
                 "schedule": str(info.periodic.schedule),
                 "queue": info.periodic.task.queue_name,
-                "missed": info.periodic.missed,
-                "last_at": _iso(info.last_at),
-                "next_at": _iso(info.next_at),
                 "paused": info.is_paused,
             }
             for info in periodic
@@ -182,7 +163,3 @@ def _state(worker: WorkerInfo) -> str:
     if worker.is_quiet:
         return "quiet"
     return "asked to be quiet" if worker.order else "alive"
-
-
-def _iso(at: datetime | None) -> str | None:
-    return at.isoformat() if at else None

@@ -6,23 +6,20 @@ what happens, not even while Redis is away.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager
-from pathlib import Path
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.test.utils import override_settings
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.exceptions import NoEventLoop, RedisUnavailable
+from components.exceptions import RedisUnavailable
 from components.kit import news
 from components.kit.client import get_async_client
-from components.kit.news import Interest, Listener, channel
+from components.kit.news import Interest, Listener
 from components.testing import ClusterServer, redis_at
-from tests.kit.test_async_client import connections, no_warnings
-from tests.kit.test_client import CLUSTER
+from tests.kit.test_client import CLUSTER, connections, no_warnings
 from tests.support.proxy import LossyProxy
 from tests.support.waiting import eventually
 
@@ -64,25 +61,6 @@ def run(main: Callable[[], Awaitable[None]]) -> None:
 
     with no_warnings():
         asyncio.run(at_most())
-
-
-def test_a_channel_has_the_prefix_its_kind_and_its_name() -> None:
-    assert channel("chat", "shop") == "components:news:chat:shop"
-    assert len({channel("chat", "a"), channel("inbox", "a"), channel("mailbox", "a")}) == 3
-    with override_settings(COMPONENTS={"PREFIX": "other"}):
-        assert channel("chat", "shop") == "other:news:chat:shop"
-
-
-def test_messages_published_after_the_subscription_are_heard(redis: Redis) -> None:
-    async def main() -> None:
-        async with Listener.of_the_loop().interest(["a", "b"]) as interest:
-            await publish("a")
-            assert await interest.wait(PATIENCE) == {"a"}
-            await publish("b")
-            await publish("c")
-            assert await interest.wait(PATIENCE) == {"b"}
-
-    run(main)
 
 
 def test_news_that_came_while_nobody_waited_are_told_once(redis: Redis) -> None:
@@ -184,29 +162,7 @@ def test_a_short_loop_leaves_nothing_behind(redis: Redis, server: EmbeddedServer
     assert eventually(lambda: connections(server) <= before)
 
 
-def test_each_loop_has_its_own_and_outside_of_one_there_is_none(redis: Redis) -> None:
-    async def main() -> Listener:
-        assert Listener.of_the_loop() is Listener.of_the_loop()
-        return Listener.of_the_loop()
-
-    assert asyncio.run(main()) is not asyncio.run(main())
-    with pytest.raises(NoEventLoop):
-        Listener.of_the_loop()
-
-
 # Losing
-
-
-@contextmanager
-def server_of_its_own(mode: str, folder: Path, program: Path | None) -> Iterator[EmbeddedServer]:
-    is_cluster = mode == "cluster"
-    server = (
-        ClusterServer(folder, server=program)
-        if is_cluster
-        else EmbeddedServer(folder, server=program, appendonly=False)
-    )
-    with server, redis_at(server.url, **(CLUSTER if is_cluster else {})):
-        yield server
 
 
 def test_a_lost_connection_is_made_anew_and_everybody_is_told(redis: Redis, server: EmbeddedServer) -> None:
@@ -229,12 +185,13 @@ def test_a_lost_connection_is_made_anew_and_everybody_is_told(redis: Redis, serv
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["own_server", "own_cluster"])
 def test_a_wait_outlasts_an_outage_and_a_new_call_reports_it(
-    redis_mode: str, tmp_path: Path, request: pytest.FixtureRequest
+    kind: str, request: pytest.FixtureRequest
 ) -> None:
-    program = request.config.getoption("--redis-server")
+    server: EmbeddedServer = request.getfixturevalue(kind)
 
-    async def main(server: EmbeddedServer) -> None:
+    async def main() -> None:
         async with Listener.of_the_loop().interest(["a"]) as interest:
             waiting = asyncio.create_task(interest.wait(PATIENCE))
             await asyncio.to_thread(server.kill)
@@ -247,22 +204,16 @@ def test_a_wait_outlasts_an_outage_and_a_new_call_reports_it(
 
             await asyncio.to_thread(server.start)
             assert await waiting
-            with Redis.from_url(
-                server.url
-            ) as client:  # the project's has connections that have to fail first
+            with Redis.from_url(server.url) as client:  # connections of the project's have to fail first
                 client.publish("a", "x")
             assert "a" in await interest.wait(PATIENCE)
 
-    with server_of_its_own(redis_mode, tmp_path, program) as server:
-        run(lambda: main(server))
+    with redis_at(server.url, **(CLUSTER if kind == "own_cluster" else {})):
+        run(main)
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_connection_that_died_silently_is_found_dead(
-    tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    program = request.config.getoption("--redis-server")
-
+def test_a_connection_that_died_silently_is_found_dead(own_server: EmbeddedServer) -> None:
     async def main(proxy: LossyProxy) -> None:
         async with Listener.of_the_loop().interest(["a"]) as interest:
             proxy.lose_replies(to="PING", silently=True)
@@ -271,19 +222,11 @@ def test_a_connection_that_died_silently_is_found_dead(
             await publish("a")
             assert await interest.wait(PATIENCE) == {"a"}
 
-    with (
-        EmbeddedServer(tmp_path, server=program, appendonly=False) as server,
-        LossyProxy(server) as proxy,
-        redis_at(proxy.url),
-    ):
+    with LossyProxy(own_server) as proxy, redis_at(proxy.url):
         run(lambda: main(proxy))
 
 
-def test_a_confirmation_that_was_lost_is_asked_for_again(
-    tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    program = request.config.getoption("--redis-server")
-
+def test_a_confirmation_that_was_lost_is_asked_for_again(own_server: EmbeddedServer) -> None:
     async def main(proxy: LossyProxy) -> None:
         proxy.lose_replies(to="SUBSCRIBE")
         with pytest.raises(RedisUnavailable):
@@ -293,11 +236,7 @@ def test_a_confirmation_that_was_lost_is_asked_for_again(
             await publish("a")
             assert "a" in await interest.wait(PATIENCE)
 
-    with (
-        EmbeddedServer(tmp_path, server=program, appendonly=False) as server,
-        LossyProxy(server) as proxy,
-        redis_at(proxy.url),
-    ):
+    with LossyProxy(own_server) as proxy, redis_at(proxy.url):
         run(lambda: main(proxy))
 
 

@@ -9,7 +9,7 @@ import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.servers import inspect_server, server_name
+from components.servers import inspect_server
 from components.testing import redis_at
 
 
@@ -38,17 +38,6 @@ def test_it_tells_name_version_and_mode(redis: Redis, redis_mode: str) -> None:
     assert server.version == info["valkey_version" if is_valkey else "redis_version"]
     assert server.mode == mode
     assert str(server) == f"{server.name} {server.version} ({mode})"
-
-
-def test_its_name_is_read_once_a_minute(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert server_name() == str(inspect_server())
-
-    with monkeypatch.context() as patched:
-        patched.setattr("components.servers.inspect_server", lambda: pytest.fail("asked again"))
-        assert server_name()
-    monkeypatch.setattr("components.servers._REMEMBERED", 0.0)
-    monkeypatch.setattr("components.servers.inspect_server", lambda: "another")
-    assert server_name() == "another"
 
 
 def test_a_server_that_keeps_nothing_on_disk_is_warned_of(redis: Redis) -> None:

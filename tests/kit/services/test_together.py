@@ -9,14 +9,12 @@ import pytest
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from components.embedded import EmbeddedServer
-from components.exceptions import ChatNotFound, RedisUnavailable
+from components.exceptions import ChatNotFound
 from components.kit.client import get_client
 from components.kit.scripts import Call, Script
 from components.kit.together import together
 from components.services.chat import Chat, ChatSettings
 from components.services.chat.keys import index
-from components.testing import redis_at
 
 KEY = index("00")
 
@@ -62,16 +60,6 @@ def test_the_first_goes_at_once_and_those_that_come_meanwhile_in_one_round_trip(
     assert script.trips == [1, 9]
 
 
-def test_calls_that_belong_together_stay_so(redis: Redis) -> None:
-    script = append()
-
-    async def main() -> list[list[int]]:
-        parts = [[call(0)], [call(1), call(2)], [], [call(3)]]
-        return await asyncio.gather(*(together(script, part) for part in parts))
-
-    assert asyncio.run(main()) == [[1], [2, 3], [], [4]]
-
-
 def test_a_cancelled_call_keeps_no_other_from_an_answer(redis: Redis) -> None:
     script = append()
 
@@ -102,17 +90,6 @@ def test_an_error_is_raised_only_where_it_belongs(redis: Redis) -> None:
 
     assert isinstance(answers.pop(3), ResponseError)
     assert answers == [[str(number).encode()] for number in (0, 1, 2, 4, 5)]
-
-
-def test_an_outage_is_told_to_all(redis: Redis, server: EmbeddedServer) -> None:
-    gone = "redis://127.0.0.1:1/0"
-
-    async def main() -> list[Any]:
-        calls = (together(append(), [call(number)]) for number in range(3))
-        return await asyncio.gather(*calls, return_exceptions=True)
-
-    with redis_at(gone):
-        assert [type(each) for each in asyncio.run(main())] == [RedisUnavailable] * 3
 
 
 def test_more_can_send_at_once_than_there_are_connections(redis: Redis) -> None:

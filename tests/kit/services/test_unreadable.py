@@ -6,21 +6,52 @@ placeholder.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import math
 
 import pytest
 from redis import Redis
 
-from components.kit.keyspace import bucket
-from components.kit.stored import MAX_DEPTH, UNREADABLE, is_too_deep
+from components.kit.keyspace import BUCKETS, bucket
+from components.kit.stored import UNREADABLE
 from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts
 from components.services.autocomplete import keys as autocomplete_keys
 from components.services.chat import Chat, ChatReader, Inbox, Position
 from components.services.chat.keys import ChatKeys, InboxKeys
+from components.services.counters import Counter, CounterReader
+from components.services.counters.keys import CounterKeys
+from components.services.locks import LockReader, lock
+from components.services.locks.keys import LockKeys
+from components.services.locks.keys import index as locks_index
+from components.services.locks.named import key_of
 from components.services.mailboxes import Fate, Mailbox, MailboxReader
 from components.services.mailboxes.keys import MailboxKeys, index
+from components.services.rows import RowCache, RowReader, member
+from components.services.rows.keys import RowKeys
+from components.services.semaphores import Semaphore, SemaphoreReader
+from components.services.semaphores.keys import SemaphoreKeys
 from tests.support.chats import FREE
 from tests.support.poison import BODIES, FIELDS, put_into_chat, put_into_mailbox
+from tests.support.rows import SHAPE
+
+FIELDS_OF_CHATS = [
+    *("title", "created_at", "created_by", "seq", "n", "at", "bytes", "cut", "base", "revision"),
+    *("history", "max_age", "max_messages", "is_open"),
+]
+FIELDS_OF_MAILBOXES = [
+    *(
+        "pulled_at",
+        "pushed",
+        "acknowledged",
+        "dropped",
+        "known",
+        "told",
+        "told_with",
+        "limit",
+        "first",
+        "last",
+    ),
+    *("last_dropped", "last_acknowledged", "last_clearing"),
+]
 
 
 def scene() -> tuple[Chat, Chat]:
@@ -29,7 +60,9 @@ def scene() -> tuple[Chat, Chat]:
     return bad, Chat.create("jill", members=["joe"], text="well", id="good", settings=FREE)
 
 
-# Messages
+def assert_listed() -> None:
+    for found in (Inbox("joe").chats(), Inbox("joe").fetch()):
+        assert {each.chat_id for each in found} == {"good", "bad"}
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
@@ -43,19 +76,11 @@ def test_a_message_that_cannot_be_read_fails_no_list(redis: Redis, body: bytes) 
     assert [each.seq for each in page.messages if each.is_unreadable] == [seq]
     assert bad.message("joe", seq).is_unreadable
     assert bad.message("joe", seq).sender == "jill"
-    inbox = Inbox("joe")
-    assert (
-        {each.chat_id for each in inbox.chats()}
-        == {each.chat_id for each in inbox.fetch()}
-        == {"good", "bad"}
-    )
-    changed = {each.chat_id: each for each in inbox.changes({"bad": Position(2)}).chats}
+    assert_listed()
+    changed = {each.chat_id: each for each in Inbox("joe").changes({"bad": Position(2)}).chats}
     assert [each.text for each in changed["bad"].messages] == [UNREADABLE, "after"]
-    assert [each.text for each in ChatReader().messages("bad").messages[1:]] == [
-        "before",
-        UNREADABLE,
-        "after",
-    ]
+    shown = ChatReader().messages("bad").messages
+    assert [each.text for each in shown[1:]] == ["before", UNREADABLE, "after"]
     assert {info.id for info in ChatReader().page()} == {"good", "bad"}
     json.dumps([each.data for each in page.messages], allow_nan=False)
     # It is let go like any other.
@@ -72,39 +97,28 @@ def test_damaged_data_beside_a_text_breaks_no_list(redis: Redis, field: str, val
     seq = put_into_chat(redis, bad.id, **{field: value})
 
     assert [each.seq for each in bad.history("joe").messages] == [1, 2, seq]
-    assert {each.chat_id for each in Inbox("joe").chats()} == {"good", "bad"}
-    assert {each.chat_id for each in Inbox("joe").fetch()} == {"good", "bad"}
+    assert_listed()
     assert len(ChatReader().messages("bad").messages) == 3
     assert bad.acknowledge("joe", seq) == seq
     bad.configure(max_age=3600)
     bad.send("jill", "after")
-    assert {each.chat_id for each in Inbox("joe").chats()} == {"good", "bad"}
+    assert_listed()
     assert bad.history("joe").messages[-1].text == "after"
     assert {each.user for each in bad.members()} == {"joe", "jill"}
 
 
 def test_an_entry_without_its_fields_fails_no_list(redis: Redis) -> None:
     bad, _good = scene()
-    stream = ChatKeys(bad.id).messages
-    redis.xadd(stream, {"a": "b"}, id="3-0")
+    redis.xadd(ChatKeys(bad.id).messages, {"a": "b"}, id="3-0")
     redis.hset(ChatKeys(bad.id).chat, "seq", 3)
 
     assert [each.is_unreadable for each in bad.history("joe").messages] == [False, False, True]
-    assert {each.chat_id for each in Inbox("joe").fetch()} == {"good", "bad"}
+    assert_listed()
     assert bad.trim(before=4) == 3
 
 
-# What is stored beside the messages of a chat
-
-
 @pytest.mark.parametrize("value", FIELDS.values(), ids=FIELDS)
-@pytest.mark.parametrize(
-    "field",
-    [
-        *("title", "created_at", "created_by", "seq", "n", "at", "bytes", "cut", "base", "revision"),
-        *("history", "max_age", "max_messages", "is_open"),
-    ],
-)
+@pytest.mark.parametrize("field", FIELDS_OF_CHATS)
 def test_a_chat_that_cannot_be_read_fails_no_list_of_chats(redis: Redis, field: str, value: bytes) -> None:
     scene()
     redis.hset(ChatKeys("bad").chat, field, value)
@@ -139,16 +153,13 @@ def test_a_name_that_is_none_fails_no_list(redis: Redis, name: bytes) -> None:
     bad, _good = scene()
     record = redis.hget(ChatKeys("bad").members, "joe")
     redis.hset(ChatKeys("bad").members, name, record)
-    redis.zadd(ChatKeys("bad").reads, {name: 1})
     redis.hset(ChatKeys("bad").blocked, name, b"x")
-    redis.zadd(InboxKeys("joe").hints, {name: 1})
-    redis.zadd(InboxKeys("joe").past, {name: 1})
-    redis.zadd(ChatKeys("bad").names, {name: 1})
-    redis.zadd(ChatKeys("bad").mentions + "/joe", {name: 1})
-    redis.zadd(ChatKeys("bad").own + "/joe", {name: 1})
-    redis.zadd(ChatKeys("bad").deleted, {name: 1})
+    keys = ChatKeys("bad")
+    sets = [InboxKeys("joe").hints, InboxKeys("joe").past, keys.names, keys.deleted]
+    for each in (*sets, keys.reads, f"{keys.mentions}/joe", f"{keys.own}/joe"):
+        redis.zadd(each, {name: 1})
 
-    assert {each.chat_id for each in Inbox("joe").chats()} == {"bad", "good"}
+    assert_listed()
     assert len(bad.members()) == 3
     assert len(bad.blocked()) == 1
     assert {"bad", "good"} <= {info.id for info in ChatReader().page()}
@@ -159,9 +170,6 @@ def test_a_name_that_is_none_fails_no_list(redis: Redis, name: bytes) -> None:
     assert {each.user for each in Chat("good").members()} == {"jill"}
 
 
-# Mailboxes
-
-
 @pytest.mark.parametrize("body", [body for name, body in BODIES.items() if not name.startswith("an event")])
 def test_a_mail_that_cannot_be_read_fails_no_list(redis: Redis, body: bytes) -> None:
     jack = Mailbox("jack")
@@ -170,11 +178,8 @@ def test_a_mail_that_cannot_be_read_fails_no_list(redis: Redis, body: bytes) -> 
     jack.push("jill", "after")
 
     for found in (jack.peek(), jack.pull(), jack.pull(newest=True), MailboxReader().messages("jack")):
-        assert [(mail.text, mail.is_unreadable) for mail in found] == [
-            ("before", False),
-            (UNREADABLE, True),
-            ("after", False),
-        ]
+        assert [mail.text for mail in found] == ["before", UNREADABLE, "after"]
+        assert [mail.is_unreadable for mail in found] == [False, True, False]
     assert jack.status(bad, sender="jill").fate is Fate.HANDED_OUT
     assert [info.name for info in MailboxReader().page()] == ["jack"]
     assert jack.acknowledge(bad) == 2
@@ -195,24 +200,7 @@ def test_damaged_data_beside_a_mail_breaks_no_list(redis: Redis, field: str, val
 
 
 @pytest.mark.parametrize("value", FIELDS.values(), ids=FIELDS)
-@pytest.mark.parametrize(
-    "field",
-    [
-        *(
-            "pulled_at",
-            "pushed",
-            "acknowledged",
-            "dropped",
-            "known",
-            "told",
-            "told_with",
-            "limit",
-            "first",
-            "last",
-        ),
-        *("last_dropped", "last_acknowledged", "last_clearing"),
-    ],
-)
+@pytest.mark.parametrize("field", FIELDS_OF_MAILBOXES)
 def test_a_mailbox_whose_figures_cannot_be_read_goes_on(redis: Redis, field: str, value: bytes) -> None:
     jack = Mailbox("jack", limit=2, when_full="drop_oldest")
     sent = [jack.push("jill", text) for text in "abc"]
@@ -240,9 +228,6 @@ def test_names_of_mailboxes_and_senders_that_are_no_text_fail_no_list(redis: Red
     assert [info.name for info in MailboxReader().page()] == ["\\xff", "jack"]
     assert list(jack.blocked()) == ["\\xff"]
     assert len(jack.pull()) == 1
-
-
-# Address books and contacts
 
 
 def test_an_entry_of_an_address_book_that_cannot_be_read_is_shown_as_it_is(redis: Redis) -> None:
@@ -282,12 +267,57 @@ def test_a_contact_that_cannot_be_read_fails_no_list(redis: Redis, name: bytes) 
     assert [each.id for each in contacts.complete("ja")] == ["jack"]
 
 
-# How deep something is
+NAMES = [b"", b"\xff\xfe", b"x" * 2_000, b"a\0b", b"{", b"a/b/c"]
+SCORES = [math.inf, 1e300, 1e17]
 
 
-@pytest.mark.parametrize("wrap", [lambda x: [x], lambda x: (x,), lambda x: {"a": x}])
-def test_depth_is_counted_without_recursion(wrap: Callable[[object], object]) -> None:
-    value: object = 1
-    for depth in range(1, 2_000):
-        value = wrap(value)
-        assert is_too_deep(value) == (depth > MAX_DEPTH)
+@pytest.mark.parametrize("score", SCORES)
+def test_locks(redis: Redis, score: float) -> None:
+    held = lock("good")
+    held.acquire()
+    for tag in BUCKETS:
+        redis.zadd(locks_index(tag), dict.fromkeys(NAMES, score))
+    of_lock = LockKeys.of(key_of("good"), redis)
+    redis.zadd(of_lock.held, {b"\xff" + key_of("good").encode(): -score})
+
+    assert [info.name for info in LockReader().held(limit=1_000)] == ["good"]
+    assert held.owned()
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_semaphores(redis: Redis, score: float) -> None:
+    permit = Semaphore("good", limit=3).acquire()
+    keys = SemaphoreKeys("good")
+    for key in (keys.holders, keys.since, keys.queue, keys.beats, keys.heavy, keys.names):
+        redis.zadd(key, dict.fromkeys(NAMES, score))
+    semaphore = Semaphore("good", limit=3)
+
+    assert "good" in [info.name for info in SemaphoreReader().page(limit=1_000)]
+    assert permit.id in [holder.id for holder in semaphore.holders(limit=100)]
+    assert len(semaphore.waiters(limit=100)) == len(NAMES)
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_counters(redis: Redis, score: float) -> None:
+    Counter("good:one").update(3)
+    for tag in BUCKETS:
+        redis.zadd(CounterKeys(tag).names, dict.fromkeys(NAMES, score))
+
+    assert "good:one" in [info.name for info in CounterReader().page(limit=10_000)]
+
+
+@pytest.mark.parametrize("score", [*SCORES, -math.inf])
+def test_rows(redis: Redis, score: float) -> None:
+    cache = RowCache("items", SHAPE)
+    cache.schedule("1", 60)
+    tag = bucket(member("items", "1"))
+    redis.zadd(RowKeys(tag).schedule, dict.fromkeys(NAMES, score))
+    redis.zadd(RowKeys(tag).schedule, {member("items", "1"): score})
+    redis.hset(RowKeys(tag).counts, mapping={"items": "many", b"\xff": "x"})
+    reader = RowReader()
+
+    assert [(row.name, row.key) for row in reader.page(limit=100) if row.name == "items"] == [("items", "1")]
+    assert 0 <= reader.lateness() < 10**10
+    assert "items" in [info.name for info in reader.names()]
+    assert reader.of("items").members == [member("items", "1")]
+    assert reader.find("items", 1) is not None

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from redis import Redis
 
+from components.exceptions import RedisUnavailable
+from components.kit.worker import outage as outages
 from components.kit.worker.limits import Limits
+from components.kit.worker.outage import Outage
 from components.kit.worker.signals import HELD_BACK, release
 from components.services.queues import Claimed, Consumer, TaskQueue
+from components.services.queues.backend import RedisBackend
+from components.services.queues.worker.poller import Poller
 from components.services.queues.worker.worker import Worker
+from tests.fixtures.worker import NOTE, MakeWorker, counts, push, reaches
 from tests.support.queues import claim, claim_one, end_lease
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -48,11 +54,13 @@ class Signalled(Worker):
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_stops_it(redis: Redis, number: signal.Signals, caplog: pytest.LogCaptureFixture) -> None:
-    worker = Signalled(number)
+def test_a_signal_quiets_it_or_stops_it(
+    redis: Redis, number: signal.Signals, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = Signalled(signal.SIGTSTP, signal.SIGTSTP, number)
 
     assert worker.run() == 0
-    assert worker.is_dismissed
+    assert (worker.is_quiet, worker.is_dismissed, worker._script) == (True, True, [])
     assert "Stopping at once." not in caplog.text
 
 
@@ -67,13 +75,6 @@ def test_signals_that_come_while_it_closes_do_not_keep_it_from_closing(
     assert TaskQueue().workers() == []
 
 
-def test_when_it_is_over_signals_do_again_what_they_did_before(redis: Redis) -> None:
-    before = [signal.getsignal(number) for number in ALL_SIGNALS]
-    Signalled(*ALL_SIGNALS[::-1]).run()
-
-    assert [signal.getsignal(number) for number in ALL_SIGNALS] == before
-
-
 @pytest.fixture
 def kept() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in ALL_SIGNALS}
@@ -84,39 +85,25 @@ def kept() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("kept")
-def test_where_the_process_ends_with_it_a_signal_too_many_is_ignored(redis: Redis) -> None:
+def test_when_it_is_over_signals_do_what_the_process_needs(redis: Redis) -> None:
+    before = [signal.getsignal(number) for number in ALL_SIGNALS]
+    Signalled(*ALL_SIGNALS[::-1]).run()
+    assert [signal.getsignal(number) for number in ALL_SIGNALS] == before
+
+    # A worker that starts anew would else be killed by one that comes before it has begun to.
+    worker = Signalled()
+    worker.ends_process = True
+    worker.stop()
+    worker.run()
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) >= set(HELD_BACK)
+    release()
+    assert [signal.getsignal(number) for number in SIGNALS] == before[:2]
+
     worker = Signalled(signal.SIGTERM)
     worker.ends_process = True
     worker.run()
     release()
-
-    assert [signal.getsignal(number) for number in SIGNALS] == [signal.SIG_IGN] * 2
-
-
-@pytest.mark.usefixtures("kept")
-def test_where_the_process_ends_with_it_a_signal_waits_for_the_process_that_is_next(redis: Redis) -> None:
-    """A worker that starts anew would else be killed by one that comes before it has begun to."""
-    worker = Signalled()
-    worker.ends_process = True
-    worker.stop()
-    worker.run()
-
-    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) >= set(HELD_BACK)
-
-
-@pytest.mark.usefixtures("kept")
-def test_a_worker_that_ends_by_itself_leaves_the_first_signal_to_the_process(redis: Redis) -> None:
-    before = [signal.getsignal(number) for number in SIGNALS]
-    worker = Signalled()
-    worker.ends_process = True
-    worker.stop()
-    worker.run()
-    release()
-
-    assert [signal.getsignal(number) for number in SIGNALS] == before
-
-
-# --- Quiet and dismissed ---------------------------------------------------------------------------
+    assert [signal.getsignal(number) for number in SIGNALS] == [signal.SIG_IGN] * 2, "one too many is ignored"
 
 
 def test_a_quiet_worker_may_claim_nothing_and_says_so_with_its_next_heartbeat(redis: Redis) -> None:
@@ -132,37 +119,24 @@ def test_a_quiet_worker_may_claim_nothing_and_says_so_with_its_next_heartbeat(re
     assert [info.is_quiet for info in TaskQueue().workers()] == [True]
 
 
-def test_a_signal_quiets_it_and_does_not_stop_it(redis: Redis) -> None:
-    worker = Signalled(signal.SIGTSTP, signal.SIGTSTP, signal.SIGTERM)
-
-    assert worker.run() == 0
-    assert worker.is_quiet
-    assert worker._script == []
-
-
 @pytest.mark.parametrize(
     ("order", "is_quiet", "is_dismissed"),
     [("", False, False), ("quiet", True, False), ("stop", False, True)],
 )
 def test_a_worker_obeys_what_the_control_room_asks(
-    redis: Redis, order: str, is_quiet: bool, is_dismissed: bool
+    redis: Redis, order: str, is_quiet: bool, is_dismissed: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     worker = Signalled()
     worker.obey(order)
 
-    assert (worker.is_quiet, worker.is_dismissed) == (is_quiet, is_dismissed)
-    assert worker.is_stopping == is_dismissed
-
-
-def test_a_signal_after_an_order_to_stop_is_the_first(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
-    worker = Signalled(signal.SIGTERM)
-    worker.obey("stop")
-
+    assert (worker.is_quiet, worker.is_dismissed, worker.is_stopping) == (
+        is_quiet,
+        is_dismissed,
+        is_dismissed,
+    )
+    worker._script = [signal.SIGTERM]
     assert worker.run() == 0
-    assert "Stopping at once." not in caplog.text
-
-
-# --- Telling ---------------------------------------------------------------------------------------
+    assert "Stopping at once." not in caplog.text, "the signal was the first"
 
 
 class Telling(Signalled):
@@ -173,9 +147,6 @@ class Telling(Signalled):
     def tick(self) -> float:
         super().tick()
         return 5.0
-
-    def is_done(self) -> bool:
-        return self.is_stopping
 
 
 def test_asked_what_it_does_a_worker_shows_its_stacks_and_its_tasks(
@@ -190,10 +161,7 @@ def test_asked_what_it_does_a_worker_shows_its_stacks_and_its_tasks(
     assert "in _next_signal" in stacks
 
 
-# --- Limits ----------------------------------------------------------------------------------------
-
-
-def test_a_worker_that_has_reached_a_limit_retires_and_says_why_once(
+def test_a_worker_that_has_reached_a_limit_retires_unless_it_is_quiet_and_says_why_once(
     redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -206,17 +174,11 @@ def test_a_worker_that_has_reached_a_limit_retires_and_says_why_once(
     assert (worker.is_retiring, worker.may_claim, worker.is_stopping) == (True, False, False)
     assert caplog.text.count("A limit is reached: ") == 1
 
-
-def test_a_quiet_worker_does_not_retire(redis: Redis) -> None:
-    worker = Signalled()
-    worker.limits = Limits(max_memory=1)
-    worker.quiet()
-    worker.beat()
-
-    assert not worker.is_retiring
-
-
-# --- Lost claims -----------------------------------------------------------------------------------
+    quiet = Signalled()
+    quiet.limits = Limits(max_memory=1)
+    quiet.quiet()
+    quiet.beat()
+    assert not quiet.is_retiring
 
 
 class Holding(Signalled):
@@ -248,3 +210,61 @@ def test_the_loss_of_a_claim_is_said_once(redis: Redis, caplog: pytest.LogCaptur
     end_lease(redis, task_id)
     claim(Consumer())  # takes it from there, for good
     assert [beat(), beat()] == [2, 2]
+
+
+MANY = range(200)  # draws
+
+
+def test_a_limit_of_tasks_is_lowered_by_a_tenth_at_most() -> None:
+    assert {Limits(max_tasks=100).max_tasks for _ in MANY} <= set(range(90, 101))
+    assert len({Limits(max_tasks=100).max_tasks for _ in MANY}) > 1
+
+
+def test_an_outage_may_last_for_days(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outages.random, "uniform", lambda shortest, longest: longest)
+    outage = Outage(harmless=60.0)
+    pauses = [outage.goes_on(RedisUnavailable("It is away.")) for _ in range(2_000)]
+
+    assert pauses == [0.2, 0.4, 0.8, 1.6, *[2.0] * 1_996]
+    outage.is_over()
+    assert outage.goes_on(RedisUnavailable("It is away.")) == 0.2
+
+    # It is recent until all others have renewed their leases.
+    for harmless, is_recent in ((60.0, False), (0.0, True)):
+        outage = Outage(harmless)
+        assert not outage.is_recent
+        outage.goes_on(RedisUnavailable("It is away."))
+        assert outage.is_recent == is_recent
+        outage.is_over()
+        assert outage.is_recent == is_recent
+    monkeypatch.setattr(outages, "_RENEWAL", -60.0)
+    outage = Outage(harmless=0.0)
+    outage.goes_on(RedisUnavailable("It is away."))
+    outage.is_over()
+    assert not outage.is_recent
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["worker", "poller"])
+def test_after_an_outage_nobody_takes_over_at_once_and_everybody_in_the_end(
+    backend: RedisBackend,
+    redis: Redis,
+    make_worker: MakeWorker,
+    start: Callable[[Worker], Worker],
+    kind: str,
+) -> None:
+    [task_id] = push(NOTE)
+    claim_one(Consumer())
+    end_lease(redis, task_id)
+    worker = make_worker() if kind == "worker" else Poller()
+    worker.outage = Outage(harmless=0.0)
+    worker.outage.goes_on(RedisUnavailable("It is away."))
+    worker.tick()
+
+    assert counts() == {"running": 1}
+
+    start(worker)
+    assert reaches(successful=1) if kind == "worker" else reaches(ready=1)
+    info = TaskQueue().get(task_id)
+    assert info is not None
+    assert info.crashes == 1 if kind == "poller" else info.worker_ids
