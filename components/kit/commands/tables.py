@@ -1,4 +1,4 @@
-"""Plain-text tables and JSON for commands. Columns are as wide as their widest cells, and two spaces separate them."""
+"""Plain-text tables and JSON for commands. Columns are as wide as their widest cells, and two spaces apart."""
 
 from __future__ import annotations
 
