@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
 import threading
 from collections import Counter
 from contextlib import suppress
@@ -264,3 +265,21 @@ def surroundings(leaves: bool) -> list[str | None]:
         set_urlconf("tests.control_room.no_urls")
         shade.set("green")
     return found
+
+
+class Unprintable(ValueError):
+    """An error whose notes cannot be printed."""
+
+    @property
+    def __notes__(self) -> list[str]:
+        raise SystemExit("notes")
+
+
+@policy(max_attempts=2, backoff=lambda error, result: sys.exit("backoff"))
+def raise_anything(kind: str) -> str:
+    """Raise something whose handling raises SystemExit, or end well."""
+    if kind == "notes":
+        raise Unprintable(kind)
+    if kind == "backoff":
+        raise ValueError(kind)
+    return kind

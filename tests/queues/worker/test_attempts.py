@@ -72,6 +72,29 @@ def test_each_attempt_is_a_line_in_the_log(make_worker: MakeWorker, caplog: pyte
     assert sorted(lines) == sorted([again, again, done, (logging.ERROR, True, False, True)])
 
 
+@pytest.mark.parametrize(
+    ("kind", "state"), [("notes", "dead"), ("backoff", "dead"), ("receiver", "successful")]
+)
+def test_whatever_hooks_raise_the_task_ends_and_the_slot_goes_on(
+    make_worker: MakeWorker, kind: str, state: str
+) -> None:
+    def leave(**told: object) -> None:
+        raise SystemExit("receiver")
+
+    results = [jobs.raise_anything.enqueue(kind) for _ in range(2)]
+    for signal in (task_started, task_finished):
+        signal.connect(leave)
+    try:
+        assert make_worker(concurrency=1, max_tasks=2).run() == 0
+    finally:
+        for signal in (task_started, task_finished):
+            signal.disconnect(leave)
+
+    for result in results:
+        info = TaskQueue().get(result.id)
+        assert (info.state, len(info.errors)) == (state, int(state == "dead"))
+
+
 # --- Leases of their own ---------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ import time
 import traceback
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from contextvars import copy_context
 from datetime import datetime
 from functools import lru_cache
@@ -23,6 +24,7 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from django.db import connections
+from django.dispatch import Signal
 
 from components.conf import functions
 from components.exceptions import BodyTooLarge, NotSerializable, ResultTooLarge, TaskCancelled, UnknownFormat
@@ -104,31 +106,31 @@ class Execution:
                 run.permit = None
 
     def failed(self, run: Run, error: BaseException) -> Finished:
-        """Return the end of a task that *error* kept from finishing."""
-        logger.error("Task %s %s: %s", run.name, run.claimed.id, error, exc_info=error)
+        """Return the end of a task that *error* kept from finishing. Raises nothing."""
+        with suppress(BaseException):  # a text of the error may raise anything
+            logger.error("Task %s %s: %s", run.name, run.claimed.id, _shown(error), exc_info=error)
         try:
             info = run.claimed.read()
         except (UnknownFormat, ValueError):
             return self._unreadable(run.claimed, error)
         try:
             return self._failed(run, info, self.backend.to_result(info), error)
-        except Exception:  # noqa: BLE001  (as above; what counts is the first error)
+        except BaseException:  # noqa: BLE001  (as above; what counts is the first error)
             return self._failed(run, info, None, error)
 
     def _call(self, run: Run, info: TaskInfo, result: TaskResult[..., Any]) -> Finished | None:
-        sender = type(self.backend)
-        task_started.send_robust(sender=sender, task_result=result)
+        self._tell(task_started, result)
         try:
             value, written = self._through(run, info, result)
         except UnknownFormat:  # of something that the task has read
             return None
         except BaseException as error:  # SystemExit too: the task has failed, but its worker goes on
-            if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
-                raise  # it was the user's, not the task's
+            if _is_the_users(error):
+                raise
             return self._failed(run, info, result, error)
         object.__setattr__(result, "_return_value", value)
         finished_at = self._end(result, TaskResultStatus.SUCCESSFUL)
-        task_finished.send_robust(sender=sender, task_result=result)
+        self._tell(task_finished, result)
         claimed = run.claimed
         document = write_result(claimed.record, claimed.run, claimed.errors, finished_at, written)
         kept = getattr(result.task, "result_ttl", None) or self._options.result_ttl
@@ -198,7 +200,7 @@ class Execution:
         finished_at = self.clock.now()
         if result is not None:
             finished_at = self._end(result, TaskResultStatus.FAILED)
-            task_finished.send_robust(sender=type(self.backend), task_result=result)
+            self._tell(task_finished, result)
         done.log(
             logging.INFO if run.is_cancelled else logging.ERROR,  # a cancelled task ended as requested
             "%s %s failed%s, attempt %d, the last: %s",
@@ -231,6 +233,15 @@ class Execution:
                 "not stored. Keep large data in a file or the database and return its key."
             )
         return written
+
+    def _tell(self, signal: Signal, result: TaskResult[..., Any]) -> None:
+        """Call the receivers of a signal. Nothing that they raise changes the end of the task."""
+        try:
+            signal.send_robust(sender=type(self.backend), task_result=result)
+        except BaseException as error:  # send_robust() stops at SystemExit
+            if _is_the_users(error):
+                raise
+            logger.exception("A receiver of the task %s raised %s.", result.id, type(error).__name__)
 
     def _end(self, result: TaskResult[..., Any], status: TaskResultStatus) -> datetime:
         finished_at = self.clock.now()
@@ -299,11 +310,21 @@ def _shown(error: BaseException) -> str:
     """Return *error* for a line of the log; only its beginning if it is long."""
     try:
         text = repr(error)
-    except Exception:  # noqa: BLE001  (the repr() of a task's error may do anything)
+    except BaseException:  # noqa: BLE001  (the repr() of a task's error may do anything)
         text = f"{type(error).__name__}, whose repr() failed"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text):,} characters)"
 
 
 def _failure(error: BaseException) -> TaskFailure:
     kind = type(error)
-    return TaskFailure(f"{kind.__module__}.{kind.__qualname__}", "".join(traceback.format_exception(error)))
+    try:
+        text = "".join(traceback.format_exception(error))
+    except BaseException:  # noqa: BLE001  (its text, causes and notes may do anything)
+        text = "".join(traceback.format_tb(error.__traceback__)) + f"{_shown(error)} (it cannot be printed)"
+    return TaskFailure(f"{kind.__module__}.{kind.__qualname__}", text)
+
+
+def _is_the_users(error: BaseException) -> bool:
+    """Return whether it is the Ctrl-C of a user, and not a task's."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and isinstance(error, KeyboardInterrupt)

@@ -100,7 +100,7 @@ class Ticker:
             course.last_at = self._push(course, now)
             course.next_at = course.periodic.schedule.next_after(course.last_at)
             course.problem = ""
-        except Exception as error:  # receivers of the signal task_enqueued may raise anything
+        except (Exception, SystemExit) as error:  # receivers of the signal task_enqueued may raise anything
             # A server that is out of memory accepts no new tasks. That must not keep the worker from running stored
             # ones.
             if isinstance(error, RedisUnavailable) and not isinstance(error, RedisRefused):

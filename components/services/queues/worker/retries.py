@@ -33,7 +33,7 @@ def retry_after(
         return doubled(first, options.max_backoff, info.starts)
     try:
         return _seconds(backoff(error, result))
-    except Exception as wrong:
+    except BaseException as wrong:
         logger.exception("The backoff of %s failed; the task is not retried: %r", info.name, wrong)
         return None
 

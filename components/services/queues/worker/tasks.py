@@ -309,7 +309,7 @@ class TaskWorker(Worker):
         """Close stale database connections; called in a thread of the pool that has nothing more to do."""
         try:
             close_old_connections()
-        except Exception:
+        except BaseException:
             logger.exception("A database connection could not be closed.")
 
     def _keep_house(self) -> None:
