@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.services.queues import Cancelled, Consumer, Finished, Resent, State, TaskQueue, keys
+from components.services.queues import Cancelled, Consumer, Resent, State, TaskInfo, TaskQueue, keys
 from components.services.queues.queue import CHUNK
 from tests.support.monitoring import sent_to
 from tests.support.queues import (
     ECHO,
+    be_cancelled,
+    be_cancelled_as_it_runs,
+    be_deleted,
     claim,
     claim_one,
+    die,
+    die_of_crashes,
     end_lease,
     failed,
     found,
@@ -23,6 +32,8 @@ from tests.support.queues import (
     push_many,
     push_new,
     server_time,
+    step,
+    succeed,
     to_retry,
 )
 from tests.support.snapshots import snapshot
@@ -35,7 +46,7 @@ def why(task_id: str) -> list[str]:
     return [error.exception_class_path for error in found(task_id).errors]
 
 
-def test_a_dead_task_that_is_sent_again_has_all_its_attempts_and_keeps_its_errors(
+def test_a_dead_task_that_is_sent_again_has_all_attempts_and_its_errors(
     queue: TaskQueue, redis: Redis
 ) -> None:
     task_id = push_new(priority=5, lease=50)
@@ -58,7 +69,7 @@ def test_a_dead_task_that_is_sent_again_has_all_its_attempts_and_keeps_its_error
     assert why(task_id) == ["builtins.ValueError"] * 2
 
 
-def test_a_resent_task_stands_behind_those_that_waited(queue: TaskQueue, redis: Redis) -> None:
+def test_a_resent_task_stands_behind_those_that_waited(queue: TaskQueue) -> None:
     first, second = push_many(2)
     consumer = Consumer()
     hand_in(consumer, failed(claim_one(consumer)))
@@ -69,20 +80,7 @@ def test_a_resent_task_stands_behind_those_that_waited(queue: TaskQueue, redis: 
 
     assert places() == {"ready": [second, first]}
     age = queue.stats("default").oldest_age
-    assert age is not None
     assert age < 60
-
-
-def test_the_first_of_two_dead_tasks_with_one_unique_key_is_resent(queue: TaskQueue) -> None:
-    consumer, dead = Consumer(), []
-    for _ in range(2):
-        dead.append(push_new(unique="a"))
-        hand_in(consumer, failed(claim_one(consumer)))
-
-    assert queue.resend("default", dead) == Resent(1, dead[1:])
-    assert queue.resend("default", dead) == Resent(1, dead[1:])
-
-    assert places() == {"ready": dead[:1], "dead": dead[1:]}
 
 
 def test_a_living_task_is_not_resent(queue: TaskQueue, one_of_each: dict[State, str], redis: Redis) -> None:
@@ -95,25 +93,7 @@ def test_a_living_task_is_not_resent(queue: TaskQueue, one_of_each: dict[State, 
     assert snapshot(redis) == before
 
 
-@pytest.mark.parametrize("state", ["ready", "delayed", "dead", "successful"])
-def test_a_deleted_task_leaves_nothing(
-    queue: TaskQueue, one_of_each: dict[State, str], redis: Redis, state: State
-) -> None:
-    task_id = one_of_each.pop(state)
-    redis.delete(*redis.keys("*worker:*"))  # its last answer names what it claimed
-
-    assert queue.delete("default", state, [task_id]) == 1
-
-    assert queue.get(task_id) is None
-    assert places() == {other: [kept] for other, kept in one_of_each.items()}
-    assert task_id not in repr(snapshot(redis))
-    assert all(found(kept).name == ECHO for kept in one_of_each.values())
-    assert queue.delete("default", state, [task_id]) == 1
-
-
-def test_a_running_task_cannot_be_deleted(
-    queue: TaskQueue, one_of_each: dict[State, str], redis: Redis
-) -> None:
+def test_a_running_task_is_not_deleted(queue: TaskQueue, one_of_each: dict[State, str], redis: Redis) -> None:
     before = snapshot(redis)
 
     with pytest.raises(ValueError, match="Cancel it"):
@@ -150,118 +130,170 @@ def test_a_worker_hears_its_order_with_each_heartbeat(queue: TaskQueue, redis: R
     assert other.renew(["default"]).order == ""
     assert {info.id: info.order for info in queue.workers()} == {told.id: order, other.id: ""}
     assert 86_000 < redis.ttl(keys.BackendKeys("default").order(told.id)) <= 86_400
-
-
-def test_a_worker_says_that_it_is_quiet(queue: TaskQueue) -> None:
-    worker = Consumer()
-    worker.renew(["default"])
-    assert [info.is_quiet for info in queue.workers()] == [False]
-
-    worker.is_quiet = True
-    worker.renew(["default"])
-
-    assert [info.is_quiet for info in queue.workers()] == [True]
-
-
-def test_an_order_goes_with_its_worker(queue: TaskQueue, redis: Redis) -> None:
-    worker = Consumer()
-    worker.renew(["default"])
-    queue.tell(worker.id, "stop")
-
-    worker.leave()
-
+    told.is_quiet = True
+    told.renew(["default"])
+    assert {info.id: info.is_quiet for info in queue.workers()} == {told.id: True, other.id: False}
+    for worker in (told, other):
+        worker.leave()
     assert redis.dbsize() == 0
 
 
-@pytest.mark.parametrize("delay", [None, 60])
-def test_a_waiting_task_that_is_cancelled_is_dead_at_once(queue: TaskQueue, delay: float | None) -> None:
-    before = server_time()
-    task_id = push_new(delay=delay)
-
-    assert queue.cancel("default", [task_id]) == Cancelled(at_once=1, asked=0)
-
-    assert places() == {"dead": [task_id]}
-    info = found(task_id)
-    assert (info.state, info.is_cancelled, info.starts, info.worker_ids) == ("dead", True, 0, ())
-    assert (info.started_at, info.last_attempted_at) == (None, None)
-    assert info.finished_at is not None
-    assert before <= info.finished_at <= server_time()
-    assert why(task_id) == [CANCELLED]
-    assert queue.tasks("default", "dead") == [info]
-    assert claim(Consumer()) == []
-
-
-def test_a_task_that_is_cancelled_before_its_next_attempt_keeps_its_story(queue: TaskQueue) -> None:
-    task_id = queue.push(ECHO)
-    consumer = Consumer()
-    hand_in(consumer, to_retry(claim_one(consumer), 60))
-    before = found(task_id)
-
-    queue.cancel("default", [task_id])
-
-    info = found(task_id)
-    assert why(task_id) == ["builtins.ValueError", CANCELLED]
-    assert (info.starts, info.worker_ids) == (1, (consumer.id,))
-    assert (info.started_at, info.last_attempted_at) == (before.started_at, before.last_attempted_at)
-    assert info.finished_at is not None
-    assert info.last_attempted_at is not None
-    assert info.finished_at >= info.last_attempted_at
-
-
-@pytest.mark.parametrize("finish", [failed, to_retry])
-def test_a_cancelled_task_that_fails_is_dead_and_never_tried_again(
-    queue: TaskQueue, finish: type[Finished]
+@pytest.mark.parametrize(
+    ("when", "starts", "crashes", "reasons"),
+    [
+        ("ready", 0, 0, [CANCELLED]),
+        ("delayed", 0, 0, [CANCELLED]),
+        ("to be tried again", 1, 0, ["builtins.ValueError", CANCELLED]),
+        ("running, and fails", 1, 0, ["builtins.ValueError", CANCELLED]),
+        ("running, and would be tried again", 1, 0, ["builtins.ValueError", CANCELLED]),
+        ("running, and is given back", 0, 0, [CANCELLED]),
+        ("running, and its worker dies", 1, 1, [CANCELLED]),
+    ],
+)
+def test_a_cancelled_task_is_dead_and_not_started_again(
+    queue: TaskQueue, redis: Redis, when: str, starts: int, crashes: int, reasons: list[str]
 ) -> None:
-    task_id = queue.push(ECHO)
+    before = server_time()
+    task_id = push_new(delay=60 if when == "delayed" else None)
     consumer = Consumer()
-    claimed = claim_one(consumer)
-    queue.cancel("default", [task_id])
+    claimed = claim_one(consumer) if when not in ("ready", "delayed") else None
+    if when == "to be tried again":
+        hand_in(consumer, to_retry(claimed, 60))
+    started = found(task_id)
+    is_running = when.startswith("running")
 
-    assert hand_in(consumer, finish(claimed)).lost == []
-
-    assert places() == {"dead": [task_id]}
-    info = found(task_id)
-    assert (info.is_cancelled, info.starts, info.crashes) == (True, 1, 0)
-    assert info.finished_at is not None
-    assert why(task_id) == ["builtins.ValueError", CANCELLED]
-
-
-def test_a_cancelled_task_that_is_given_back_is_not_started_again(queue: TaskQueue, redis: Redis) -> None:
-    task_id = queue.push(ECHO)
-    consumer = Consumer()
-    claimed = claim_one(consumer)
-    queue.cancel("default", [task_id])
+    assert queue.cancel("default", [task_id]) == Cancelled(at_once=not is_running, asked=is_running)
     redis.delete(keys.QueueKeys("default", "default").wake)
+    if "fails" in when or ("tried again" in when and is_running):
+        assert hand_in(consumer, failed(claimed) if "fails" in when else to_retry(claimed)).lost == []
+    elif "given back" in when:
+        assert consumer.release([claimed], delay=5) == 1
+        assert places() == {"running": [task_id]}
+        assert redis.llen(keys.QueueKeys("default", "default").wake) == 1
+    elif "dies" in when:
+        end_lease(redis, task_id)
 
-    assert consumer.release([claimed], delay=5) == 1
-
-    assert places() == {"running": [task_id]}
-    assert redis.llen(keys.QueueKeys("default", "default").wake) == 1
     assert claim(Consumer(), 5) == []
     assert places() == {"dead": [task_id]}
-    info = found(task_id)
-    assert (info.is_cancelled, info.starts, info.crashes, info.worker_ids) == (True, 0, 0, ())
-    assert why(task_id) == [CANCELLED]
+    [info] = queue.tasks("default", "dead")
+    assert info == found(task_id)
+    assert (info.is_cancelled, info.starts, info.crashes) == (True, starts, crashes)
+    assert info.worker_ids == (consumer.id,) * starts
+    assert why(task_id) == reasons
+    if starts:
+        assert (info.started_at, info.last_attempted_at) == (started.started_at, started.last_attempted_at)
+    assert max(before, info.last_attempted_at or before) <= info.finished_at <= server_time()
 
 
-def test_a_cancelled_task_whose_worker_died_is_not_started_again(queue: TaskQueue, redis: Redis) -> None:
+AWAITED = keys.BackendKeys("default").awaited
+LONG = 30.0  # seconds: longer than any test
+
+End = Callable[[Redis, str], object]
+
+
+@contextmanager
+def waiting(redis: Redis, task_id: str, count: int = 1) -> Iterator[list[Future[TaskInfo | None]]]:
+    """So many wait for the task, and are blocked."""
+    with ThreadPoolExecutor(count) as pool:
+        waiters = [pool.submit(TaskQueue().wait_for, task_id, wait=LONG) for _ in range(count)]
+        assert eventually(lambda: redis.info("clients")["blocked_clients"] == count)
+        yield waiters
+
+
+ENDS: list[tuple[End, str | None]] = [
+    (succeed, "successful"),
+    (die, "dead"),
+    (die_of_crashes, "dead"),
+    (be_cancelled, "dead"),
+    (be_cancelled_as_it_runs, "dead"),
+    (be_deleted, None),
+]
+
+
+@pytest.mark.parametrize(("end", "state"), ENDS, ids=lambda part: getattr(part, "__name__", part))
+def test_a_wait_is_woken_by_any_end(queue: TaskQueue, redis: Redis, end: End, state: str | None) -> None:
     task_id = queue.push(ECHO)
-    dead = Consumer()
-    claim_one(dead)
-    queue.cancel("default", [task_id])
-    end_lease(redis, task_id)
 
-    assert claim(Consumer()) == []
+    with waiting(redis, task_id) as [waiter]:
+        end(redis, task_id)
+        info = waiter.result()
 
-    assert places() == {"dead": [task_id]}
-    info = found(task_id)
-    assert (info.is_cancelled, info.starts, info.crashes, info.worker_ids) == (True, 1, 1, (dead.id,))
-    assert why(task_id) == [CANCELLED]
+    assert info == queue.get(task_id)
+    assert (info and info.state) == state
+    assert redis.scard(AWAITED) == 0
+    assert 0 < redis.ttl(keys.BackendKeys("default").ended(task_id)) <= 60
 
 
-def test_a_waiting_task_is_cancelled_in_its_own_queue_only(queue: TaskQueue) -> None:
-    task_id = push_new(queue="mail")
+def test_a_coroutine_is_woken_as_well(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO)
 
-    assert queue.cancel("default", [task_id]) == Cancelled(0, 0)
+    async def wait() -> TaskInfo | None:
+        return await TaskQueue().await_for(task_id, wait=LONG)
 
-    assert places("mail") == {"ready": [task_id]}
+    with waiting(redis, task_id) as [waiter], ThreadPoolExecutor(1) as pool:
+        coroutine = pool.submit(asyncio.run, wait())
+        assert eventually(lambda: redis.info("clients")["blocked_clients"] == 2)
+        succeed(redis, task_id)
+        answers = [waiter.result(), coroutine.result()]
+
+    assert answers == [found(task_id)] * 2
+    assert redis.scard(AWAITED) == 0
+
+
+def test_steps_on_the_way_wake_nobody(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO)
+
+    with waiting(redis, task_id) as [waiter]:
+        consumer = Consumer()
+        hand_in(consumer, to_retry(claim_one(consumer)))
+        consumer.release([claim_one(consumer)])
+        claim_one(consumer)
+        end_lease(redis, task_id)
+        step(consumer, 0)
+        assert not redis.exists(keys.BackendKeys("default").ended(task_id))
+        assert not waiter.done()
+        succeed(redis, task_id)
+
+        assert waiter.result() == found(task_id)
+
+
+@pytest.mark.parametrize("wait", [0.02, 0, -1])
+@pytest.mark.parametrize("claims", [False, True])
+def test_a_task_that_ends_not_in_time_is_told_as_it_is(queue: TaskQueue, claims: bool, wait: float) -> None:
+    task_id = queue.push(ECHO)
+    if claims:
+        claim_one(Consumer())
+
+    info = queue.wait_for(task_id, wait=wait)
+
+    assert info == found(task_id)
+    assert info.state == ("running" if claims else "ready")
+
+
+@pytest.mark.parametrize("end", [succeed, die, be_cancelled, be_deleted], ids=lambda end: end.__name__)
+def test_a_task_that_has_ended_before_is_told_at_once(queue: TaskQueue, redis: Redis, end: End) -> None:
+    task_id = queue.push(ECHO)
+    end(redis, task_id)
+
+    assert queue.wait_for(task_id, wait=LONG) == queue.get(task_id)
+
+    assert redis.scard(AWAITED) == 0
+    assert not redis.exists(keys.BackendKeys("default").ended(task_id))
+
+
+def test_the_end_of_a_task_that_was_sent_again_is_its_next_one(queue: TaskQueue, redis: Redis) -> None:
+    """A token of the first end may be left; it wakes once, and not again and again."""
+    task_id = queue.push(ECHO)
+    with waiting(redis, task_id) as [waiter]:
+        die(redis, task_id)
+        waiter.result()
+    assert redis.llen(keys.BackendKeys("default").ended(task_id)) == 1
+    queue.resend("default", [task_id])
+
+    with waiting(redis, task_id) as [waiter]:
+        assert not redis.exists(keys.BackendKeys("default").ended(task_id))
+        succeed(redis, task_id)
+        info = waiter.result()
+
+    assert info == found(task_id)
+    assert places() == {"successful": [task_id]}

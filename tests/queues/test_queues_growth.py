@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 from redis import Redis
 
-from components.services.queues import Consumer, NewTask, Progress, TaskQueue, keys
+from components.embedded import EmbeddedServer
+from components.services.queues import Claimed, Consumer, Finished, NewTask, Progress, State, TaskQueue, keys
 from components.services.queues.consumer import Parking
+from tests.support.monitoring import sent_to
 from tests.support.queues import (
     ECHO,
     age,
     claim,
     claim_one,
-    end_lease,
     failed,
     found,
     hand_in,
+    ids,
     options,
     places,
     push_many,
@@ -38,6 +41,16 @@ def use(count: int) -> list[str]:
     return names
 
 
+def test_a_queue_with_any_task_is_not_forgotten(queue: TaskQueue, one_of_each: dict[State, str]) -> None:
+    for state, task_id in one_of_each.items():
+        Consumer().trim("default")
+        assert queue.all_names() == ["default"]
+        if state != "running":
+            queue.delete("default", state, [task_id])
+
+    assert list(places()) == ["running"]
+
+
 def outlive(redis: Redis, *queues: str) -> None:
     """The results of *queues* have expired, and their lists are of long ago."""
     for name in queues:
@@ -47,9 +60,7 @@ def outlive(redis: Redis, *queues: str) -> None:
         redis.delete(key)
 
 
-def test_queues_in_which_nothing_waits_or_runs_are_not_asked_if_there_are_many(
-    queue: TaskQueue, redis: Redis
-) -> None:
+def test_of_many_queues_those_without_work_are_not_asked(queue: TaskQueue, redis: Redis) -> None:
     names = use(MANY)
     [waiting] = push_many(1, queue="customer-0007", delay=60)
 
@@ -59,34 +70,6 @@ def test_queues_in_which_nothing_waits_or_runs_are_not_asked_if_there_are_many(
     assert queue.all_names() == [stats.name for stats in queue.all_stats()] == names
     assert places("customer-0007")["delayed"] == [waiting]
     assert redis.exists(*(keys.QueueKeys("default", name).wake for name in names)) == 1
-
-
-def test_a_queue_that_is_not_asked_is_asked_again_when_something_is_pushed_and_workers_wake(
-    queue: TaskQueue, redis: Redis
-) -> None:
-    use(MANY)
-    step(Consumer(), 0, queue.names())
-    redis.delete(keys.BackendKeys("default").wake_all)
-
-    queue.push(ECHO, queue="customer-0003")
-
-    assert queue.names() == ["customer-0003"]
-    assert redis.llen(keys.BackendKeys("default").wake_all) == 1
-
-
-def test_a_dead_task_that_is_sent_again_brings_its_queue_back(queue: TaskQueue, redis: Redis) -> None:
-    names = use(MANY)
-    task_id = queue.push(ECHO, queue=names[5])
-    consumer = Consumer()
-    hand_in(consumer, failed(claim_one(consumer, names[5])))
-    step(consumer, 0, names)
-    redis.delete(keys.BackendKeys("default").wake_all)
-    assert queue.names() == []
-
-    assert queue.resend(names[5], [task_id]).sent == 1
-
-    assert queue.names() == [names[5]]
-    assert redis.llen(keys.BackendKeys("default").wake_all) == 1
 
 
 @pytest.mark.parametrize("count", [1, MANY])
@@ -100,23 +83,6 @@ def test_a_queue_that_holds_no_task_is_forgotten(queue: TaskQueue, redis: Redis,
     assert not redis.exists(*(keys.QueueKeys("default", name).wake for name in names))
 
 
-@pytest.mark.parametrize("state", ["ready", "delayed", "running", "dead", "successful"])
-def test_a_queue_with_a_task_in_any_state_is_not_forgotten(
-    queue: TaskQueue, redis: Redis, state: str
-) -> None:
-    queue.push(ECHO, queue="mail", delay=60 if state == "delayed" else None)
-    consumer = Consumer()
-    if state not in ("ready", "delayed"):
-        claimed = claim_one(consumer, "mail")
-    if state in ("dead", "successful"):
-        hand_in(consumer, failed(claimed) if state == "dead" else succeeded(claimed))
-
-    consumer.trim("mail")
-
-    assert queue.all_names() == ["mail"]
-    assert list(places("mail")) == [state]
-
-
 def test_a_paused_queue_is_not_forgotten_before_it_is_resumed(queue: TaskQueue, redis: Redis) -> None:
     names = use(1)
     outlive(redis, *names)
@@ -128,19 +94,6 @@ def test_a_paused_queue_is_not_forgotten_before_it_is_resumed(queue: TaskQueue, 
     Consumer().trim(*names)
 
     assert queue.all_names() == []
-
-
-def test_the_dead_of_many_queues_go_together(queue: TaskQueue, redis: Redis) -> None:
-    names = [f"q{number}" for number in range(3)]
-    consumer = Consumer()
-    for name in names:
-        push_many(700, queue=name)
-        hand_in(consumer, *map(failed, claim(consumer, 700, [name])))
-
-    with options(dead_limit=10):
-        assert consumer.trim(*names) == 3 * 690
-
-    assert [stats.dead for stats in queue.all_stats()] == [10, 10, 10]
 
 
 def test_when_all_has_ended_and_was_kept_long_enough_no_key_is_left(queue: TaskQueue, redis: Redis) -> None:
@@ -174,19 +127,104 @@ def test_when_all_has_ended_and_was_kept_long_enough_no_key_is_left(queue: TaskQ
     }
 
 
-def test_a_task_that_is_started_again_and_again_keeps_its_latest_workers(
-    queue: TaskQueue, redis: Redis
-) -> None:
-    [task_id] = push_many(1)
-    claim_one(Consumer())
-    run = redis.hget(keys.BackendKeys("default").runs, task_id)
-    assert run is not None
-    redis.hset(keys.BackendKeys("default").runs, task_id, run + b",elsewhere" * 999)
-    end_lease(redis, task_id)
-    last = Consumer()
+@pytest.mark.parametrize("way", ["push", "resend"])
+def test_a_queue_is_asked_again_when_it_gets_a_task(queue: TaskQueue, redis: Redis, way: str) -> None:
+    names = use(MANY)
+    consumer, task_id = Consumer(), queue.push(ECHO, queue=names[5])
+    hand_in(consumer, failed(claim_one(consumer, names[5])))
+    step(consumer, 0, names)
+    redis.delete(keys.BackendKeys("default").wake_all)
+    assert queue.names() == []
 
-    claim_one(last)
+    if way == "push":
+        queue.push(ECHO, queue=names[5])
+    else:
+        assert queue.resend(names[5], [task_id]).sent == 1
 
-    workers = found(task_id).worker_ids
-    assert len(workers) == 1_000
-    assert set(workers) == {"elsewhere", last.id}
+    assert queue.names() == [names[5]]
+    assert redis.llen(keys.BackendKeys("default").wake_all) == 1
+
+
+KEYS = keys.QueueKeys("default", "default")
+
+
+def end(finish: Callable[[Claimed], Finished], count: int = 1) -> list[str]:
+    """Ids of new tasks that have ended so, the first one first."""
+    consumer = Consumer()
+    push_many(count)
+    claimed = claim(consumer, count)
+    hand_in(consumer, *map(finish, claimed))
+    return ids(claimed)
+
+
+DEAD, SUCCESSFUL = KEYS.dead, KEYS.successful
+RECORDS = (KEYS.tasks, KEYS.runs, KEYS.errors)
+
+
+@pytest.mark.parametrize("limit", [3, 1, 0])
+def test_the_latest_successful_tasks_are_listed(queue: TaskQueue, redis: Redis, limit: int) -> None:
+    with options(successful_limit=limit, result_ttl=1_000):
+        first, second = end(succeeded), end(succeeded, 4)
+
+    assert queue.ids("default", "successful", limit=9) == second[::-1][:limit]
+    assert queue.stats("default").successful == limit
+    assert found(first[0]).state == "successful"
+    assert 940_000 < redis.pttl(KEYS.result(first[0])) <= 1_000_000
+
+
+def test_a_result_that_has_expired_is_no_longer_counted(queue: TaskQueue, redis: Redis) -> None:
+    with options(result_ttl=3_600):
+        end(succeeded, 2)
+        age(redis, SUCCESSFUL, timedelta(hours=1))
+        [last] = end(succeeded)
+        assert queue.stats("default").successful == 3
+
+        gone = Consumer().trim("default")
+
+    assert gone == 0  # of the dead
+    assert places() == {"successful": [last]}
+    assert redis.zcard(SUCCESSFUL) == 1
+
+
+def test_dead_tasks_go_when_they_are_old(queue: TaskQueue, redis: Redis) -> None:
+    with options(dead_ttl=3_600):
+        old = end(failed, 2)
+        age(redis, DEAD, timedelta(minutes=59))
+        assert Consumer().trim("default") == 0
+        assert sorted(places()["dead"]) == old
+        age(redis, DEAD, timedelta(minutes=1))
+        young = end(failed)
+
+        gone = Consumer().trim("default")
+
+    assert gone == 2
+    assert places() == {"dead": young}
+    assert [queue.get(task_id) for task_id in old] == [None, None]
+    assert [redis.hlen(part) for part in RECORDS] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(("old", "left"), [(1, 3), (3, 2)], ids=["more are too many", "more are too old"])
+def test_too_old_and_too_many_tasks_go_at_once(redis: Redis, old: int, left: int) -> None:
+    end(failed, old)
+    age(redis, DEAD, timedelta(days=180))
+    young = end(failed, 5 - old)
+
+    with options(dead_limit=3):
+        assert Consumer().trim("default") == 5 - left
+
+    assert sorted(places()["dead"]) == young[-left:]
+
+
+def test_many_dead_go_little_by_little(redis: Redis, server: EmbeddedServer) -> None:
+    Consumer().trim("default")
+    redis.zadd(DEAD, {f"task{number:04}": number for number in range(2_300)})
+    redis.hset(KEYS.tasks, mapping={f"task{number:04}": "" for number in range(2_300)})
+
+    with options(dead_ttl=10**10, dead_limit=50), sent_to(server) as commands:
+        gone = Consumer().trim("default")
+
+    assert gone == 2_250
+    assert commands == ["EVALSHA"] * 3
+    kept = [task_id.decode() for task_id in redis.zrange(DEAD, 0, -1)]
+    assert kept == [f"task{number:04}" for number in range(2_250, 2_300)]
+    assert redis.hlen(KEYS.tasks) == 50

@@ -1,11 +1,11 @@
-"""Which task goes first: queues by their shares, then priorities, then what became runnable first."""
+"""Which task goes first, by queue, priority and instant, and which tokens say "look": at most one in a wake list."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from redis import Redis
@@ -15,24 +15,18 @@ from components.services.queues.worker.choice import QueueChoice
 from tests.support.queues import (
     ECHO,
     claim,
+    claim_one,
     come_due,
     end_lease,
+    found,
+    hand_in,
     ids,
-    places,
+    options,
     push_many,
     server_time,
     step,
+    succeeded,
 )
-
-MILLISECOND = timedelta(milliseconds=1)
-
-
-def test_a_batch_keeps_its_order(queue: TaskQueue) -> None:
-    tasks = push_many(1_000)
-
-    claimed = ids(claim(Consumer(), 1_000))
-
-    assert claimed == tasks
 
 
 def test_higher_priorities_go_first(queue: TaskQueue) -> None:
@@ -63,9 +57,7 @@ def until_claimed(consumer: Consumer, want: int, queues: Sequence[str] = ("defau
 
 
 @pytest.mark.parametrize("place", ["first", "last"])
-def test_the_highest_priority_starts_first_among_thousands_due_together(
-    queue: TaskQueue, redis: Redis, place: str
-) -> None:
+def test_the_highest_priority_starts_first_among_thousands_due_together(redis: Redis, place: str) -> None:
     urgent = many_due(redis, 1, priority=100) if place == "first" else []
     many_due(redis, 6_000)
     high = many_due(redis, 3, priority=50)
@@ -77,65 +69,35 @@ def test_the_highest_priority_starts_first_among_thousands_due_together(
     assert set(ids(claimed)[1:4]) == set(high)
 
 
-def test_in_strict_order_the_next_queue_waits_while_the_first_one_sorts_what_is_due(
-    queue: TaskQueue, redis: Redis
-) -> None:
+def test_while_a_queue_sorts_the_next_waits_in_strict_order_and_goes_on_in_round_robin(redis: Redis) -> None:
     push_many(10, queue="low")
     many_due(redis, 3_000, queue="high")
+    in_turn = QueueChoice(["high", "low"], round_robin=True)
 
-    claimed = until_claimed(Consumer(), 4, ["high", "low"])
-
-    assert [task.queue for task in claimed] == ["high"] * 4
-
-
-def test_in_round_robin_other_queues_go_on_while_one_sorts_due_tasks(queue: TaskQueue, redis: Redis) -> None:
-    push_many(10, queue="b")
-    many_due(redis, 3_000, queue="a")
-
-    claimed = claim(Consumer(), 4, QueueChoice(["a", "b"], round_robin=True).shares(4))
-
-    assert [task.queue for task in claimed] == ["b"] * 4
+    assert [task.queue for task in claim(Consumer(), 4, in_turn.shares(4))] == ["low"] * 4
+    assert [task.queue for task in until_claimed(Consumer(), 4, ["high", "low"])] == ["high"] * 4
 
 
-def test_one_step_moves_a_bounded_number_of_due_tasks(queue: TaskQueue, redis: Redis) -> None:
+def test_one_step_moves_a_bounded_number_and_amount_of_due_tasks(queue: TaskQueue, redis: Redis) -> None:
     many_due(redis, 2_500, queue="a")
     many_due(redis, 300, queue="b")
+    large = queue.push_many([NewTask(name=ECHO, args=["x" * 60_000], delay=60)] * 200)
+    come_due(redis, *(info.id for info in large))
 
     step(Consumer(), 0, ["a", "b"])
+    step(Consumer(), 0)
 
     assert queue.stats("a").ready + queue.stats("b").ready == 1_000
     assert queue.stats("b").ready == 300
-
-
-def test_one_step_reads_a_bounded_amount_of_due_tasks(queue: TaskQueue, redis: Redis) -> None:
-    queue.push_many([NewTask(name=ECHO, args=["x" * 60_000], delay=60)] * 200)
-    come_due(redis, *places()["delayed"])
-
-    step(Consumer(), 0)
-
     assert 60 <= queue.stats("default").ready <= 80  # about four megabytes
 
 
-def test_when_too_many_are_due_to_be_sorted_soon_tasks_start_all_the_same(
-    queue: TaskQueue, redis: Redis
-) -> None:
+def test_when_too_many_are_due_to_be_sorted_soon_tasks_start_all_the_same(redis: Redis) -> None:
     push_many(1)
     due = {f"foreign-{number}": 1 for number in range(102_000)}
     redis.zadd(keys.QueueKeys("default", "default").delayed, due)
 
     assert len(claim(Consumer(), 1)) == 1
-
-
-def test_more_abandoned_tasks_than_one_call_takes_over_all_come_back_in_order(
-    queue: TaskQueue, redis: Redis
-) -> None:
-    tasks = push_many(150)
-    claim(Consumer(), 150)
-    end_lease(redis, *tasks)
-
-    claimed = [task.id for _ in range(2) for task in claim(Consumer(), 100)]
-
-    assert claimed == tasks
 
 
 def measured(choice: QueueChoice, wants: Iterable[int]) -> Counter[str]:
@@ -149,58 +111,55 @@ def measured(choice: QueueChoice, wants: Iterable[int]) -> Counter[str]:
     return claimed
 
 
-@pytest.mark.parametrize(("want", "start"), [(2, 1), (3, 0), (4, 12_345), (10, 7)])
-def test_shares_are_those_of_the_weights_however_many_tasks_are_wanted(
-    queue: TaskQueue, want: int, start: int
+@pytest.mark.parametrize(
+    ("weights", "want", "start"),
+    [
+        ({"high": 6, "low": 1}, 2, 1),
+        ({"high": 6, "low": 1}, 3, 0),
+        ({"high": 6, "low": 1}, 10, 7),
+        ({"empty": 7, "high": 6, "none": 20, "low": 1}, 2, 0),  # their shares fall to the others
+        ({"empty": 7, "high": 6, "none": 20, "low": 1}, 5, 12_345),
+    ],
+)
+def test_shares_are_those_of_the_weights_whatever_is_wanted(
+    redis: Redis, weights: dict[str, int], want: int, start: int
 ) -> None:
     push_many(700, queue="high")
     push_many(700, queue="low")
-    choice = QueueChoice(["high", "low"], weights={"high": 6, "low": 1}, turn=start)
     requests = 420 // want
 
-    claimed = measured(choice, [want] * requests)
-
-    assert claimed["low"] == pytest.approx(want * requests / 7, abs=4)
-
-
-@pytest.mark.parametrize("want", [2, 5])
-def test_the_share_of_an_empty_queue_falls_to_the_others_by_weight(queue: TaskQueue, want: int) -> None:
-    push_many(700, queue="high")
-    push_many(700, queue="low")
-    weights = {"empty": 7, "high": 6, "none": 20, "low": 1}
-    choice = QueueChoice(list(weights), weights=weights)
-    requests = 420 // want
-
-    claimed = measured(choice, [want] * requests)
+    claimed = measured(QueueChoice(list(weights), weights=weights, turn=start), [want] * requests)
 
     assert claimed["low"] == pytest.approx(want * requests / 7, abs=4)
 
 
 @pytest.mark.parametrize(
-    ("busy", "want"),
+    ("ready", "paused", "wants", "expected"),
     [
-        (("q3", "q9"), 4),
-        (("q0", "q1", "q7"), 2),
+        ({"a": 1, "b": 50, "c": 50}, "", [9], {"a": 1, "b": 4, "c": 4}),
+        ({"a": 100, "b": 100, "c": 100}, "b", [1] * 60, {"a": 30, "c": 30}),
+        ({"a": 100, "c": 100}, "", [1] * 60, {"a": 30, "c": 30}),
     ],
 )
-def test_in_turn_busy_queues_get_the_same_whatever_queues_are_empty_between_them(
-    queue: TaskQueue, busy: Sequence[str], want: int
+def test_the_unused_share_of_a_queue_goes_to_all_others_and_is_not_made_up_for(
+    queue: TaskQueue, ready: dict[str, int], paused: str, wants: list[int], expected: dict[str, int]
 ) -> None:
-    for name in busy:
-        push_many(300, queue=name)
-    choice = QueueChoice([f"q{number}" for number in range(10)], round_robin=True)
-    requests = 300 // want
+    for name, count in ready.items():
+        push_many(count, queue=name)
+    queue.pause(paused or "other")
+    choice = QueueChoice(["a", "b", "c"], round_robin=True)
 
-    claimed = measured(choice, [want] * requests)
-
-    assert claimed.keys() == set(busy)
-    assert max(claimed.values()) - min(claimed.values()) <= want
+    assert measured(choice, wants) == expected
+    queue.resume(paused or "other")
+    push_many(40, queue="b")
+    push_many(40, queue="a")
+    assert measured(choice, [1] * 30) == {"a": 10, "b": 10, "c": 10}
 
 
 @pytest.mark.parametrize(("queues", "wants"), [(3, (1, 2)), (4, (1, 1, 2)), (7, (9, 5)), (3, (1, 4))])
 @pytest.mark.parametrize("start", [0, 7])
-def test_round_robin_queues_get_equal_shares_if_wants_vary_in_step_with_them(
-    queue: TaskQueue, queues: int, wants: tuple[int, ...], start: int
+def test_round_robin_gives_equal_shares_whatever_wants(
+    redis: Redis, queues: int, wants: tuple[int, ...], start: int
 ) -> None:
     """As where tasks of one length end in the same groups again and again."""
     names = [f"q{number}" for number in range(queues)]
@@ -214,32 +173,180 @@ def test_round_robin_queues_get_equal_shares_if_wants_vary_in_step_with_them(
     assert max(claimed.values()) - min(claimed.values()) <= 1
 
 
-def test_in_turn_a_queue_that_fills_up_is_served_at_once_and_makes_up_for_nothing(queue: TaskQueue) -> None:
-    push_many(200, queue="a")
-    push_many(200, queue="b")
-    choice = QueueChoice(["a", "b", "c"], round_robin=True)
-    measured(choice, [1] * 60)
-    push_many(200, queue="c")
-
-    claimed = measured(choice, [1] * 30)
-
-    assert claimed == {"a": 10, "b": 10, "c": 10}
+def forget(redis: Redis) -> None:
+    redis.delete(KEYS.wake, KEYS.wake_all, KEYS.wake_poller)
 
 
-def test_the_unused_share_of_a_short_queue_goes_to_all_others(queue: TaskQueue) -> None:
-    push_many(1, queue="a")
-    push_many(50, queue="b")
-    push_many(50, queue="c")
-    choice = QueueChoice(["a", "b", "c"], round_robin=True)
+def test_pushes_leave_one_token_and_new_queues_wake_workers_of_all(woken: TaskQueue, redis: Redis) -> None:
+    push_many(1_000)
+    woken.push(ECHO, delay=60)
+    assert redis.llen(KEYS.wake) == 1
+    assert redis.llen(KEYS.wake_all) == 0
 
-    assert measured(choice, [9]) == {"a": 1, "b": 4, "c": 4}
+    woken.push(ECHO, queue="new")
+    woken.push(ECHO, queue="newer")
+
+    assert redis.llen(keys.QueueKeys("default", "new").wake) == 1
+    assert redis.llen(KEYS.wake_all) == 1
 
 
-def test_a_paused_queue_counts_as_empty(queue: TaskQueue) -> None:
-    for name in ("a", "b", "c"):
-        push_many(100, queue=name)
-    queue.pause("b")
+def test_only_what_is_due_before_all_others_wakes_the_poller(woken: TaskQueue, redis: Redis) -> None:
+    woken.push(ECHO)
+    assert redis.llen(KEYS.wake_poller) == 0
 
-    claimed = measured(QueueChoice(["a", "b", "c"], round_robin=True), [1] * 60)
+    woken.push(ECHO, delay=60)
+    assert redis.llen(KEYS.wake_poller) == 1
+    forget(redis)
+    woken.push(ECHO, delay=90)
+    assert (redis.llen(KEYS.wake_poller), redis.llen(KEYS.wake)) == (0, 0)
+    woken.push(ECHO, delay=30)
+    woken.push(ECHO, delay=20)
 
-    assert claimed == {"a": 30, "c": 30}
+    assert (redis.llen(KEYS.wake_poller), redis.llen(KEYS.wake)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "queues"),
+    [("worker", ["other", "new"]), ("worker", []), ("poller", [])],
+    ids=["-q", "*", "poller"],
+)
+def test_a_push_wakes_whoever_waits(woken: TaskQueue, kind: str, queues: list[str]) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(Consumer(kind=kind).wait, queues, 10, newcomers=not queues)
+        woken.push(ECHO, queue="new", delay=60)
+
+        assert waiting.result() is True
+
+
+def test_a_worker_of_some_queues_leaves_the_token_of_a_new_one_to_a_worker_of_all(woken: TaskQueue) -> None:
+    woken.push(ECHO, queue="new")
+
+    assert Consumer().wait(["other"], 0.01) is False
+    assert Consumer().wait(["other"], -1) is False
+    assert Consumer().wait(["other"], 10, newcomers=True) is True
+
+
+def test_a_worker_does_not_hear_the_poller_nor_the_poller_the_worker(woken: TaskQueue, redis: Redis) -> None:
+    redis.rpush(KEYS.wake_poller, "1")
+    assert Consumer().wait(["default"], 0.01) is False
+    forget(redis)
+    redis.rpush(KEYS.wake_all, "1")
+
+    assert Consumer(kind="poller").wait([], 0.01) is False
+
+
+@pytest.mark.parametrize(
+    ("ready", "due_in", "want", "expected"),
+    [
+        (3, None, 1, 1),  # it had no room for the rest
+        (1, None, 1, 0),
+        (2, None, 3, 0),
+        (1, 4.9, 1, 1),  # it is full, and another is needed soon
+        (1, 3_600, 1, 0),
+        (0, 4.9, 1, 0),  # it is idle, and looks again by itself
+        (0, None, 0, 0),
+    ],
+)
+def test_a_step_wakes_another_worker_if_there_is_more_to_do_than_it_wanted(
+    woken: TaskQueue, redis: Redis, ready: int, due_in: float | None, want: int, expected: int
+) -> None:
+    push_many(ready)
+    if due_in:
+        woken.push(ECHO, delay=due_in)
+    forget(redis)
+
+    consumer = Consumer()
+    claimed = claim(consumer, want)
+
+    assert redis.llen(KEYS.wake) == expected
+    forget(redis)
+    consumer.release(claimed)
+    assert redis.llen(KEYS.wake) == bool(claimed)
+
+
+def test_a_poller_wakes_a_worker_for_what_it_has_moved(woken: TaskQueue, redis: Redis) -> None:
+    due, abandoned = woken.push(ECHO, delay=60), woken.push(ECHO)
+    claim_one(Consumer())
+    forget(redis)
+    come_due(redis, due)
+
+    step(Consumer(kind="poller"), 0, {"default": 0})
+    assert redis.llen(KEYS.wake) == 1
+    claim(Consumer())
+    forget(redis)
+    end_lease(redis, abandoned)
+    step(Consumer(kind="poller"), 0, {"default": 0})
+
+    assert redis.llen(KEYS.wake) == 1
+
+
+def test_a_paused_queue_gives_nothing_and_wakes_nobody_until_resumed(woken: TaskQueue, redis: Redis) -> None:
+    woken.pause("default")
+    due = woken.push(ECHO, delay=60)
+    push_many(2)
+    come_due(redis, due)
+    forget(redis)
+
+    assert [*claim(Consumer(), 1), *claim(Consumer(kind="poller"), 0)] == []
+    assert redis.llen(KEYS.wake) == 0
+    assert woken.stats("default").ready == 3
+    assert [woken.resume("default") for _ in range(3)] == [True, False, False]
+    assert redis.llen(KEYS.wake) == 1
+    assert len(claim(Consumer(), 5)) == 3
+
+
+@pytest.mark.parametrize("names", [["a", "b"], ["b", "a"]])
+def test_a_step_tells_when_to_look_again(woken: TaskQueue, redis: Redis, names: list[str]) -> None:
+    assert step(Consumer(), 1, names).look_again_at is None
+
+    woken.push(ECHO, queue="a", delay=60)
+    due = woken.push(ECHO, queue="b", delay=30)
+    assert step(Consumer(), 1, names).look_again_at == found(due).run_after
+    woken.push(ECHO, queue="a")
+    with options(lease=10):
+        claimed = step(Consumer(), 1, names)
+    assert (claimed.look_again_at - claimed.now).total_seconds() == pytest.approx(10, abs=0.002)
+
+    come_due(redis, *push_many(1_001, queue="a", delay=60), queue="a")
+    behind = step(Consumer(), 1, names)
+    assert behind.look_again_at <= behind.now
+
+
+KEYS = keys.QueueKeys("default", "default")
+
+
+@pytest.fixture
+def woken(redis: Redis) -> TaskQueue:
+    """A queue whose tokens of its first use are taken."""
+    queue = TaskQueue()
+    queue.push(ECHO)
+    consumer = Consumer()
+    hand_in(consumer, succeeded(claim_one(consumer)))
+    forget(redis)
+    return queue
+
+
+def test_tasks_of_all_queues_are_run_intermingled_and_those_of_each_in_order(redis: Redis) -> None:
+    push_many(6, queue="a")
+    push_many(2, queue="b")
+    claimed = claim(Consumer(), 8, QueueChoice(["a", "b"], {"a": 3, "b": 1}).shares(8))
+
+    arranged = QueueChoice(["a", "b"], {"a": 3, "b": 1}).arranged(claimed)
+
+    assert [task.queue for task in claimed] == list("aaaaaabb")
+    assert [task.queue for task in arranged] == list("aabaaaba")
+    assert [task for task in arranged if task.queue == "a"] == claimed[:6]
+    assert QueueChoice(["a", "b"]).arranged(claimed) == claimed  # in strict order
+
+
+@pytest.mark.parametrize("want", [1, 2, 9])
+def test_in_strict_order_each_queue_is_asked_for_all_else_they_share_by_weight(want: int) -> None:
+    strict, in_turn, weighted = (
+        QueueChoice(["b", "c", "a"]),
+        QueueChoice(["a", "b", "c"], round_robin=True),
+        QueueChoice(["a", "b"], {"a": 3, "b": 1}),
+    )
+
+    assert list(strict.shares(want).items()) == [("b", want), ("c", want), ("a", want)]
+    assert in_turn.shares(want) == pytest.approx(dict.fromkeys("abc", want / 3))
+    assert weighted.shares(want) == pytest.approx({"a": want * 3 / 4, "b": want / 4})

@@ -9,9 +9,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from redis import Redis
 
-from components.embedded import EmbeddedServer
-from components.services.queues import Consumer, NewTask, QueueStats, State, TaskInfo, TaskQueue, keys
-from tests.support.monitoring import sent_to
+from components.services.queues import (
+    Consumer,
+    NewTask,
+    Progress,
+    State,
+    TaskInfo,
+    TaskQueue,
+    keys,
+)
 from tests.support.queues import (
     ECHO,
     STATES,
@@ -35,22 +41,8 @@ from tests.support.snapshots import snapshot
 SECOND = timedelta(seconds=1)
 
 
-def test_every_task_is_counted_in_its_state(queue: TaskQueue, one_of_each: dict[State, str]) -> None:
-    push_many(2)
-    due = found(one_of_each["delayed"])
-
-    stats = queue.stats("default")
-
-    assert (stats.ready, stats.delayed, stats.running, stats.dead, stats.successful) == (3, 1, 1, 1, 1)
-    assert stats.next_due_at == due.run_after
-    assert stats.oldest_age is not None
-    assert 0 <= stats.oldest_age < 60
-
-
 @pytest.mark.parametrize("state", STATES)
-def test_a_task_is_listed_as_it_is_read(
-    queue: TaskQueue, one_of_each: dict[State, str], state: State
-) -> None:
+def test_a_task_is_listed_as_read(queue: TaskQueue, one_of_each: dict[State, str], state: State) -> None:
     [listed] = queue.tasks("default", state)
 
     assert listed.id == one_of_each[state]
@@ -59,63 +51,20 @@ def test_a_task_is_listed_as_it_is_read(
 
 
 def test_a_queue_without_tasks_is_empty(queue: TaskQueue) -> None:
-    assert queue.stats("nothing") == QueueStats(
-        name="nothing",
-        ready=0,
-        delayed=0,
-        running=0,
-        dead=0,
-        successful=0,
-        oldest_age=None,
-        next_due_at=None,
-        paused=False,
-    )
+    assert not any(getattr(queue.stats("nothing"), part) for part in (*STATES, "oldest_age", "next_due_at"))
     assert [queue.tasks("nothing", state) for state in STATES] == [[]] * 5
-    assert queue.names() == []
-    assert queue.all_stats() == []
-
-
-def test_an_expired_result_is_none_and_no_longer_listed(
-    queue: TaskQueue, one_of_each: dict[State, str], redis: Redis
-) -> None:
-    redis.delete(keys.BackendKeys("default").result(one_of_each["successful"]))
-
-    assert queue.get(one_of_each["successful"]) is None
-    assert queue.tasks("default", "successful") == []
-
-
-def test_queues_are_known_by_name_once_they_had_a_task(queue: TaskQueue) -> None:
-    queue.push(ECHO, queue="mail")
-    queue.push(ECHO, queue="Übung", delay=60)
-    queue.push(ECHO, queue="a b")
-    consumer = Consumer()
-    hand_in(consumer, succeeded(claim_one(consumer, "mail")))
-
-    assert queue.names() == ["a b", "mail", "Übung"]
-    assert [stats.name for stats in queue.all_stats()] == queue.names()
-    assert [(stats.ready, stats.delayed, stats.successful) for stats in queue.all_stats()] == [
-        (1, 0, 0),
-        (0, 0, 1),
-        (0, 1, 0),
-    ]
+    assert queue.names() == queue.all_stats() == []
 
 
 @pytest.mark.parametrize("priorities", [[0, 0], [100, -100], [-100, 100]])
-def test_the_oldest_age_is_that_of_the_longest_waiting_whatever_its_priority(
-    queue: TaskQueue, redis: Redis, priorities: list[int]
-) -> None:
-    for priority in priorities:
-        queue.push(ECHO, priority=priority, delay=60)
-    waiting, *others = [info.id for info in queue.tasks("default", "delayed")]
+def test_the_oldest_age_is_of_any_priority(queue: TaskQueue, redis: Redis, priorities: list[int]) -> None:
+    waiting, other = (queue.push(ECHO, priority=priority, delay=60) for priority in priorities)
     now = server_time()
     come_due(redis, waiting, at=now - 9_000 * SECOND)
-    come_due(redis, *others, at=now - 3_000 * SECOND)
+    come_due(redis, other, at=now - 3_000 * SECOND)
     claim(Consumer(), 0)
 
-    age_seen = queue.stats("default").oldest_age
-
-    assert age_seen is not None
-    assert 8_999 < age_seen < 9_600
+    assert 8_999 < queue.stats("default").oldest_age < 9_600
 
 
 def test_pages_go_through_a_list_without_gaps(queue: TaskQueue) -> None:
@@ -135,20 +84,12 @@ def test_the_next_to_run_come_first_and_the_last_to_end(queue: TaskQueue, redis:
         age(redis, keys.QueueKeys("default", "default").successful, SECOND)
         age(redis, keys.QueueKeys("default", "default").dead, SECOND)
     later, sooner = queue.push(ECHO, delay=60), queue.push(ECHO, delay=30)
+    redis.delete(keys.BackendKeys("default").result(tasks[0]))
 
-    assert [info.id for info in queue.tasks("default", "successful")] == [tasks[1], tasks[0]]
-    assert [info.id for info in queue.tasks("default", "dead")] == [tasks[3], tasks[2]]
-    assert [info.id for info in queue.tasks("default", "delayed")] == [sooner, later]
-
-
-def test_a_page_needs_two_round_trips_whatever_its_length(queue: TaskQueue, server: EmbeddedServer) -> None:
-    push_many(100)
-    queue.tasks("default", "ready")
-
-    with sent_to(server) as commands:
-        queue.tasks("default", "ready", limit=3)
-
-    assert commands == ["ZRANGE", *["HMGET"] * 4]
+    assert queue.get(tasks[0]) is None  # its result has expired
+    assert ids(queue.tasks("default", "successful")) == [tasks[1]]
+    assert ids(queue.tasks("default", "dead")) == [tasks[3], tasks[2]]
+    assert ids(queue.tasks("default", "delayed")) == [sooner, later]
 
 
 def test_looking_changes_nothing(queue: TaskQueue, one_of_each: dict[State, str], redis: Redis) -> None:
@@ -167,44 +108,34 @@ def test_looking_changes_nothing(queue: TaskQueue, one_of_each: dict[State, str]
     assert snapshot(redis) == before
 
 
-def test_a_worker_is_listed_by_its_heartbeat(queue: TaskQueue) -> None:
+def test_a_worker_is_listed_by_its_heartbeat(queue: TaskQueue, redis: Redis) -> None:
     worker, poller = Consumer(concurrency=4), Consumer(kind="poller")
     push_many(1)
     before = server_time()
-    worker.renew(["mail", "default"], claim(worker))
+    with options(lease=600):
+        worker.renew(["mail", "default"], claim(worker))
+    age(redis, keys.BackendKeys("default").workers, SECOND)
     poller.renew(["*"])
 
-    listed = {info.id: info for info in queue.workers()}
+    last, first = queue.workers()
 
-    assert set(listed) == {worker.id, poller.id}
-    seen = listed[worker.id]
-    assert (seen.kind, seen.queues, seen.concurrency, seen.running) == ("worker", ("mail", "default"), 4, 1)
-    assert (seen.host, seen.pid, seen.alive) == (socket.gethostname()[:30], os.getpid(), True)
-    assert before <= seen.started_at <= seen.seen_at + timedelta(milliseconds=1)
-    assert (listed[poller.id].kind, listed[poller.id].queues) == ("poller", ("*",))
-
-
-def test_the_start_of_a_worker_stays_and_its_last_sign_moves(queue: TaskQueue, redis: Redis) -> None:
-    worker = Consumer()
+    assert (last.id, last.kind, last.queues, first.id) == (poller.id, "poller", ("*",), worker.id)
+    assert (first.kind, first.queues, first.concurrency, first.running) == (
+        "worker",
+        ("mail", "default"),
+        4,
+        1,
+    )
+    assert (first.host, first.pid, first.alive) == (socket.gethostname()[:30], os.getpid(), True)
+    assert before <= first.started_at <= first.seen_at + timedelta(seconds=1, milliseconds=1)
+    for seconds, alive in ((500, True), (100, False)):
+        age(redis, keys.BackendKeys("default").workers, seconds * SECOND)
+        with options(lease=600):
+            assert queue.workers()[1].alive is alive
     worker.renew(["default"])
-    age(redis, keys.BackendKeys("default").workers, 60 * SECOND)
-    [first] = queue.workers()
-
-    worker.renew(["default"])
-
-    [second] = queue.workers()
-    assert second.started_at == first.started_at
-    assert second.seen_at - first.seen_at >= 60 * SECOND
-
-
-def test_a_worker_is_alive_for_a_lease_after_its_last_heartbeat(queue: TaskQueue, redis: Redis) -> None:
-    with options(lease=600):
-        Consumer().renew(["default"])
-        age(redis, keys.BackendKeys("default").workers, 500 * SECOND)
-        assert [info.alive for info in queue.workers()] == [True]
-        age(redis, keys.BackendKeys("default").workers, 101 * SECOND)
-
-        assert [info.alive for info in queue.workers()] == [False]
+    again = queue.workers()[0]
+    assert (again.id, again.started_at) == (worker.id, first.started_at)
+    assert again.seen_at - first.seen_at >= 0 * SECOND
 
 
 def test_a_silent_worker_is_forgotten_after_a_day(queue: TaskQueue, redis: Redis) -> None:
@@ -219,31 +150,6 @@ def test_a_silent_worker_is_forgotten_after_a_day(queue: TaskQueue, redis: Redis
     assert 86_300_000 < redis.pttl(keys.BackendKeys("default").worker(silent.id)) <= 86_400_000
 
 
-def test_an_overview_needs_three_round_trips_whatever_there_is(
-    queue: TaskQueue, server: EmbeddedServer
-) -> None:
-    for name in ("mail", "default"):
-        push_many(3, queue=name)
-        Consumer().renew([name])
-    queue.overview()
-
-    with sent_to(server) as commands:
-        stats, workers = queue.overview()
-
-    assert commands == ["SMEMBERS", "ZREVRANGE", "EVALSHA", *["HMGET", "GET"] * 2]
-    assert [each.name for each in stats] == ["default", "mail"]
-    assert workers == queue.workers()
-
-
-def test_the_last_seen_worker_comes_first(queue: TaskQueue, redis: Redis) -> None:
-    workers = [Consumer() for _ in range(3)]
-    for worker in workers:
-        age(redis, keys.BackendKeys("default").workers, SECOND)
-        worker.renew(["default"])
-
-    assert [info.id for info in queue.workers()] == [worker.id for worker in reversed(workers)]
-
-
 def test_a_task_is_found_by_what_it_is(queue: TaskQueue) -> None:
     tasks = [
         NewTask(name="shop.tasks.send_mail", args=["Jürgen", 12_345], kwargs={"Reply": {"to": ["a@b"]}}),
@@ -251,23 +157,11 @@ def test_a_task_is_found_by_what_it_is(queue: TaskQueue) -> None:
     ]
     mail, clean = ids(queue.push_many(tasks))
 
-    def search(text: str) -> list[str]:
-        return ids(queue.search("default", "ready", text))
-
-    for text in (
-        "send_mail",
-        "SEND_Mail",
-        "jürgen",
-        "JÜRGEN",
-        "12345",
-        "reply",
-        "a@b",
-        mail,
-        mail[-6:].upper(),
-    ):
-        assert search(text) == [mail], text
-    assert search("shop.") == search("") == [mail, clean]
-    assert search("nothing of that") == []
+    for text in ("send_mail", "SEND_Mail", "jürgen", "JÜRGEN", "12345", "reply", "a@b", mail[-6:].upper()):
+        assert ids(queue.search("default", "ready", text)) == [mail], text
+    for text in ("shop.", ""):
+        assert ids(queue.search("default", "ready", text)) == [mail, clean]
+    assert list(queue.search("default", "ready", "nothing of that")) == []
 
 
 def test_a_dead_task_is_found_by_its_latest_error(queue: TaskQueue, redis: Redis) -> None:
@@ -283,9 +177,7 @@ def test_a_dead_task_is_found_by_its_latest_error(queue: TaskQueue, redis: Redis
     assert ids(queue.search("default", "dead", "ink")) == []
 
 
-@pytest.mark.parametrize(
-    ("window", "expected"), [(0, 0), (1, 1), (499, 499), (500, 500), (750, 750), (1_000, 900)]
-)
+@pytest.mark.parametrize(("window", "expected"), [(0, 0), (1, 1), (500, 500), (750, 750), (1_000, 900)])
 def test_a_search_looks_at_a_limited_number_of_listings(queue: TaskQueue, window: int, expected: int) -> None:
     tasks = push_many(900)
 
@@ -293,13 +185,6 @@ def test_a_search_looks_at_a_limited_number_of_listings(queue: TaskQueue, window
 
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-
-SCORES: list[tuple[State, int]] = [("dead", 1_000), ("successful", 1_000), ("delayed", 1_000_000)]
-
-
-def is_any(info: TaskInfo) -> bool:
-    return True
 
 
 def is_even(info: TaskInfo) -> bool:
@@ -329,51 +214,91 @@ def test_a_look_is_bounded_and_the_next_one_continues_it(queue: TaskQueue) -> No
 def test_a_look_goes_on_where_it_was_although_tasks_before_have_left(queue: TaskQueue, redis: Redis) -> None:
     tasks = push_many(6)
     move(redis, tasks, "dead", 1_000)
-    first = queue.look("default", "dead", is_any, most=2)
+    redis.zadd(keys.QueueKeys("default", "default").dead, dict.fromkeys(tasks[:2], 7))  # at once
+    first = queue.look("default", "dead", bool, most=2)
     queue.resend("default", ids(first.found))
 
-    gone = queue.look("default", "dead", is_any, most=2, after=first.after)
+    gone = queue.look("default", "dead", bool, most=2, after=first.after)
     queue.delete("default", "dead", [tasks[5], tasks[4]])
-    there = queue.look("default", "dead", is_any, most=2, after=gone.after)
+    there = queue.look("default", "dead", bool, most=1, after=gone.after)
+    queue.delete("default", "dead", ids(there.found))
 
     assert ids(first.found) == [tasks[5], tasks[4]]
     assert ids(gone.found) == [tasks[3], tasks[2]]
-    assert ids(there.found) == [tasks[1], tasks[0]]
-
-
-def test_tasks_that_ended_together_are_not_left_out_when_one_of_them_leaves(
-    queue: TaskQueue, redis: Redis
-) -> None:
-    tasks = push_many(4)
-    redis.zadd(keys.QueueKeys("default", "default").dead, dict.fromkeys(tasks, 7))
-    first = queue.look("default", "dead", is_any, most=2)
-    queue.delete("default", "dead", ids(first.found))
-
-    assert len(queue.look("default", "dead", is_any, most=2, after=first.after).found) == 2
+    assert ids(there.found) == [tasks[1]]
+    assert ids(queue.look("default", "dead", bool, most=2, after=there.after).found) == [tasks[0]]
 
 
 @pytest.mark.parametrize("after", ["x", ":", "1", "nan:a", "inf:", "-inf:x", "1e999:x"])
 def test_a_place_that_makes_no_sense_is_no_error(queue: TaskQueue, after: str) -> None:
     push_many(3)
 
-    assert queue.look("default", "ready", is_any, after=after).looked_at in (0, 3)
+    assert queue.look("default", "ready", bool, after=after).looked_at in (0, 3)
 
 
-@pytest.mark.parametrize(("state", "unit"), SCORES)
-def test_only_tasks_of_the_time_are_looked_at(
-    queue: TaskQueue, redis: Redis, state: State, unit: int
-) -> None:
-    tasks = push_many(10)
-    move(redis, tasks, state, unit)
-    minute = timedelta(minutes=1)
+@pytest.mark.parametrize(("state", "unit"), [("dead", 1_000), ("successful", 1_000), ("delayed", 1_000_000)])
+def test_only_tasks_of_the_time_are_seen(queue: TaskQueue, redis: Redis, state: State, unit: int) -> None:
+    move(redis, push_many(10), state, unit)
 
-    def look(since: datetime | None, until: datetime | None, most: int = 100) -> tuple[int, int]:
-        found = queue.look("default", state, is_any, since=since, until=until, most=most)
+    def look(since: int | None, until: int | None, most: int = 100) -> tuple[int, int]:
+        first, last = (
+            None if minutes is None else NOON + timedelta(minutes=minutes) for minutes in (since, until)
+        )
+        found = queue.look("default", state, bool, since=first, until=last, most=most)
         return found.looked_at, found.offset
 
     is_latest_first = state != "delayed"
-    assert look(NOON + 2 * minute, NOON + 5 * minute) == (4, 4 if is_latest_first else 2)
-    assert look(None, NOON + 5 * minute) == (6, 4 if is_latest_first else 0)
-    assert look(NOON + 5 * minute, None) == (5, 0 if is_latest_first else 5)
-    assert look(NOON + 20 * minute, None)[0] == 0
-    assert look(NOON, None, most=3)[0] == 3
+    assert look(2, 5) == (4, 4 if is_latest_first else 2)
+    assert look(None, 5) == (6, 4 if is_latest_first else 0)
+    assert look(5, None) == (5, 0 if is_latest_first else 5)
+    assert look(20, None)[0] == 0
+    assert look(0, None, most=3)[0] == 3
+
+
+PROGRESS = keys.BackendKeys("default").progress
+LONG = Progress(-1, None, "x" * 10_000)
+HALF = Progress(1, 2, "halb fertig \u2028\n", datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("progress", "percent"),
+    [(HALF, 50), (Progress(0), None), (Progress(1, 0), None), (Progress(2.5, 0.5), 100), (LONG, None)],
+)
+def test_progress_is_read_as_it_was_said(queue: TaskQueue, progress: Progress, percent: float | None) -> None:
+    task_id = queue.push(ECHO)
+    consumer = Consumer()
+    claimed = claim_one(consumer)
+    assert found(task_id).progress is None
+
+    assert consumer.progress(claimed, progress) is True
+
+    assert found(task_id).progress == progress
+    assert [info.progress for info in queue.tasks("default", "running")] == [progress]
+    assert progress.percent == percent
+
+
+@pytest.mark.parametrize("end", [succeeded, failed, to_retry])
+def test_a_failed_task_shows_its_last_progress_and_no_later(
+    queue: TaskQueue, redis: Redis, end: type
+) -> None:
+    task_id = queue.push(ECHO)
+    consumer = Consumer()
+    claimed = claim_one(consumer)
+    consumer.progress(claimed, HALF)
+    hand_in(consumer, end(claimed))
+
+    assert consumer.progress(claimed, Progress(1)) is False
+
+    assert found(task_id).progress == (None if end is succeeded else HALF)
+    assert redis.hlen(PROGRESS) == (end is not succeeded)
+
+
+def test_progress_of_a_newer_release_hides_nothing_else(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO, [5], delay=60)
+    come_due(redis, task_id)
+    claim_one(Consumer())
+    redis.hset(PROGRESS, task_id, '{"v": 2, "percent": 5}')
+
+    info = found(task_id)
+
+    assert (info.args, info.state, info.progress) == ([5], "running", None)

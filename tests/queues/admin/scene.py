@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from components.services.queues import (
     Claimed,
@@ -23,6 +24,13 @@ TRACEBACK = (
     'Traceback (most recent call last):\n  File "tasks.py", line 4, in send\nOSError: <b>no route</b>\n'
 )
 KIND = "builtins.OSError"
+ROOT = "/admin/components/queue/"
+MAIL = {"alias": "default", "queue": "mail"}
+
+
+def of(verb: str, state: str, *ids: str, **query: str) -> str:
+    """The address of a verb, for those tasks of a state."""
+    return f"{ROOT}{verb}/?{urlencode({**MAIL, 'state': state, **query, 'id': ids}, doseq=True)}"
 
 
 def ready(queue: str = "mail", count: int = 1, **task: Any) -> list[str]:
@@ -67,14 +75,14 @@ def worker(*queues: str, **options: Any) -> Consumer:
     return consumer
 
 
-def one_of_each(queue: str = "mail") -> dict[str, str]:
+def one_of_each(queue: str = "mail", result: Any = None, **task: Any) -> dict[str, str]:
     """A task in each state; ids by state. The ready one comes last, or the others would be it."""
     return {
-        "running": running(queue),
-        "dead": dead(queue),
-        "successful": successful(queue),
-        "delayed": delayed(queue)[0],
-        "ready": ready(queue)[0],
+        "running": running(queue, **task),
+        "dead": dead(queue, **task),
+        "successful": successful(queue, result, **task),
+        "delayed": ready(queue, delay=3600, **task)[0],
+        "ready": ready(queue, **task)[0],
     }
 
 

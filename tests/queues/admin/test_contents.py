@@ -1,19 +1,23 @@
-"""Who sees the arguments, results and tracebacks of tasks: a permission of its own, and of sensitive tasks nobody."""
+"""What pages show of a task: its contents, to those who may see them; its tracebacks; and what cannot be read."""
 
 from __future__ import annotations
 
-from html import unescape
+import io
+from html import escape, unescape
 
 import pytest
+from django.core.management import call_command
 
-from components.services.queues import NewTask, TaskQueue, keys, task
+from components.services.queues import keys, task
+from components.services.queues.admin.tracebacks import parts_of
+from components.services.queues.facts import to_us
+from tests.control_room.pages import text_of
 from tests.queues.admin import scene
-from tests.queues.admin.periodic import NIGHTLY, declare_only
-from tests.support.queues import found
+from tests.queues.admin.periodic import HOURLY, NIGHTLY, declare_only
+from tests.queues.admin.scene import ROOT
+from tests.support.queues import STATES, found, server_time
 
-ROOT = "/admin/components/queue/"
 SECRET, PRIVATE = "token-4711", "traceback-4711"
-
 pytestmark = pytest.mark.usefixtures("redis")
 
 
@@ -22,36 +26,23 @@ def reset_password(link: str) -> None: ...
 
 
 SENSITIVE = "tests.queues.admin.test_contents.reset_password"
-STATES = ["ready", "delayed", "running", "dead", "successful"]
+
+
+def shown(client, page, **query):
+    return text_of(client, ROOT, f"{page}/", alias="default", queue="mail", **query)
+
+
+def ids_of(client, state, text):
+    response = client.get(f"{ROOT}tasks/", {"alias": "default", "queue": "mail", "state": state, "q": text})
+    return [info.id for info in response.context["tasks"]]
 
 
 @pytest.fixture
 def one_of_each(monkeypatch):
     """of(name) makes a task of each state that holds SECRET in all that is not to be seen; ids by state."""
     monkeypatch.setattr(scene, "TRACEBACK", f"OSError: {PRIVATE} {SECRET}")
-
-    def of(name, **more):
-        given = {"name": name, "args": [SECRET], "kwargs": {"key": SECRET}, **more}
-        return {
-            "running": scene.running(**given),
-            "dead": scene.dead(**given),
-            "successful": scene.successful(result={"made": SECRET}, **given),
-            "delayed": scene.ready(delay=3600, **given)[0],
-            "ready": scene.ready(**given)[0],
-        }
-
-    return of
-
-
-def text_of(client, page, **query):
-    response = client.get(f"{ROOT}{page}/", {"alias": "default", "queue": "mail", **query})
-    assert response.status_code == 200
-    return unescape(response.text)
-
-
-def listed(client, state, text):
-    response = client.get(f"{ROOT}tasks/", {"alias": "default", "queue": "mail", "state": state, "q": text})
-    return [info.id for info in response.context["tasks"]]
+    given = {"result": {"made": SECRET}, "args": [SECRET], "kwargs": {"key": SECRET}}
+    return lambda name, **more: scene.one_of_each(name=name, **given, **more)
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -59,53 +50,42 @@ def test_without_the_permission_no_page_shows_what_a_task_holds(onlooker, viewer
     ids = one_of_each("market.tasks.send")
 
     for client, is_shown in ((onlooker, False), (viewer, True)):
-        page = text_of(client, "task", id=ids[state])
-        assert (SECRET in page) == is_shown
-        assert (SECRET in text_of(client, "tasks", state=state)) == is_shown
-        assert listed(client, state, SECRET) == ([ids[state]] if is_shown else [])
-        assert listed(client, state, "market.tasks") == [ids[state]]
+        assert (SECRET in shown(client, "task", id=ids[state])) == is_shown
+        assert (SECRET in shown(client, "tasks", state=state)) == is_shown
+        assert ids_of(client, state, SECRET) == ([ids[state]] if is_shown else [])
+        assert ids_of(client, state, "market.tasks") == [ids[state]]
+    if state == "dead":  # the class of an error is seen without its traceback
+        response = onlooker.get(f"{ROOT}task/", {"alias": "default", "id": ids["dead"]})
+        assert "1. builtins.OSError" in response.text
+        assert PRIVATE not in response.text
+        # A template of the project's own has nothing to show either.
+        assert [error.traceback for error in response.context["task"].errors] == [""]
 
 
-def test_the_class_of_an_error_is_seen_without_its_traceback(onlooker, one_of_each):
-    ids = one_of_each("market.tasks.send")
-
-    response = onlooker.get(f"{ROOT}task/", {"alias": "default", "id": ids["dead"]})
-
-    page = unescape(response.text)
-    assert "1. builtins.OSError" in page
-    assert PRIVATE not in page
-    # A template of the project's own has nothing to show either.
-    assert [error.traceback for error in response.context["task"].errors] == [""]
-    assert "builtins.OSError" in text_of(onlooker, "tasks", state="dead")
-
-
-def test_a_row_shows_the_arguments_and_the_message_of_the_error(onlooker, viewer):
+def test_a_row_shows_the_arguments_and_the_message_of_the_error_shortened(viewer):
     scene.dead(args=[7, "<b>"], kwargs={"to": "Jürgen", "lines": list(range(500))})
 
-    shown, hidden = text_of(viewer, "tasks", state="dead"), text_of(onlooker, "tasks", state="dead")
+    row = shown(viewer, "tasks", state="dead")
 
-    assert '7, "<b>", to="Jürgen", lines=[0, 1, 2,' in shown
-    assert "499" not in shown
-    assert "<b>no route</b>" in shown
-    assert "Jürgen" not in hidden
-    assert "no route" not in hidden
+    assert '7, "<b>", to="Jürgen", lines=[0, 1, 2,' in row
+    assert "499" not in row
+    assert "<b>no route</b>" in row
 
 
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize(
     ("name", "mark"), [(SENSITIVE, {}), ("market.elsewhere.send", {"sensitive": True})], ids=["now", "then"]
 )
-def test_a_task_that_is_declared_as_sensitive_or_was_shows_nothing_to_anybody(
-    admin_client, one_of_each, state, name, mark
-):
+def test_a_sensitive_task_shows_nothing_to_anybody(admin_client, one_of_each, state, name, mark):
     ids = one_of_each(name, **mark)
 
-    page = text_of(admin_client, "task", id=ids[state])
+    page = shown(admin_client, "task", id=ids[state])
     assert SECRET not in page
     assert "sensitive" in page
-    assert SECRET not in text_of(admin_client, "tasks", state=state)
-    assert listed(admin_client, state, SECRET) == []
-    assert listed(admin_client, state, name) == [ids[state]]
+    assert SECRET not in shown(admin_client, "tasks", state=state)
+    assert ids_of(admin_client, state, SECRET) == []
+    assert ids_of(admin_client, state, name) == [ids[state]]
+    assert found(reset_password.enqueue("here").id).sensitive
 
 
 def test_an_unreadable_record_is_never_quoted(onlooker, viewer, redis):
@@ -116,22 +96,104 @@ def test_an_unreadable_record_is_never_quoted(onlooker, viewer, redis):
         page = client.get(f"{ROOT}task/", {"alias": "default", "id": task_id})
         assert page.status_code == 404
         assert (SECRET in unescape(page.text)) == is_shown
-        assert (SECRET in text_of(client, "tasks")) == is_shown
-        assert "Not readable" in text_of(client, "tasks")
+        assert (SECRET in shown(client, "tasks")) == is_shown
+        assert "Not readable" in shown(client, "tasks")
 
 
 def test_the_arguments_of_periodic_tasks_need_the_permission_too(onlooker, viewer):
     with declare_only(NIGHTLY):
-        hidden, shown = text_of(onlooker, "periodic"), text_of(viewer, "periodic")
+        hidden, told = shown(onlooker, "periodic"), shown(viewer, "periodic")
 
     assert "month" not in hidden
-    assert '["<b>month</b>"]' in shown
+    assert '["<b>month</b>"]' in told
 
 
-def test_a_sensitive_task_is_pushed_with_the_mark():
-    [info] = TaskQueue().push_many([NewTask(name="market.tasks.send", sensitive=True)])
-    assert info is not None
+OWN = '  File "/srv/shop/tasks.py", line 4, in charge\n    pay(9)\n    ~~~^^^\n'
+LIBRARY = '  File "/venv/lib/python3.12/site-packages/pay/api.py", line 70, in pay\n    raise Refused\n'
+HEAD, END = "Traceback (most recent call last):\n", "pay.Refused: no\n  second line\n"
 
-    assert found(reset_password.enqueue("here").id).sensitive
-    assert found(info.id).sensitive
-    assert not found(scene.ready()[0]).sensitive
+
+@pytest.mark.parametrize(
+    ("traceback", "parts"),
+    [
+        (HEAD + OWN + LIBRARY + LIBRARY + END, [(HEAD + OWN, 0), (LIBRARY * 2, 2), (END, 0)]),
+        (HEAD + LIBRARY + OWN + END, [(HEAD, 0), (LIBRARY, 1), (OWN + END, 0)]),
+        (HEAD + LIBRARY + END, [(HEAD + LIBRARY + END, 0)]),
+        (HEAD + OWN + END, [(HEAD + OWN + END, 0)]),
+        ("The task was cancelled.", [("The task was cancelled.", 0)]),
+        ("", [("", 0)]),
+    ],
+)
+def test_frames_of_libraries_are_parts_of_their_own(traceback, parts):
+    assert [(part.text, part.frames) for part in parts_of(traceback)] == parts
+    assert "".join(text for text, _frames in parts) == traceback
+
+
+def test_the_page_of_a_task_begins_with_the_message_and_folds_libraries(viewer, onlooker, monkeypatch):
+    monkeypatch.setattr(scene, "TRACEBACK", HEAD + OWN + LIBRARY + "OSError: no ink\n")
+    query = {"alias": "default", "id": scene.dead()}
+
+    html = viewer.get(f"{ROOT}task/", query).text
+
+    assert text_of(viewer, ROOT, "task/", **query).startswith("OSError: no ink Task market.tasks.send")
+    assert f"<code>{escape(LIBRARY)}</code></pre>" in html
+    assert "1 frame of a library" in html
+    assert "components/copy.js" in html
+    assert text_of(onlooker, ROOT, "task/", **query).startswith("OSError Task market.tasks.send")
+
+
+KEYS = keys.QueueKeys("default", "mail")
+RECORD = b'1 0 0 0 0 0 - mail\n{"task":"a.b","args":[],"kwargs":{}}'
+DEEP = b"[" * 50_000 + b"]" * 50_000
+FAIRLY_DEEP = b"[" * 700 + b"]" * 700  # Python reads it, and may not write it again
+
+
+def lines_of(client, page, **query):
+    response = client.get(f"{ROOT}{page}", {"alias": "default", "queue": "mail", **query})
+    assert response.status_code == 200
+    return response.text
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b"garbage",
+        b"99 written by a later release",
+        RECORD.replace(b'"a.b"', b"5"),
+        RECORD.replace(b"[]", DEEP),
+        RECORD.replace(b"[]", FAIRLY_DEEP),
+        RECORD.replace(b"1 0", b"1 99999999999999999999"),
+        RECORD.replace(b"1 0 0", b"1 -62135596800000000 -62135596800000000"),
+    ],
+    ids=lambda record: repr(record[:30]),
+)
+def test_a_record_that_cannot_be_read_fails_no_page(viewer, redis, record):
+    ids = scene.one_of_each("mail")
+    redis.hset(KEYS.tasks, "odd", record)
+    redis.set(KEYS.result("odd"), record + b"\n\n0\n\nnull")
+    for state in STATES:
+        redis.zadd(getattr(KEYS, state), {"odd": to_us(server_time()) // 1000})
+
+        for query in ({}, {"q": "odd"}):
+            page = lines_of(viewer, "tasks/", state=state, **query)
+            assert "odd" in page
+            assert (ids[state] in page) == (not query)
+        assert ids[state] in lines_of(viewer, "tasks/", state=state, q="market")
+    assert viewer.get(f"{ROOT}task/", {"alias": "default", "id": "odd"}).status_code in (200, 404)
+    assert "mail" in lines_of(viewer, "")
+
+
+@pytest.mark.parametrize("score", ["inf", "-inf", "1e300", "-1e300"])
+def test_an_odd_score_or_tick_fails_neither_a_page_nor_the_command(viewer, redis, score):
+    ids = scene.one_of_each("mail")
+    for state in STATES:
+        redis.zadd(getattr(KEYS, state), {"odd": score})
+        assert ids[state] in lines_of(viewer, "tasks/", state=state)
+    redis.zadd(KEYS.workers, {scene.worker("mail").id: score})
+    redis.sadd(KEYS.names, b"\xff\xfe")
+    redis.zadd(KEYS.periodic, {HOURLY.name: score})
+
+    assert "mail" in lines_of(viewer, "")
+    with declare_only(HOURLY):
+        assert "sweep" in lines_of(viewer, "periodic/")
+        call_command("queues", "--json", stdout=io.StringIO())

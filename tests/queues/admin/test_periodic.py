@@ -14,11 +14,10 @@ from components.services.queues import Consumer, NewTask, TaskQueue, Ticks, keys
 from components.services.queues.facts import to_us
 from tests.control_room.pages import addresses, done, logged
 from tests.queues.admin.periodic import HOURLY, NIGHTLY, UNIQUE, declare_only
+from tests.queues.admin.scene import ROOT
 from tests.support.queues import ECHO, claim, failed, hand_in, places, succeeded
 
-ROOT = "/admin/components/queue/"
 url = addresses(ROOT)
-DASH = "\N{EN DASH}"
 
 pytestmark = pytest.mark.usefixtures("redis", "declared")
 
@@ -40,10 +39,6 @@ def act(client, verb, entry):
     return done(client, url(verb, alias="default", periodic=entry.name))
 
 
-def ticked(redis, entry, at):
-    redis.zadd(keys.BackendKeys("default").periodic, {entry.name: to_us(at)})
-
-
 def test_each_has_its_schedule_zone_policy_and_queue(viewer):
     name, schedule, zone, _next, _last, missed, queue, *_rest = cells(viewer, NIGHTLY)
 
@@ -54,24 +49,33 @@ def test_each_has_its_schedule_zone_policy_and_queue(viewer):
 
 
 def test_the_next_and_the_last_run_are_shown(viewer, redis):
+    assert cells(viewer, HOURLY)[3:5] == [
+        "not known: no worker has started since it was declared",
+        "\N{EN DASH}",
+    ]
     hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
-    ticked(redis, HOURLY, hour)
+    periodic = keys.BackendKeys("default").periodic
+    redis.zadd(periodic, {HOURLY.name: to_us(hour)})
 
     _name, _schedule, _zone, following, last, *_rest = cells(viewer, HOURLY)
 
     is_over = datetime.now(UTC) >= hour + timedelta(hours=1)
     assert is_over or re.search(r" in \d+ (min|s)", following) or "in 1 h" in following
     assert last.endswith("ago")
-
-
-def test_before_a_worker_has_seen_it_there_is_no_next_run(viewer):
-    assert cells(viewer, HOURLY)[3:5] == ["not known: no worker has started since it was declared", DASH]
-
-
-def test_a_run_that_did_not_come_is_overdue(viewer, redis):
-    ticked(redis, HOURLY, datetime(2024, 1, 1, tzinfo=UTC))
-
+    redis.zadd(periodic, {HOURLY.name: to_us(datetime(2024, 1, 1, tzinfo=UTC))})
     assert cells(viewer, HOURLY)[3].startswith("Overdue, since 2024-01-01 01:00:00")
+
+
+def test_what_cannot_be_pushed_says_why_and_an_unfinished_unique_one_is_not_run_twice(operator, settings):
+    act(operator, "run", UNIQUE)
+    [task_id] = places()["ready"]
+
+    assert f"{task_id} is unfinished" in act(operator, "run", UNIQUE)[0]
+    settings.TASKS = {"default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": ["mail"]}}
+    assert "cannot be run:" in act(operator, "run", HOURLY)[0]
+
+    assert places() == {"ready": [task_id]}
+    assert len(logged()) == 1
 
 
 def test_running_one_now_is_asked_done_and_logged(operator):
@@ -89,29 +93,6 @@ def test_running_one_now_is_asked_done_and_logged(operator):
     assert logged() == [said]
     assert LogEntry.objects.get().object_id == "default/default"
     assert Ticks().last([NIGHTLY.name]) == before  # the scheduled run stays
-
-
-def test_a_unique_one_that_is_unfinished_is_not_run_twice(operator):
-    act(operator, "run", UNIQUE)
-    [task_id] = places()["ready"]
-
-    assert f"{task_id} is unfinished" in act(operator, "run", UNIQUE)[0]
-    assert places() == {"ready": [task_id]}
-    assert len(logged()) == 1
-
-
-def test_one_that_cannot_be_pushed_says_why(operator, settings):
-    settings.TASKS = {
-        "default": {
-            "BACKEND": "components.tasks.RedisBackend",
-            "QUEUES": ["mail"],
-            "OPTIONS": {},
-        }
-    }
-
-    assert "cannot be run:" in act(operator, "run", HOURLY)[0]
-    assert places() == {}
-    assert logged() == []
 
 
 def test_one_can_be_paused_and_resumed(operator):

@@ -1,56 +1,41 @@
-"""What the Queues page shows and does, with real tasks in every state."""
+"""The Queues page: the list of queues, what it shows and does with real tasks in every state, and its workers."""
 
 from __future__ import annotations
 
 import re
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
-from html import escape
+from html import escape, unescape
 from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import override_settings
+from django.utils.html import strip_tags
 
-from components.services.queues import Consumer, Progress, TaskQueue, keys, task
+from components.services.queues import Consumer, NewTask, Progress, TaskQueue, keys, task
 from components.services.queues.admin.queues import _Durations
-from tests.control_room.pages import logged, round_trips, words
+from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, text_of
 from tests.queues.admin import scene
-from tests.support.queues import claim, push_many
+from tests.queues.admin.scene import ROOT
+from tests.support.queues import claim
 
-ROOT = "/admin/components/queue/"
 STATES = ["ready", "delayed", "running", "dead", "successful"]
-DASH = "\N{EN DASH}"
-AWKWARD = "a/b ü%{}&?#'\"<script>alert(1)</script>"
 
 pytestmark = pytest.mark.usefixtures("redis")
 
 
-def page(client, name="", /, **query):
-    """The page as text: without tags, and with white space as a reader sees it."""
-    response = client.get(f"{ROOT}{name}", query)
-    assert response.status_code == 200
-    return words(response)
-
-
-def test_starts_that_were_cut_off_are_counted_where_there_are_any(viewer):
-    push_many(2)
-    consumer = Consumer()
-    begun = claim(consumer, 2)
-    assert "Cut off" not in page(viewer)
-
-    consumer.release(begun, begun=begun)
-
-    assert "Cut off: 2" in page(viewer)
-
-
-def test_the_overview_counts_each_state_and_links_to_its_tasks(viewer):
+def test_the_overview_counts_each_state_and_links_to_its_tasks(viewer, redis):
     scene.one_of_each("mail")
-    scene.ready("mail", count=2)
+    task_id, _other = scene.ready("mail", count=2)
+    seconds, _microseconds = redis.time()
+    redis.zadd(keys.QueueKeys("default", "mail").ready, {task_id: (seconds - 7500) * 1000})
 
     html = viewer.get(ROOT).text
 
+    assert re.search("2 h 5 min.*in (1 h|59 min)", text_of(viewer, ROOT))
+    assert "Cut off" not in text_of(viewer, ROOT)
     for state, count in zip(STATES, [3, 1, 1, 1, 1], strict=True):
         query = {"alias": "default", "queue": "mail", "state": state}
         link = escape(f"{ROOT}tasks/?{urlencode(query)}")
@@ -58,41 +43,36 @@ def test_the_overview_counts_each_state_and_links_to_its_tasks(viewer):
             link = escape(f"{ROOT}failures/?{urlencode({'alias': 'default', 'queue': 'mail'})}")
         assert f'href="{link}"' in html
         assert f'aria-label="{count} {state} in mail"' in html
+    consumer = Consumer()
+    begun = claim(consumer, 2, ["mail"])
+    consumer.release(begun, begun=begun)
+    assert "Cut off: 2" in text_of(viewer, ROOT)
 
 
-def test_the_overview_says_how_long_the_oldest_waits_and_what_is_due_next(viewer, redis):
-    scene.delayed("news")
-    task_id = scene.ready("mail")[0]
-    seconds, _microseconds = redis.time()
-    redis.zadd(keys.QueueKeys("default", "mail").ready, {task_id: (seconds - 7500) * 1000})
-
-    text = page(viewer)
-
-    assert "2 h 5 min" in text
-    assert re.search("in (1 h|59 min)", text)
-
-
-@pytest.mark.parametrize("state", STATES)
-def test_the_list_of_a_state_has_its_tasks_and_only_those(viewer, state):
+def test_the_list_of_a_state_has_its_tasks_and_only_those(viewer):
     ids = scene.one_of_each("mail")
 
-    text = page(viewer, "tasks/", alias="default", queue="mail", state=state)
-
-    assert [found for found, task_id in ids.items() if task_id in text] == [state]
-    assert f"1{DASH}1 of 1" in text
+    for state in STATES:
+        text = text_of(viewer, ROOT, "tasks/", alias="default", queue="mail", state=state)
+        assert [found for found, task_id in ids.items() if task_id in text] == [state]
 
 
 def test_a_task_shows_all_that_is_known_of_it(viewer):
     task_id = scene.successful(
         "mail", args=[{"sale": 7}], kwargs={"to": "Jürgen"}, priority=-5, result={"sent": True}
     )
+    failed = scene.retrying("mail")
 
-    text = page(viewer, "task/", alias="default", id=task_id)
+    text = text_of(viewer, ROOT, "task/", alias="default", id=task_id)
+    again = text_of(viewer, ROOT, "task/", alias="default", id=failed)
 
-    for known in ("market.tasks.send", task_id, "Successful", "mail", "-5", '"sale": 7', '"to": "Jürgen"'):
+    for known in ("market.tasks.send", "Successful", "mail", "-5", '"sale": 7', '"to": "Jürgen"'):
         assert known in text
     assert '{ "sent": true }' in text
     assert text.index("Enqueued") < text.index("Started") < text.index("Finished")
+    assert "Delayed, to try again" in again
+    assert re.search("Next attempt.* in (1 h|59 min)", again)
+    assert "builtins.ValueError" in again
 
 
 @task(max_attempts=12)
@@ -107,53 +87,48 @@ def test_attempts_are_shown_with_the_most_there_can_be_where_it_is_known(viewer)
     shown = {}
     for name in (f"{__name__}.patient", f"{__name__}.plain", "market.tasks.not_loaded", "os.path", "no"):
         task_id = scene.dead("mail", name=name)
-        shown[name.split(".")[-1]] = page(viewer, "task/", alias="default", id=task_id)
+        text = text_of(viewer, ROOT, "task/", alias="default", id=task_id)
+        shown[name.split(".")[-1]] = re.search(r"Attempts (1(?: of \d+)?) ", text)[1]
 
-    assert "Attempts 1 of 12 " in shown["patient"]
-    assert "Attempts 1 of 1 " in shown["plain"]
-    for unknown in ("not_loaded", "path", "no"):
-        assert "Attempts 1 " in shown[unknown]
-        assert "Attempts 1 of" not in shown[unknown]
-
-
-def test_a_task_that_is_to_be_tried_again_says_when(viewer):
-    task_id = scene.retrying("mail")
-
-    text = page(viewer, "task/", alias="default", id=task_id)
-    listed = page(viewer, "tasks/", alias="default", queue="mail", state="delayed")
-
-    assert "Delayed, to try again" in text
-    assert re.search("Next attempt.* in (1 h|59 min)", text)
-    assert "builtins.ValueError" in text
-    assert "to try again" in listed
+    assert shown == {"patient": "1 of 12", "plain": "1 of 1", "not_loaded": "1", "path": "1", "no": "1"}
 
 
 def test_progress_is_shown_with_words_beside_it(viewer):
     task_id = scene.running("mail", progress=Progress(1250, 5000.0, "rows <b>read</b>"))
 
-    html = viewer.get(ROOT + "task/", {"alias": "default", "id": task_id}).text
-
-    assert '<progress aria-label="Progress" max="100" value="25.0"></progress>' in html
     said = "1,250 of 5,000 (25 %): rows <b>read</b>"
-    assert said in page(viewer, "task/", alias="default", id=task_id)
-    assert said in page(viewer, "tasks/", alias="default", queue="mail", state="running")
-
-
-@override_settings(LANGUAGE_CODE="de")
-def test_a_bar_is_as_long_in_a_language_with_commas(viewer):
-    task_id = scene.running("mail", progress=Progress(1, 3))
-
-    assert 'value="33.3"' in viewer.get(ROOT + "task/", {"alias": "default", "id": task_id}).text
+    assert said in text_of(viewer, ROOT, "task/", alias="default", id=task_id)
+    assert said in text_of(viewer, ROOT, "tasks/", alias="default", queue="mail", state="running")
+    for language in ("en", "de"):  # the bar is as long in a language with commas
+        with override_settings(LANGUAGE_CODE=language):
+            html = viewer.get(ROOT + "task/", {"alias": "default", "id": task_id}).text
+        assert re.search(r'<progress aria-label="\w+" max="100" value="25.0"></progress>', html)
 
 
 def test_a_task_that_was_asked_to_end_says_so_and_a_cancelled_one_too(viewer):
     running, waiting = scene.running("mail"), scene.ready("mail")[0]
     TaskQueue().cancel("mail", [running, waiting])
 
-    assert "Running, asked to end" in page(viewer, "task/", alias="default", id=running)
-    assert "Asked to end" in page(viewer, "tasks/", alias="default", queue="mail", state="running")
-    assert "Dead, cancelled" in page(viewer, "task/", alias="default", id=waiting)
-    assert "TaskCancelled" in page(viewer, "tasks/", alias="default", queue="mail", state="dead")
+    assert "Running, asked to end" in text_of(viewer, ROOT, "task/", alias="default", id=running)
+    assert "Dead, cancelled" in text_of(viewer, ROOT, "task/", alias="default", id=waiting)
+
+
+def test_pausing_and_resuming_are_logged_with_who_and_what_if_they_change_anything(operator):
+    scene.ready("mail", count=3)
+
+    for verb, is_paused in (("pause", True), ("resume", False)):
+        where = f"{ROOT}{verb}/?alias=default&queue=mail"
+        assert '<form method="post"' in operator.get(where).text
+        done(operator, where)
+        assert TaskQueue().stats("mail").paused is is_paused
+        assert '<form method="post"' not in operator.get(where).text.split('id="live"')[1]
+        assert re.search("is paused already|is not paused", done(operator, where)[0])
+
+    assert {(entry.object_id, entry.user.username) for entry in LogEntry.objects.all()} == {
+        ("default/mail", "staff ('change_queue',)")
+    }
+    history = text_of(operator, ROOT, "default_2Fmail/history/")
+    assert [said.split()[0] for said in logged() if said in history] == ["Paused", "Resumed"]
 
 
 def test_durations_are_told_of_all_runs_that_have_ended():
@@ -170,62 +145,6 @@ def test_durations_are_told_of_all_runs_that_have_ended():
     assert _Durations.of([waiting]) is None
 
 
-def test_nothing_that_a_task_brings_is_taken_for_html(viewer):
-    evil = "</pre><script>alert(1)</script>"
-    task_id = scene.dead(AWKWARD, args=[evil], kwargs={evil: evil})
-    query = {"alias": "default", "queue": AWKWARD, "state": "dead", "id": task_id}
-
-    for name in ("", "tasks/", "task/"):
-        assert "<script>alert" not in viewer.get(ROOT + name, query).text
-
-
-@pytest.mark.parametrize("queue", [AWKWARD, "..", "  ", "%2e%2e%2f"])
-def test_a_queue_of_any_name_can_be_listed_paused_and_looked_up(operator, queue):
-    scene.ready(queue)
-    query = {"alias": "default", "queue": queue}
-
-    listed = page(operator, "tasks/", **query)
-    posted = operator.post(f"{ROOT}pause/?{urlencode(query)}", follow=True)
-    from_the_log = operator.get(LogEntry.objects.get().get_admin_url(), follow=True)
-
-    assert "send" in listed
-    assert "Active" in listed
-    assert TaskQueue().stats(queue).paused
-    assert "Paused Resume…" in words(posted)
-    assert from_the_log.request["PATH_INFO"] == f"{ROOT}tasks/"
-    assert "Paused Resume…" in words(from_the_log)
-
-
-def test_pausing_and_resuming_are_logged_with_who_and_what(operator):
-    scene.ready("mail", count=3)
-
-    for verb, is_paused in (("pause", True), ("resume", False)):
-        response = operator.post(f"{ROOT}{verb}/?alias=default&queue=mail", follow=True)
-        assert TaskQueue().stats("mail").paused is is_paused
-        assert f"{verb.capitalize()}d the queue mail (3 ready, 0 delayed)." in words(response)
-
-    assert {(entry.object_id, entry.user.username) for entry in LogEntry.objects.all()} == {
-        ("default/mail", "staff ('change_queue',)")
-    }
-    history = page(operator, "default_2Fmail/history/")
-    assert [said.split()[0] for said in logged() if said in history] == ["Paused", "Resumed"]
-
-
-@pytest.mark.parametrize(("verb", "said"), [("pause", "is paused already"), ("resume", "is not paused")])
-def test_a_change_that_is_made_already_says_so_and_is_not_logged(operator, verb, said):
-    scene.ready("mail")
-    if verb == "pause":
-        TaskQueue().pause("mail")
-    where = f"{ROOT}{verb}/?alias=default&queue=mail"
-
-    asked, posted = operator.get(where), operator.post(where, follow=True)
-
-    assert f"The queue mail {said}." in words(asked)
-    assert "<form method" not in asked.text.split('id="live"')[1]
-    assert f"The queue mail {said}." in words(posted)
-    assert not LogEntry.objects.exists()
-
-
 @pytest.mark.parametrize(
     ("name", "query", "most"),
     [
@@ -233,6 +152,9 @@ def test_a_change_that_is_made_already_says_so_and_is_not_logged(operator, verb,
         ("tasks/", "?alias=default&queue=mail", 3),
         ("tasks/", "?alias=default&queue=mail&state=dead", 3),
         ("tasks/", "?alias=default&queue=mail&q=send", 5),
+        ("tasks/", "?alias=default&queue=mail&argument=9&since=2026-01-01T00:00&after=1:x", 5),
+        ("failures/", "?alias=default&queue=mail&after=1:x%20mail", 4),
+        ("failures/", "?alias=default", 5),
         ("task/", "?alias=default&id={ready}", 2),
         ("delete/", "?alias=default&queue=mail&scope=all", 1),
         ("delete/", "?alias=default&queue=mail&id={ready}", 2),
@@ -240,7 +162,7 @@ def test_a_change_that_is_made_already_says_so_and_is_not_logged(operator, verb,
     ],
 )
 def test_a_page_takes_so_many_round_trips_and_no_more_with_more_tasks(staff, name, query, most):
-    client, ids = staff("change_queue", "delete_queue"), scene.one_of_each("mail")
+    client, ids = staff("change_queue", "delete_queue", "view_arguments_queue"), scene.one_of_each("mail")
     scene.worker("mail")
     address = ROOT + name + query.format(**ids)
     client.get(address)  # once for the server to know the scripts
@@ -262,3 +184,128 @@ def test_a_nonce_of_the_project_is_on_all_that_the_page_loads(viewer, settings):
     ours = re.findall(r"<(?:link|script)[^>]*/components/[^>]*>", html)
     assert len(ours) == 4
     assert all('nonce="abc"' in tag for tag in ours)
+
+
+def names(client, **query):
+    return [row.split()[0] for row in rows_of(client, ROOT, **query)]
+
+
+@pytest.fixture
+def queues():
+    scene.ready("bulk", count=3)
+    scene.ready("api", count=1)
+    scene.delayed("mail", count=2)
+    scene.dead("mail")
+    scene.successful("api")
+
+
+@pytest.mark.parametrize(
+    ("sort", "first"),
+    [
+        *(("", "api bulk mail"), ("-name", "mail bulk api"), ("odd", "api bulk mail")),
+        *(("-ready", "bulk api mail"), ("ready", "mail api bulk"), ("-running", "api bulk mail")),
+        *(("-dead", "mail"), ("due", "mail"), ("-successful", "api")),
+    ],
+)
+def test_queues_are_sorted_by_any_column_both_ways(viewer, queues, sort, first):
+    assert names(viewer, sort=sort)[: len(first.split())] == first.split()
+    assert names(viewer, sort=sort, q="AI") == ["mail"]
+
+
+def test_many_queues_come_in_pages_and_all_are_counted(viewer):
+    TaskQueue().push_many([NewTask(name="a.b", queue=f"queue-{number:03}") for number in range(120)])
+
+    first = text_of(viewer, ROOT, sort="-name")
+
+    assert len(names(viewer)) == 50
+    assert names(viewer, offset=100, sort="-name")[-1] == "queue-000"
+    assert "Queues 120 Ready 120 " in first
+    assert "queue-009, and 110 more." in first
+    assert 'href="?sort=-name&amp;offset=50&amp;alias=default"' in viewer.get(ROOT, {"sort": "-name"}).text
+    assert len(viewer.get(ROOT).content) < 200_000
+
+
+def test_each_alias_has_pages_of_its_own(viewer, settings):
+    backend = {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}
+    settings.TASKS = {"default": backend, "bulk": backend}
+    for alias in settings.TASKS:
+        new = [NewTask(name="a.b", queue=f"{alias}-{number:02}") for number in range(60)]
+        TaskQueue(alias).push_many(new)
+
+    html = viewer.get(ROOT, {"alias": "bulk", "offset": "50"}).text
+
+    assert [name in html for name in ("bulk-59", "default-59", "default-00")] == [True, False, True]
+
+
+url = addresses(ROOT)
+
+
+def ask(client, order, worker=None):
+    return done(client, url(order, alias="default", **({"worker": worker.id} if worker else {})))
+
+
+def row(client, worker):
+    """What the page says of the worker, and what it offers."""
+    html = client.get(ROOT).text
+    [found] = re.findall(rf'<tr data-key="{worker.id}"[^>]*>(.*?)</tr>', html, re.DOTALL)
+    return " ".join(unescape(strip_tags(found)).split()), set(re.findall(r'href="[^"]*/(\w+)/\?', found))
+
+
+def lose(redis):
+    worker = scene.worker("mail")
+    redis.zadd(keys.BackendKeys("default").workers, {worker.id: 1_700_000_000_000})
+    return worker
+
+
+def orders():
+    return {worker.id: worker.order for worker in TaskQueue().workers()}
+
+
+def test_a_worker_is_asked_and_the_page_says_so_until_it_has_heard(operator):
+    worker = scene.worker("mail", "news", concurrency=8)
+    said, offered = row(operator, worker)
+    assert "mail, news 0 of 8 Alive" in said
+    assert offered == {"quiet", "stop"}
+
+    for order, asked, left in (
+        ("quiet", "Asked to take no more", {"stop"}),
+        ("stop", "Asked to stop", set()),
+    ):
+        ask(operator, order, worker)
+        said, offered = row(operator, worker)
+        assert asked in said
+        assert worker.renew(["mail"]).order == order
+        worker.is_quiet = True
+        worker.renew(["mail"])
+        assert row(operator, worker)[1] == left
+    assert [entry.object_id for entry in LogEntry.objects.all()] == ["default"] * 2
+
+
+@pytest.mark.parametrize(("order", "is_asked"), [("stop", True), ("quiet", False)])
+def test_all_workers_that_live_are_asked_and_pollers_are_not(operator, redis, order, is_asked):
+    first, second = (scene.worker("mail") for _ in range(2))
+    poller = scene.worker("*", kind="poller")
+    lost = lose(redis)
+
+    assert "2 of 2 will be asked" in text_of(operator, "", url(order, alias="default"))
+    assert orders() == dict.fromkeys([first.id, second.id, lost.id, poller.id], "")
+    ask(operator, order)
+    assert orders() == {first.id: order, second.id: order, lost.id: "", poller.id: ""}
+    ask(operator, order, poller)
+    assert (orders()[poller.id] == order) == is_asked
+    assert row(operator, poller)[1] == (set() if is_asked else {"stop"})
+
+
+def test_who_was_asked_to_stop_or_is_lost_is_asked_nothing(operator, redis):
+    stopping = scene.worker("mail")
+    lost = lose(redis)
+    ask(operator, "stop", stopping)
+    before = orders()
+
+    assert "Lost" in row(operator, lost)[0]
+    assert row(operator, lost)[1] == set()
+    for order in ("quiet", "stop"):
+        for worker in (stopping, lost):
+            assert worker.id in ask(operator, order, worker)[0]
+    assert orders() == before
+    assert len(logged()) == 1

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import pickle
-from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
-from django.db import connections, transaction
+from django.db import transaction
 from django.utils.connection import ConnectionDoesNotExist
-from pytest_django import DjangoDbBlocker
 from redis import Redis
 
 from components.exceptions import NotSerializable, RedisUnavailable
@@ -28,15 +27,23 @@ from components.kit.compat import (
     TaskResultDoesNotExist,
     TaskResultStatus,
     task_backends,
-    task_enqueued,
 )
 from components.kit.compat import task as djangos_task
-from components.services.queues import Concurrency, Consumer, PolicyTask, TaskQueue, keys, task
+from components.services.queues import (
+    Concurrency,
+    Consumer,
+    PolicyTask,
+    aprogress,
+    is_cancelled,
+    keys,
+    progress,
+    task,
+)
 from components.services.queues.backend import RedisBackend
 from components.services.queues.new_task import LONGEST_DELAY
 from components.services.queues.policy import doubled
 from components.testing import redis_at, run_tasks
-from tests.support.queues import claim_one, come_due, found, options, places
+from tests.support.queues import claim_one, found, options, places
 
 INFINITE = float("inf")
 
@@ -136,38 +143,6 @@ def own_backend() -> RedisBackend:
     return backend
 
 
-@pytest.fixture
-def heard() -> Iterator[list[str]]:
-    """The ids that the signal task_enqueued told."""
-    ids: list[str] = []
-
-    def hear(task_result: TaskResult, **kwargs: Any) -> None:
-        ids.append(task_result.id)
-
-    task_enqueued.connect(hear)
-    yield ids
-    task_enqueued.disconnect(hear)
-
-
-@pytest.fixture
-def file(tmp_path: Path, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
-    """A second database, without the transaction of the test."""
-    connections.settings["file"] = {
-        **connections.settings["default"],
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": str(tmp_path / "db.sqlite3"),
-        "OPTIONS": {},
-    }
-    with django_db_blocker.unblock():
-        yield "file"
-        connections["file"].close()
-    del connections["file"]
-    del connections.settings["file"]
-
-
-# --- The decorator ---------------------------------------------------------------------------------
-
-
 def test_a_policy_is_on_the_task_and_stays_when_the_task_is_used_otherwise() -> None:
     assert isinstance(djangos_task(plain), PolicyTask)
     assert djangos_task(plain) == task(plain)
@@ -177,38 +152,24 @@ def test_a_policy_is_on_the_task_and_stays_when_the_task_is_used_otherwise() -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "values"),
+    ("name", "wrong", "right"),
     [
-        ("max_attempts", [0, 1.5, "3", True, 2_000_000_000]),
-        ("backoff", [-1, "10", float("nan"), INFINITE, 1.1e9]),
-        ("lease", [0.5, INFINITE, 1.1e9]),
-        ("timeout", [0, 0.0009, "1"]),
-        ("result_ttl", [59, INFINITE, 1.1e9]),
-        ("unique", ["key", None]),
-        ("concurrency", [0, -1, 1.5, "2", True, Concurrency(0), Concurrency("x")]),  # type: ignore[arg-type]
-        ("sensitive", ["yes", None]),
-        ("on_commit", [1, None]),
+        ("max_attempts", [0, 1.5, "3", True, 2_000_000_000], [1, 10**9]),
+        ("backoff", [-1, "10", float("nan"), INFINITE, 1.1e9], [0, 1e9, by_name]),
+        ("lease", [0.5, INFINITE, 1.1e9], [1, 1e9]),
+        ("timeout", [0, 0.0009, "1"], [0.001, INFINITE]),
+        ("result_ttl", [59, INFINITE, 1.1e9], [60, 1e9]),
+        ("unique", ["key", None], [False, by_name]),
+        ("concurrency", [0, -1, 1.5, "2", True, Concurrency(0)], [1, 10**9, Concurrency(1, by_name)]),
+        ("sensitive", ["yes", None], [True]),
+        ("on_commit", [1, None], [True, "file"]),
     ],
 )
-def test_a_policy_that_cannot_be_is_refused_with_its_name(name: str, values: list[Any]) -> None:
-    for value in values:
+def test_a_policy_that_cannot_be_is_refused_by_name(name: str, wrong: list[Any], right: list[Any]) -> None:
+    for value in wrong:
         with pytest.raises(InvalidTask, match=rf"^tests\.queues\.declaring\.test_policy\.plain: {name} is "):
             task(**{name: value})(plain)
-
-
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("max_attempts", [1, 10**9]),
-        ("backoff", [0, 1e9, by_name]),
-        ("lease", [1, 1e9]),
-        ("timeout", [0.001, INFINITE]),
-        ("result_ttl", [60, 1e9]),
-        ("concurrency", [1, 10**9, Concurrency(1, by_name)]),
-    ],
-)
-def test_the_least_and_the_most_of_a_policy_are_allowed(name: str, values: list[Any]) -> None:
-    for value in values:
+    for value in right:
         assert getattr(task(**{name: value})(plain), name) == value
 
 
@@ -224,32 +185,19 @@ def test_a_task_can_be_copied_and_pickled(declared: PolicyTask) -> None:
         assert type(again) is PolicyTask
 
 
-# --- Attempts --------------------------------------------------------------------------------------
-
-
-def run_next(redis: Redis, result: TaskResult) -> TaskResult:
-    """The next attempt, whenever it is due."""
-    if places() == {"delayed": [result.id]}:
-        come_due(redis, result.id)
-    run_tasks(limit=1)
-    result.refresh()
-    return result
-
-
 @pytest.mark.parametrize(("declared", "attempts"), [(stock, 2), (fail.using(priority=1), 3)])
 def test_a_task_that_says_nothing_has_the_attempts_of_the_options(declared: Task, attempts: int) -> None:
     with options(max_attempts=2, backoff=0.0):
-        result = declared.enqueue()
+        declared.enqueue()
         assert [info.starts for info in run_tasks()] == list(range(1, attempts + 1))
-        result.refresh()
 
-    assert (result.status, result.attempts) == (TaskResultStatus.FAILED, attempts)
+    assert len(places()["dead"]) == 1
 
 
 @pytest.mark.parametrize(
     ("attempt", "most"), [(1, 100), (2, 200), (6, 3_200), (7, 3_600), (61, 3_600), (10_000, 3_600)]
 )
-def test_a_delay_doubles_up_to_the_longest_and_chance_takes_up_to_half_of_it(
+def test_a_delay_doubles_and_chance_takes_up_to_half(
     monkeypatch: pytest.MonkeyPatch, attempt: int, most: int
 ) -> None:
     monkeypatch.setattr("random.uniform", lambda least, most: (least, most))
@@ -257,20 +205,11 @@ def test_a_delay_doubles_up_to_the_longest_and_chance_takes_up_to_half_of_it(
     assert doubled(100, 3_600, attempt) == (most / 2, most)
 
 
-def due_in(result: TaskResult) -> float:
-    """The seconds between the last attempt and the next."""
-    info = found(result.id)
-    assert info.due_at is not None
-    assert info.last_attempted_at is not None
-    return (info.due_at - info.last_attempted_at).total_seconds()
-
-
 @pytest.mark.parametrize(
     ("declared", "args", "least", "most"),
     [
         (fail_slowly, (), 50, 100),
         (stock, (), 250, 500),
-        (fail_as_told, (7,), 7, 7),
         (fail_as_told, ("7.5",), 7.5, 7.5),
         (fail_as_told, (LONGEST_DELAY,), LONGEST_DELAY, LONGEST_DELAY),
     ],
@@ -280,24 +219,21 @@ def test_a_delay_is_that_of_the_task_or_that_of_the_options(
 ) -> None:
     with options(max_attempts=3, backoff=10_000, max_backoff=500):
         result = declared.enqueue(*args)
-        run_next(redis, result)
+        run_tasks(limit=1)
 
-    assert least <= due_in(result) < most + 60
+    info = found(result.id)
+    assert least <= (info.due_at - info.last_attempted_at).total_seconds() < most + 60
 
 
 @pytest.mark.parametrize("said", [None, "soon", -1, [], LONGEST_DELAY + 1, "nan", "raise"])
-def test_a_function_that_says_none_or_nonsense_ends_it(
-    redis: Redis, said: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    result = fail_as_told.enqueue(said)
+def test_a_function_that_says_none_or_nonsense_ends_it(said: Any, caplog: pytest.LogCaptureFixture) -> None:
+    fail_as_told.enqueue(said)
 
-    assert run_next(redis, result).status == TaskResultStatus.FAILED
-    assert [error.exception_class for error in result.errors] == [ValueError]
+    [info] = run_tasks()
+    assert info.state == "dead"
+    assert [error.exception_class_path for error in info.errors] == ["builtins.ValueError"]
     logged = [entry.levelno for entry in caplog.records if "The backoff" in entry.getMessage()]
     assert logged == ([] if said is None else [logging.ERROR])
-
-
-# --- Leases and results ----------------------------------------------------------------------------
 
 
 def test_a_result_is_kept_as_long_as_its_task_says(redis: Redis) -> None:
@@ -306,9 +242,6 @@ def test_a_result_is_kept_as_long_as_its_task_says(redis: Redis) -> None:
 
     assert 500_000 < redis.pttl(keys.BackendKeys("default").result(own.id)) <= 600_000
     assert redis.pttl(keys.BackendKeys("default").result(options_.id)) > 600_000
-
-
-# --- Unique ----------------------------------------------------------------------------------------
 
 
 def test_the_same_call_is_stored_once_while_it_is_unfinished(heard: list[str]) -> None:
@@ -321,36 +254,23 @@ def test_the_same_call_is_stored_once_while_it_is_unfinished(heard: list[str]) -
     running = only_one.enqueue(1, a=2, b=[3])
     assert (running.id, running.status) == (first.id, TaskResultStatus.RUNNING)
     assert heard == [first.id]
+    batch = own_backend().enqueue_many(only_one, [([number % 2], {}) for number in range(4)])
+    assert [result.args for result in batch] == [[0], [1], [0], [1]]
+    assert [result.id for result in batch[2:]] == [result.id for result in batch[:2]] == heard[1:]
 
 
-def test_a_function_of_the_arguments_says_what_is_the_same() -> None:
+def test_a_function_of_the_arguments_says_what_is_the_same(redis: Redis) -> None:
+    circle: list[Any] = []
+    circle.append(circle)
+    for declared, argument in ((one_per_name, 1), (only_one, {1}), (only_one, circle)):
+        with pytest.raises((AttributeError, NotSerializable)):
+            declared.enqueue(argument)
+    assert redis.dbsize() == 0
     first = one_per_name.enqueue("Sword", 1)
     again = one_per_name.enqueue("SWORD", other=2)
 
     assert (again.id, again.args) == (first.id, ["Sword", 1])
     assert one_per_name.enqueue("shield").id != first.id
-
-
-def test_a_key_that_cannot_be_made_stores_nothing(redis: Redis) -> None:
-    circle: list[Any] = []
-    circle.append(circle)
-    with pytest.raises(AttributeError):
-        one_per_name.enqueue(1)
-    for argument in ({1}, circle):
-        with pytest.raises(NotSerializable):
-            only_one.enqueue(argument)
-
-    assert redis.dbsize() == 0
-
-
-def test_equal_calls_of_one_batch_are_stored_once(heard: list[str]) -> None:
-    results = own_backend().enqueue_many(only_one, [([number % 2], {}) for number in range(4)])
-
-    assert [result.args for result in results] == [[0], [1], [0], [1]]
-    assert [result.id for result in results[2:]] == [result.id for result in results[:2]] == heard
-
-
-# --- On commit -------------------------------------------------------------------------------------
 
 
 @in_transactions
@@ -360,15 +280,16 @@ def test_on_commit_it_is_stored_when_the_transaction_is_committed(heard: list[st
         assert (result.status, result.enqueued_at, result.args) == (TaskResultStatus.READY, None, [1])
         with pytest.raises(TaskResultDoesNotExist):
             later.get_result(result.id)
+        many = own_backend().enqueue_many(later, [([number], {}) for number in range(3)])
+        many.append(async_to_sync(later.aenqueue)())
         assert places() == {}
         assert heard == []
 
-    assert heard == [result.id]
+    assert heard == places()["ready"] == [each.id for each in (result, *many)]
     assert result == later.get_result(result.id)
     assert result.enqueued_at is not None
-    assert [info.id for info in run_tasks()] == [result.id]
     at_once = later.enqueue()
-    assert places()["ready"] == [at_once.id]
+    assert places()["ready"][-1] == at_once.id
 
 
 @in_transactions
@@ -389,17 +310,6 @@ def test_what_is_rolled_back_takes_its_tasks_with_it(heard: list[str]) -> None:
 
 
 @in_transactions
-def test_many_calls_and_calls_from_coroutines_wait_for_the_commit_too(heard: list[str]) -> None:
-    with transaction.atomic():
-        results = own_backend().enqueue_many(later, [([number], {}) for number in range(3)])
-        results.append(async_to_sync(later.aenqueue)())
-        assert places() == {}
-
-    assert places() == {"ready": [result.id for result in results]}
-    assert heard == [result.id for result in results]
-
-
-@in_transactions
 def test_the_commit_of_the_database_that_it_names_counts(file: str) -> None:
     with transaction.atomic():
         at_once = later_in_the_file.enqueue()
@@ -412,24 +322,18 @@ def test_the_commit_of_the_database_that_it_names_counts(file: str) -> None:
 
 
 @in_transactions
-def test_what_cannot_be_stored_is_refused_before_the_commit(redis: Redis) -> None:
-    with pytest.raises(ConnectionDoesNotExist):
-        later_in_the_file.enqueue()
-    with transaction.atomic(), pytest.raises(NotSerializable):
-        later.enqueue({1})
-
-    assert redis.dbsize() == 0
-
-
-@in_transactions
-def test_where_redis_is_away_at_the_commit_the_data_stay_and_the_error_is_raised(
-    tmp_path: Path, heard: list[str]
+def test_where_redis_is_away_at_the_commit_data_stay_and_it_is_raised(
+    tmp_path: Path, redis: Redis, heard: list[str]
 ) -> None:
     results: list[TaskResult] = []
 
     def sell() -> None:
         with transaction.atomic():
             User.objects.create(username="jack")
+            with pytest.raises(ConnectionDoesNotExist):
+                later_in_the_file.enqueue()
+            with pytest.raises(NotSerializable):  # before the commit
+                later.enqueue({1})
             results.append(later.enqueue())
 
     with redis_at(f"unix://{tmp_path}/nothing.sock"), pytest.raises(RedisUnavailable):
@@ -438,12 +342,11 @@ def test_where_redis_is_away_at_the_commit_the_data_stay_and_the_error_is_raised
     assert User.objects.filter(username="jack").exists()
     assert results[0].enqueued_at is None
     assert heard == []
+    assert redis.dbsize() == 0
 
 
 @in_transactions
-def test_a_duplicate_has_the_id_of_the_other_from_the_beginning_and_in_its_transaction_only(
-    heard: list[str],
-) -> None:
+def test_a_duplicate_has_the_id_of_the_other_at_once_and_in_its_transaction_only(heard: list[str]) -> None:
     with transaction.atomic():
         rolled_back = later_only_one.enqueue()
         transaction.set_rollback(True)
@@ -462,9 +365,7 @@ def test_a_duplicate_has_the_id_of_the_other_from_the_beginning_and_in_its_trans
 
 
 @in_transactions
-def test_a_duplicate_of_a_call_that_is_rolled_back_is_stored_under_the_id_that_it_has(
-    heard: list[str],
-) -> None:
+def test_a_duplicate_of_a_call_that_is_rolled_back_is_stored_under_its_own_id(heard: list[str]) -> None:
     with transaction.atomic():
         with transaction.atomic():
             lost = later_only_one.enqueue()
@@ -493,40 +394,17 @@ def test_the_id_stays_if_another_task_has_the_unique_key_at_the_commit(heard: li
     assert heard == [rival.id]
 
 
-# --- run_after -------------------------------------------------------------------------------------
-
-
 @in_transactions
 @pytest.mark.parametrize("declared", [lease, later])
-def test_a_timedelta_counts_from_the_servers_time_at_which_it_is_stored(declared: Task) -> None:
-    delay = timedelta(days=3, microseconds=7)
+@pytest.mark.parametrize("delay", [timedelta(days=3, microseconds=7), timedelta(0), timedelta(days=-1)])
+def test_a_timedelta_counts_from_when_it_is_stored(declared: Task, delay: timedelta) -> None:
     with transaction.atomic():
         result = declared.using(run_after=delay).enqueue()
 
-    assert result.task.run_after == result.enqueued_at + delay
+    is_later = delay > timedelta(0)
+    assert result.task.run_after == (result.enqueued_at + delay if is_later else None)
     assert result == declared.get_result(result.id)
-    assert places() == {"delayed": [result.id]}
-
-
-@pytest.mark.parametrize("delay", [timedelta(0), timedelta(days=-1)], ids=["zero", "negative"])
-def test_a_timedelta_that_is_over_means_now(delay: timedelta) -> None:
-    result = lease.using(run_after=delay).enqueue()
-
-    assert result.task.run_after is None
-    assert result == lease.get_result(result.id)
-    assert places() == {"ready": [result.id]}
-
-
-@pytest.mark.parametrize("hours", [14, 0, -12])
-def test_the_first_instant_of_all_is_past_and_any_time_zone_can_show_it(hours: int) -> None:
-    result = lease.using(run_after=datetime.min.replace(tzinfo=timezone(timedelta(hours=hours)))).enqueue()
-
-    assert result.task.run_after is not None
-    assert result == lease.get_result(result.id)
-    [info] = TaskQueue().tasks("default", "ready")
-    assert (info.id, info.run_after) == (result.id, result.task.run_after)
-    for name in ("Pacific/Kiritimati", "America/Los_Angeles"):
-        assert result.task.run_after.astimezone(ZoneInfo(name)).year == 1
+    assert places() == {"delayed" if is_later else "ready": [result.id]}
 
 
 @pytest.mark.parametrize(
@@ -544,3 +422,25 @@ def test_an_instant_that_redis_cannot_hold_is_refused_at_once(latest: Any, too_l
     assert places() == {"delayed": [result.id]}
     with pytest.raises(InvalidTask, match="run_after"):
         lease.using(run_after=too_late)
+
+
+@pytest.mark.parametrize(
+    "wrong", [float("nan"), float("inf"), 10**400, 1.1e18, -1, "3", True, None, Decimal(1)]
+)
+def test_an_invalid_number_is_refused_where_it_is_given(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="done="):
+        progress(wrong, 10)
+    with pytest.raises(ValueError, match="done="):
+        asyncio.run(aprogress(wrong, 10))
+    if wrong is not None:  # the total is unknown
+        with pytest.raises(ValueError, match="total="):
+            progress(1, wrong)
+
+
+@pytest.mark.parametrize(("done", "total"), [(0, 0), (1, None), (0.5, 1.0), (7, 3), (1, 1e18)])
+def test_outside_of_a_worker_it_does_nothing(redis: Redis, done: float, total: float | None) -> None:
+    progress(done, total)
+    asyncio.run(aprogress(done, total))
+
+    assert is_cancelled() is False
+    assert redis.dbsize() == 0

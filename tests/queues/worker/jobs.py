@@ -15,7 +15,6 @@ from queue import SimpleQueue
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.contrib.auth.models import User
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.urls import get_urlconf, set_urlconf
@@ -123,11 +122,6 @@ async def thread_of_the_orm() -> str:
     return await sync_to_async(thread_name.func)()
 
 
-@task
-def count_users() -> int:
-    return User.objects.count()
-
-
 # --- Tasks with a policy ---------------------------------------------------------------------------
 
 #: What tasks tell the test, in order.
@@ -194,11 +188,6 @@ async def unwilling() -> None:
 async def own_timeout() -> None:
     async with asyncio.timeout(0.01):
         await asyncio.sleep(30)
-
-
-@policy(lease=1)
-def wait_under_a_short_lease() -> None:
-    assert agate.wait(60)
 
 
 @task

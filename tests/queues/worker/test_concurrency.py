@@ -1,4 +1,4 @@
-"""A task's concurrency limit holds across all workers; what it keeps from running comes when there is room."""
+"""What runs beside what: the concurrency limits of tasks, and suspects, under which a worker has died."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from redis import Redis
 
 from components.exceptions import RedisUnavailable
 from components.kit.client import get_client
-from components.services.queues import Concurrency, Consumer, TaskQueue, keys, task
+from components.services.queues import Claimed, Concurrency, Consumer, TaskQueue, keys, task
 from components.services.queues.consumer import Parking
 from components.services.queues.worker.concurrency import Limit
+from components.services.queues.worker.runs import Run, ServerClock
+from components.services.queues.worker.suspects import MOST, PUT_OFF, Suspects
 from components.services.queues.worker.worker import Worker
 from components.services.semaphores import Semaphore
-from tests.fixtures.worker import MakeWorker, counts, push, reaches
-from tests.support.queues import claim
+from tests import tasks
+from tests.fixtures.worker import NOTE, WAIT, MakeWorker, counts, push, reaches
+from tests.support.queues import claim, end_lease, found, ids
 from tests.support.waiting import eventually
 
 Start = Callable[[Worker], Worker]
@@ -171,36 +174,6 @@ def test_to_wait_for_room_is_no_attempt(make_worker: MakeWorker, start: Start) -
     assert dead.starts == 1
 
 
-def test_one_call_lets_one_task_come_however_often_it_is_sent(redis: Redis) -> None:
-    push(path(limited), 2)
-    consumer = Consumer()
-    parking = Parking(consumer)
-    assert parking.park("limit", claim(consumer, 2)) == 2
-
-    assert parking.unpark("limit", by="a")
-    assert parking.unpark("limit", by="a")
-
-    assert len(claim(consumer, 2)) == 1
-
-
-def test_many_that_wait_come_back_by_themselves_the_later_the_more_there_are(redis: Redis) -> None:
-    consumer = Consumer()
-    parking = Parking(consumer)
-    due = []
-    for _ in range(3):
-        [task_id] = push(path(limited))
-        parking.park("limit", claim(consumer, 1))
-        redis.zadd(
-            keys.BackendKeys("default").parked("limit"), {f"{task_id}-{n} default": n for n in range(100)}
-        )
-        info = TaskQueue().get(task_id)
-        assert info
-        assert info.due_at
-        due.append((info.due_at - info.enqueued_at).total_seconds())
-
-    assert 5 <= due[0] < 7 <= due[1] < 9 <= due[2] < 12
-
-
 def test_a_run_that_ended_before_the_task_was_parked_is_noticed(redis: Redis) -> None:
     push(path(limited))
     consumer = Consumer()
@@ -213,9 +186,7 @@ def test_a_run_that_ended_before_the_task_was_parked_is_noticed(redis: Redis) ->
     assert Semaphore("limit", limit=1).try_acquire()
 
 
-def test_without_redis_nothing_is_run_and_nothing_is_lost(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_redis_nothing_is_run_or_lost(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     limit, parking = Limit("limit", 1, 30), Parking(Consumer())
 
     def away(*args: Any, **kwargs: Any) -> None:
@@ -229,3 +200,85 @@ def test_without_redis_nothing_is_run_and_nothing_is_lost(
     monkeypatch.setattr(Semaphore, "release", away)
     with limit.permit(parking, owner="", by="a") as has_room:
         assert has_room
+
+
+def dead_under_them(redis: Redis, number: int, crashes: int = 1, name: str = NOTE) -> list[str]:
+    """So many tasks, of each of which *crashes* workers have died."""
+    pushed = push(name, number)
+    for _crash in range(crashes):
+        claim(Consumer(), number)
+        end_lease(redis, *pushed)
+    return pushed
+
+
+def suspect(crashes: int) -> Claimed:
+    """Claimed after so many workers have died under it."""
+    run = f"1 running token {crashes + 1} {crashes} 0 0 0 0 0 worker"
+    return Claimed("id", "default", "token", crashes + 1, b"", run.encode(), b"")
+
+
+def begun(claimed: Claimed, at: float | None) -> Run:
+    run = Run(claimed, Consumer(), ServerClock())
+    run.started_at = at
+    return run
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize(
+    ("crashes", "max_crashes", "together"),
+    [(0, 3, 2 * MOST), (1, 3, MOST), (2, 3, 1), (1, 2, 1), (2, 9, MOST // 5)],
+)
+def test_few_suspects_run_together(redis: Redis, crashes: int, max_crashes: int, together: int) -> None:
+    pushed = dead_under_them(redis, 2 * MOST, crashes)
+    suspects = Suspects(max_crashes)
+
+    admitted = [task for task in claim(Consumer(), 2 * MOST) if suspects.refused_for(task) is None]
+
+    assert ids(admitted) == pushed[:together]
+
+
+def test_a_worker_that_runs_one_alone_leaves_others_to_other_workers_and_runs_other_tasks(
+    redis: Redis, make_worker: MakeWorker, start: Callable[[Worker], Worker]
+) -> None:
+    pushed = dead_under_them(redis, 2, crashes=2, name=WAIT)
+    for _worker in range(2):
+        start(make_worker(concurrency=2))
+
+    def holders() -> set[str]:
+        return {info.worker_ids[-1] for id in pushed if (info := found(id)).state == "running"}
+
+    assert eventually(lambda: len(holders()) == 2)
+    push(NOTE, 20)
+    assert reaches(running=2, successful=20)
+    tasks.gate.set()
+    assert reaches(successful=22)
+
+
+def test_a_burst_ends_when_the_suspects_have_run_too(redis: Redis, make_worker: MakeWorker) -> None:
+    dead_under_them(redis, 3, crashes=2)
+    make_worker(concurrency=3, burst=True).run()
+
+    assert counts() == {"successful": 3}
+
+
+@pytest.mark.parametrize(("crashes", "max_crashes"), [(2, 3), (1, 2), (3, 9)])
+def test_one_that_shall_be_alone_and_others_are_put_off_in_turn(crashes: int, max_crashes: int) -> None:
+    suspects, alone = Suspects(max_crashes), suspect(crashes)
+    assert suspects.refused_for(alone) is None
+    suspects.add(run := begun(alone, at=0.0))
+
+    suspects.look({alone: run})
+    assert [suspects.refused_for(suspect(other)) for other in (1, crashes, 0)] == [PUT_OFF, PUT_OFF, None]
+    assert suspects.are_waiting
+    assert not suspects.are_for_others
+
+    suspects.look({})
+    other = suspect(crashes=1)
+    assert suspects.refused_for(other) is None
+    suspects.add(run := begun(other, at=0.0))
+
+    suspects.look({other: run})
+    assert suspects.refused_for(suspect(crashes)) == PUT_OFF
+
+    suspects.look({})
+    assert suspects.refused_for(suspect(crashes)) is None

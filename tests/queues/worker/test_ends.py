@@ -26,7 +26,6 @@ from components.services.queues import (
     every,
     periodic,
 )
-from components.services.queues import periodic_tasks as declarations
 from components.services.queues.backend import RedisBackend
 from components.services.queues.consumer import Request
 from components.services.queues.formats import write_errors
@@ -58,9 +57,6 @@ def server(backend: RedisBackend, tmp_path: Path, request: pytest.FixtureRequest
 def own(server: EmbeddedServer) -> Iterator[Redis]:
     with Redis.from_url(server.url) as client:
         yield client
-
-
-# --- Too large -------------------------------------------------------------------------------------
 
 
 def test_a_result_of_the_largest_size_is_stored_and_a_larger_one_is_a_failure_that_says_so(
@@ -145,9 +141,6 @@ def test_a_request_has_so_many_bytes_of_ends_or_one_end(backend: RedisBackend) -
     assert how_many_fit([]) == 0
 
 
-# --- Refused ---------------------------------------------------------------------------------------
-
-
 class Stubborn(Consumer):
     """A consumer whose Redis answers each request with the next of *errors*, and then takes all."""
 
@@ -217,7 +210,7 @@ def test_an_end_that_is_refused_twice_is_sent_without_its_document_at_growing_in
 
 
 @pytest.mark.parametrize("error", [StepRefused("no"), RedisUnavailable("no answer")])
-def test_ends_that_are_refused_together_are_sent_one_by_one(
+def test_ends_are_sent_one_by_one_if_refused(
     make_worker: MakeWorker, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     advance, refused = Consumer.advance, []
@@ -236,14 +229,6 @@ def test_ends_that_are_refused_together_are_sent_one_by_one(
     assert counts() == {"successful": 20}
     tries = [refused.count(number) for number in dict.fromkeys(refused)]
     assert set(tries) == {1 if is_refused(error) else 3}
-
-
-def test_many_ends_that_are_refused_are_sent_in_turns() -> None:
-    consumer = Stubborn()
-    apart = Apart(consumer, ServerClock())
-    apart.add([end(str(number)) for number in range(120)])
-
-    assert [len(apart.send()) for _turn in range(4)] == [50, 50, 20, 0]
 
 
 @pytest.mark.slow
@@ -269,16 +254,10 @@ def test_an_end_that_redis_refuses_keeps_no_other_from_being_handed_in(
     assert [backend.queue.get(task_id).starts for task_id in others] == [1] * 20
 
 
-# --- Full ------------------------------------------------------------------------------------------
-
-
 def fill(client: Redis) -> int:
     """Push tasks until Redis takes no more; how many it has taken."""
     client.config_set("maxmemory", client.info("memory")["used_memory"] + MB // 8)
-    number = 0
-    while is_taken():
-        number += 1
-    return number
+    return sum(1 for _taken in iter(is_taken, False))
 
 
 def is_taken() -> bool:
@@ -295,12 +274,10 @@ def test_a_server_filled_to_the_brim_is_drained_by_workers_old_and_new(
     backend: RedisBackend,
     make_worker: MakeWorker,
     start: Start,
-    monkeypatch: pytest.MonkeyPatch,
+    nothing_declared: None,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Results are kept, so Redis is no less full afterwards; a periodic task is due, and cannot be stored."""
-    declarations.declared()  # what the demo site declares is declared before, and put aside
-    monkeypatch.setattr(declarations, "_declared", {})
     periodic(every(seconds=1), args=["tick"])(tasks.note)
     with options(lease=1.0, max_attempts=2):
         [running] = push(WAIT)

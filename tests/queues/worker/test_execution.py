@@ -1,7 +1,8 @@
-"""What becomes of one claimed task, whatever it does."""
+"""What becomes of one claimed task, whatever it does: in a worker, and in run_tasks() of components.testing."""
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -14,19 +15,24 @@ import pytest
 from django.db import connections
 from django.dispatch import Signal
 from django.test.utils import modify_settings
-from pytest_django import DjangoDbBlocker
 from redis import Redis
 
-from components.kit.compat import Task, TaskResult, TaskResultStatus, task_finished
-from components.services.queues import Claimed, Consumer, Finished, TaskInfo, keys
+from components.embedded import EmbeddedServer
+from components.kit.compat import Task, TaskResult, TaskResultStatus
+from components.services.queues import Claimed, Consumer, Finished, TaskInfo, TaskQueue, keys
 from components.services.queues.backend import RedisBackend
 from components.services.queues.consumer import Parking
-from components.services.queues.worker.execution import Execution, _shown
+from components.services.queues.worker.execution import Execution
 from components.services.queues.worker.runs import Run, ServerClock
+from components.testing import redis_at, run_tasks
 from tests import tasks
-from tests.fixtures.worker import MakeWorker
+from tests.fixtures.worker import NOTE, MakeWorker, counts, push
 from tests.queues.worker import jobs
+from tests.support.monitoring import sent_to
+from tests.support.queues import found, server_time
 from tests.support.waiting import eventually
+
+REPORTS = pytest.mark.parametrize("report", [jobs.report, jobs.areport], ids=["sync", "async"])
 
 
 def elsewhere(function: Callable[..., Any], *args: Any) -> Future[Any]:
@@ -81,24 +87,10 @@ class Runner:
         self.run(self.claim())
         return task.get_result(result.id)
 
-    def call_named(self, name: str) -> TaskInfo:
-        """Push and run what may be no task."""
-        self.backend.queue.push(name)
-        return self.run(self.claim())
-
 
 @pytest.fixture
 def runner(backend: RedisBackend) -> Runner:
     return Runner(backend)
-
-
-@contextmanager
-def receiving(signal: Signal, receive: Callable[..., Any]) -> Iterator[None]:
-    signal.connect(receive)
-    try:
-        yield
-    finally:
-        signal.disconnect(receive)
 
 
 @contextmanager
@@ -109,8 +101,11 @@ def listening(signal: Signal) -> Iterator[list[tuple[type, TaskResult]]]:
     def receive(sender: type, task_result: TaskResult, **kwargs: Any) -> None:
         sent.append((sender, deepcopy(task_result)))
 
-    with receiving(signal, receive):
+    signal.connect(receive)
+    try:
         yield sent
+    finally:
+        signal.disconnect(receive)
 
 
 @pytest.mark.parametrize("parameters", [jobs.parameters, jobs.aparameters], ids=["sync", "async"])
@@ -121,9 +116,7 @@ def test_keyword_arguments_may_have_any_name(runner: Runner, parameters: Task) -
 
 
 @pytest.mark.parametrize("attempt", [tasks.attempt, jobs.aattempt], ids=["sync", "async"])
-def test_a_task_that_asks_for_its_context_learns_how_often_it_was_started(
-    runner: Runner, redis: Redis, attempt: Task
-) -> None:
+def test_a_context_tells_how_often_a_task_was_started(runner: Runner, redis: Redis, attempt: Task) -> None:
     result = attempt.enqueue()
     dies = runner.claim()
     redis.zadd(keys.QueueKeys("default", "default").running, {dies.id: 1})  # its lease ended long ago
@@ -153,27 +146,18 @@ def test_a_task_that_raises_has_failed_with_the_traceback(runner: Runner, fail: 
         (tasks.interrupt, KeyboardInterrupt),
         (jobs.aleave, SystemExit),
         (jobs.ainterrupt, KeyboardInterrupt),
+        (jobs.leave_behind, None),
     ],
-    ids=["SystemExit", "KeyboardInterrupt", "async SystemExit", "async KeyboardInterrupt"],
 )
-def test_a_task_cannot_end_its_worker(runner: Runner, leave: Task, raised: type[BaseException]) -> None:
+def test_no_task_can_end_its_worker(runner: Runner, leave: Task, raised: type[BaseException] | None) -> None:
     result = runner.call(leave)
 
-    assert result.status == TaskResultStatus.FAILED
-    assert result.errors[0].exception_class is raised
-    assert runner.call(tasks.aecho, "alive").return_value == "alive"
-
-
-def test_a_leaked_coroutine_cannot_stop_the_event_loop(runner: Runner) -> None:
-    runner.call(jobs.leave_behind)
-
+    assert [error.exception_class for error in result.errors] == ([raised] if raised else [])
     assert runner.call(tasks.aecho, "alive").return_value == "alive"
 
 
 @pytest.mark.parametrize("note", [tasks.note, jobs.anote], ids=["sync", "async"])
-def test_a_task_that_was_cancelled_while_it_waited_for_a_thread_is_not_called(
-    runner: Runner, note: Task
-) -> None:
+def test_a_task_that_was_cancelled_before_its_turn_is_not_called(runner: Runner, note: Task) -> None:
     result = note.enqueue("called")
     claimed = runner.claim()
     runner.backend.queue.cancel("default", [result.id])
@@ -187,31 +171,7 @@ def test_a_task_that_was_cancelled_while_it_waited_for_a_thread_is_not_called(
     assert [error.exception_class_path for error in info.errors] == ["components.exceptions.TaskCancelled"]
 
 
-def test_a_value_that_is_not_json_is_a_failure_that_names_it(runner: Runner) -> None:
-    (error,) = runner.call(tasks.give_back_a_set).errors
-
-    assert error.exception_class is TypeError  # as Django's own backends have it
-
-
-class Unshowable(Exception):
-    def __repr__(self) -> str:
-        raise RuntimeError
-
-
-@pytest.mark.parametrize(
-    ("error", "shown"),
-    [
-        (ValueError("no"), "ValueError('no')"),
-        (ValueError("x" * 988), f"ValueError('{'x' * 988}… (1,002 characters)"),
-        (ValueError("x" * 986), f"ValueError('{'x' * 986}')"),
-        (Unshowable(), "Unshowable, whose repr() failed"),
-    ],
-)
-def test_an_error_is_shown_in_the_log_as_far_as_that_goes(error: Exception, shown: str) -> None:
-    assert _shown(error) == shown
-
-
-def test_a_task_whose_module_cannot_be_imported_dies_with_the_reason(
+def test_a_module_that_fails_is_the_reason(
     runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "breaking_app"
@@ -221,43 +181,16 @@ def test_a_task_whose_module_cannot_be_imported_dies_with_the_reason(
     monkeypatch.syspath_prepend(tmp_path)
 
     with modify_settings(INSTALLED_APPS={"append": "breaking_app"}):
-        info = runner.call_named("breaking_app.breaks_on_import.echo")
+        runner.backend.queue.push("breaking_app.breaks_on_import.echo")
+        info = runner.run(runner.claim())
 
     assert (info.state, info.errors[0].exception_class_path) == ("dead", "builtins.ZeroDivisionError")
 
 
-@pytest.mark.parametrize("use_tz", [True, False], ids=["aware", "naive"])
-def test_the_finished_signal_of_a_success_carries_what_get_result_will_give(
-    runner: Runner, settings: Any, use_tz: bool
-) -> None:
-    settings.USE_TZ = use_tz
-    with listening(task_finished) as sent:
-        result = runner.call(tasks.echo, ("sword", 97))
-
-    assert sent == [(RedisBackend, result)]
-    assert result.enqueued_at <= result.started_at <= result.finished_at  # type: ignore[operator]
-
-
-@pytest.fixture
-def database(tmp_path: Path, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
-    """A database in a file: connections to it can be seen to close."""
-    connections.settings["file"] = {
-        **connections.settings["default"],
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": str(tmp_path / "db.sqlite3"),
-        "OPTIONS": {},
-    }
-    with django_db_blocker.unblock():
-        yield "file"
-    del connections.settings["file"]
-
-
 @pytest.mark.parametrize("connect", [jobs.connect, jobs.connect_and_fail], ids=["success", "failure"])
-def test_a_worker_with_nothing_to_do_leaves_no_database_connection_open(
-    make_worker: MakeWorker, database: str, connect: Task
-) -> None:
+def test_an_idle_worker_leaves_no_connection_open(make_worker: MakeWorker, file: str, connect: Task) -> None:
     jobs.used.clear()
-    connect.enqueue(database)
+    connect.enqueue(file)
 
     make_worker(concurrency=1, max_tasks=1).run()
 
@@ -276,12 +209,109 @@ def test_a_task_sees_no_language_zone_or_variable_of_the_task_before_it(
     assert found[0] == found[1]
 
 
-def test_a_task_begins_without_a_connection_that_was_left_open(runner: Runner, database: str) -> None:
+def test_a_task_begins_without_a_connection_that_was_left_open(runner: Runner, file: str) -> None:
     def run_with_a_connection(claimed: Claimed) -> Finished | None:
-        connections[database].ensure_connection()
+        connections[file].ensure_connection()
         return runner.execute(claimed)
 
-    result = jobs.connect.enqueue(database)
+    result = jobs.connect.enqueue(file)
     runner.hand_in(elsewhere(run_with_a_connection, runner.claim()).result(10))
 
     assert jobs.connect.get_result(result.id).return_value is False
+
+
+def test_the_ready_tasks_run_in_order_and_the_answer_says_how_they_ended(redis: Redis) -> None:
+    first = tasks.echo.enqueue("first")
+    fails = tasks.fail.enqueue("no swords left")
+    last = tasks.aecho.enqueue("last")
+
+    ended = run_tasks()
+
+    assert [info.id for info in ended] == [first.id, fails.id, last.id]
+    assert [info.state for info in ended] == ["successful", "dead", "successful"]
+    assert [info.return_value for info in ended] == ["first", None, "last"]
+    assert "ValueError: no swords left" in ended[1].errors[0].traceback
+    assert run_tasks() == []
+    assert not [key for key in redis.scan_iter() if b"worker" in key]
+
+
+def test_attempts_without_a_delay_and_tasks_that_tasks_enqueue_run_too(backend: RedisBackend) -> None:
+    jobs.succeed_at_last.enqueue()
+    states = [("ready", 1, None), ("ready", 2, None), ("successful", 2, 3)]
+    assert [(info.state, len(info.errors), info.return_value) for info in run_tasks()] == states
+
+    jobs.enqueue_another.enqueue(2)
+    assert [info.return_value for info in run_tasks()] == [2, 1, 0]
+
+
+def test_only_so_many_run_as_the_limit_says(backend: RedisBackend) -> None:
+    push(NOTE, 5)
+
+    assert len(run_tasks(limit=2)) == 2
+    assert counts() == {"ready": 3, "successful": 2}
+    assert run_tasks(limit=0) == []
+    assert len(run_tasks(limit=9)) == 3
+
+
+def test_a_keyboard_interrupt_ends_it_and_the_task_is_given_back(backend: RedisBackend) -> None:
+    tasks.interrupt.enqueue()
+
+    with pytest.raises(KeyboardInterrupt):
+        run_tasks()
+
+    assert counts() == {"ready": 1}
+
+
+@pytest.mark.parametrize("task", [jobs.thread_name, jobs.thread_of_the_orm], ids=["sync", "async"])
+def test_everything_runs_in_the_callers_thread(backend: RedisBackend, task) -> None:
+    task.enqueue()
+
+    assert run_tasks()[0].return_value == threading.current_thread().name
+
+
+@REPORTS
+def test_a_task_learns_from_its_progress_that_it_is_to_be_cancelled(runner: Runner, report: Task) -> None:
+    result = report.enqueue(1)
+    claimed = runner.claim()
+    TaskQueue().cancel("default", [result.id])
+
+    info = runner.hand_in(elsewhere(runner.execute, claimed).result(10))
+
+    if report is jobs.report:  # a function has to ask
+        assert info.return_value is True
+    else:
+        assert [each.exception_class_path for each in info.errors] == ["components.exceptions.TaskCancelled"]
+
+
+@REPORTS
+def test_progress_is_written_now_and_then(runner: Runner, redis_server: EmbeddedServer, report: Task) -> None:
+    result = report.enqueue(500)
+    claimed = runner.claim()
+
+    with sent_to(redis_server) as commands:
+        elsewhere(runner.execute, claimed).result(10)
+
+    assert 1 <= sum(command.startswith("EVAL") for command in commands) < 10
+    info = found(result.id)
+    progress = info.progress
+    assert (progress.total, progress.note) == (500, f"step {progress.done}")
+    assert info.last_attempted_at <= progress.at <= server_time()
+    ended = jobs.report_the_end.enqueue()
+    elsewhere(runner.execute, runner.claim()).result(10)
+    at_the_end = found(ended.id).progress
+    assert (at_the_end.done, at_the_end.note, at_the_end.percent) == (3, "done", 100.0)
+
+
+@REPORTS
+def test_while_redis_is_away_progress_is_only_logged(
+    runner: Runner, report: Task, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    result = report.enqueue(3)
+    claimed = runner.claim()
+
+    with redis_at(f"unix://{tmp_path}/nothing.sock"):
+        finished = elsewhere(runner.execute, claimed).result(10)
+
+    assert runner.hand_in(finished).state == "successful"
+    told = [entry for entry in caplog.records if entry.levelno == logging.WARNING]
+    assert {result.id in entry.getMessage() for entry in told} == {True}

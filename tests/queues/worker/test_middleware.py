@@ -29,7 +29,7 @@ from components.services.queues.backend import RedisBackend
 from components.services.queues.formats import read_task, write_errors
 from components.services.queues.worker.inline import run_ready
 from tests import tasks
-from tests.fixtures.worker import MakeWorker, push
+from tests.fixtures.worker import MakeWorker
 from tests.support.queues import found, options, places
 
 HERE = "tests.queues.worker.test_middleware"
@@ -62,22 +62,22 @@ def refuse(tasks: list[NewTask], call_next: CallNext) -> None:
 def forget(tasks: list[NewTask], call_next: CallNext) -> None: ...
 
 
+def too_much(tasks: list[NewTask], call_next: CallNext) -> None:
+    call_next([replace(task, metadata={"a": "ä" * 1_000}) for task in tasks])
+
+
 def halve(tasks: list[NewTask], call_next: CallNext) -> None:
     call_next(tasks[::2])
 
 
-def too_much(tasks: list[NewTask], call_next: CallNext) -> None:
-    call_next([replace(task, metadata={"a": "ä" * 1_000}) for task in tasks])
+def numbers(tasks: list[NewTask], call_next: CallNext) -> None:
+    call_next([replace(task, metadata={"a": 1}) for task in tasks])  # type: ignore[dict-item]
 
 
 def move_twice(tasks: list[NewTask], call_next: CallNext) -> None:
     moved = [replace(task, queue="elsewhere", priority=7) for task in tasks]
     call_next(moved)
     call_next(moved)
-
-
-def numbers(tasks: list[NewTask], call_next: CallNext) -> None:
-    call_next([replace(task, metadata={"a": 1}) for task in tasks])  # type: ignore[dict-item]
 
 
 def watch(run: TaskRun, call_next: Callable[[], Any]) -> None:
@@ -144,47 +144,34 @@ def chain(*, enqueue: Iterable[str] = (), run: Iterable[str] = ()) -> Any:
 BOTH = {"by": "outer", "and": "inner"}
 
 
-def _enqueue() -> list[TaskResult]:
-    return [tasks.echo.enqueue(5)]
-
-
-def _aenqueue() -> list[TaskResult]:
-    return [asyncio.run(tasks.echo.aenqueue(5))]
-
-
-def _delayed() -> list[TaskResult]:
-    return [tasks.echo.using(run_after=timedelta(hours=1)).enqueue(5)]
-
-
-def _many(number: int = 3) -> list[TaskResult]:
-    return tasks.echo.get_backend().enqueue_many(tasks.echo, [((5,), {})] * number)
+def _many() -> list[TaskResult]:
+    return tasks.echo.get_backend().enqueue_many(tasks.echo, [((5,), {})] * 3)
 
 
 def _amany() -> list[TaskResult]:
     return asyncio.run(tasks.echo.get_backend().aenqueue_many(tasks.echo, [((5,), {})] * 3))
 
 
-def _push() -> list[str]:
-    return [TaskQueue().push("tests.tasks.echo", [5]), execute_later("default", "tests.tasks.echo", [5])]
+WAYS: dict[str, Callable[[], list[Any]]] = {
+    "enqueue": lambda: [tasks.echo.enqueue(5)],
+    "aenqueue": lambda: [asyncio.run(tasks.echo.aenqueue(5))],
+    "delayed": lambda: [tasks.echo.using(run_after=timedelta(hours=1)).enqueue(5)],
+    "many": _many,
+    "amany": _amany,
+    "push": lambda: [TaskQueue().push("tests.tasks.echo", [5])],
+    "apush": lambda: [asyncio.run(TaskQueue().apush("tests.tasks.echo", [5]))],
+    "execute_later": lambda: [execute_later("default", "tests.tasks.echo", [5])],
+}
 
 
-def _apush() -> list[str]:
-    return [asyncio.run(TaskQueue().apush("tests.tasks.echo", [5]))]
-
-
-@pytest.mark.parametrize("way", [_enqueue, _aenqueue, _delayed, _many, _amany, _push, _apush])
-def test_the_chain_is_around_every_way_to_enqueue(
-    backend: RedisBackend, way: Callable[[], list[Any]]
-) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_the_chain_is_around_every_way_to_enqueue(backend: RedisBackend, way: str) -> None:
     with chain(enqueue=["outer", "inner"]):
-        ids = [getattr(result, "id", result) for result in way()]
+        ids = [getattr(result, "id", result) for result in WAYS[way]()]
 
-    stored = [backend.queue.get(task_id) for task_id in ids]
-    assert [info and info.metadata for info in stored] == [BOTH] * len(ids)
-    calls = 2 if way is _push else 1
-    assert seen.count("outer") == calls
-    given = [("tests.tasks.echo", [5], {"by": "outer"})] * (len(ids) // calls)
-    assert seen[:3] == ["outer", given, [(task_id, BOTH) for task_id in ids[: len(given)]]]
+    assert [found(task_id).metadata for task_id in ids] == [BOTH] * len(ids)
+    given = [("tests.tasks.echo", [5], {"by": "outer"})] * len(ids)
+    assert seen == ["outer", given, [(task_id, BOTH) for task_id in ids]]
 
 
 @pytest.mark.parametrize(
@@ -199,12 +186,7 @@ def test_the_chain_is_around_every_way_to_enqueue(
 )
 @pytest.mark.parametrize("way", [_amany, _many])
 def test_a_middleware_that_fails_leaves_nothing_stored(
-    redis: Redis,
-    backend: RedisBackend,
-    way: Callable[[], Any],
-    function: str,
-    error: type[Exception],
-    said: str,
+    redis: Redis, way: Callable[[], Any], function: str, error: type[Exception], said: str
 ) -> None:
     with chain(enqueue=["inner", function]), pytest.raises(error, match=said):
         way()
@@ -230,56 +212,28 @@ def test_on_commit_the_chain_is_around_the_promise(backend: RedisBackend) -> Non
             assert backend.queue.get(result.id) is None
         assert len(seen) == 2
 
-    info = backend.queue.get(result.id)
-    assert info
-    assert info.metadata == {"by": "outer"}
-    assert result.enqueued_at == info.enqueued_at
-
-
-def test_the_chain_is_around_the_run(backend: RedisBackend) -> None:
-    tasks.echo.enqueue({"a": [1]})
-    with chain(run=["watch", "watch"]):
-        [info] = run_ready(backend)
-
-    begins = ("begins", "tests.tasks.echo", 1, {})
-    assert seen == [begins, begins, ("returns", {"a": [1]}), ("returns", {"a": [1]})]
-    assert (info.state, info.return_value) == ("successful", {"a": [1]})
+    info = found(result.id)
+    assert (info.metadata, info.enqueued_at) == ({"by": "outer"}, result.enqueued_at)
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "functions", "ends"),
     [
-        (f"{HERE}.acount", ("returns", 5)),
-        (f"{HERE}.aendless", ("fails", "TaskTimedOut", True)),
-        ("tests.tasks.leave", ("fails", "SystemExit", True)),
-        ("tests.tasks.give_back_a_set", ("fails", "TypeError", True)),
+        ("tests.tasks.echo", ["watch", "watch"], ("returns", {"a": [1]})),
+        (f"{HERE}.acount", ["watch"], ("returns", 5)),
+        (f"{HERE}.aendless", ["watch"], ("fails", "TaskTimedOut", True)),
+        ("tests.tasks.leave", ["watch"], ("fails", "SystemExit", True)),
+        ("tests.tasks.give_back_a_set", ["watch"], ("fails", "TypeError", True)),
     ],
 )
-def test_the_chain_sees_how_a_task_ends(make_worker: MakeWorker, name: str, said: tuple[Any, ...]) -> None:
-    with options(), chain(run=["watch"]):
-        push(name)
+def test_the_chain_sees_ends(
+    make_worker: MakeWorker, name: str, functions: list[str], ends: tuple[Any, ...]
+) -> None:
+    with options(), chain(run=functions):
+        TaskQueue().push(name, [{"a": [1]}] if name.endswith("echo") else [])
         make_worker(burst=True).run()
 
-    assert seen == [("begins", name, 1, {}), said]
-
-
-def test_an_error_of_a_middleware_is_the_tasks_failure(backend: RedisBackend) -> None:
-    tasks.note.enqueue(5)
-    with options(), chain(run=["watch", "fail_before"]):
-        [info] = run_ready(backend)
-
-    assert (info.state, tasks.notes) == ("dead", [])
-    assert "LookupError: no tenant" in info.errors[0].traceback
-    assert seen[-1] == ("fails", "LookupError", True)
-
-
-@pytest.mark.parametrize("function", ["skip", "suppress"])
-def test_a_middleware_can_let_a_task_succeed(backend: RedisBackend, function: str) -> None:
-    tasks.fail.enqueue()
-    with options(), chain(run=[function]):
-        [info] = run_ready(backend)
-
-    assert (info.state, info.return_value) == ("successful", None)
+    assert seen == [("begins", name, 1, {})] * len(functions) + [ends] * len(functions)
 
 
 def test_what_a_failed_attempt_leaves_is_there_at_the_next(backend: RedisBackend) -> None:
@@ -290,22 +244,20 @@ def test_what_a_failed_attempt_leaves_is_there_at_the_next(backend: RedisBackend
         assert [each[-1] for each in seen if each[0] == "begins"] == [
             {"by": "outer", "attempts": attempts} for attempts in ("1", "12", "123")
         ]
-        dead = backend.queue.get(result.id)
-        assert dead
+        dead = found(result.id)
         assert (dead.state, dead.metadata) == ("dead", {"by": "outer", "attempts": "123"})
 
         backend.queue.resend("default", [result.id])  # keeps them, too
-        resent = backend.queue.get(result.id)
-        assert resent
-        assert (resent.state, resent.metadata) == ("ready", dead.metadata)
+        assert (found(result.id).state, found(result.id).metadata) == ("ready", dead.metadata)
         done = tasks.echo.enqueue()
         run_ready(backend)
         assert found(done.id).metadata == {"by": "outer"}  # a success leaves them as they were
 
 
-def test_metadata_that_are_too_large_are_not_left(
-    backend: RedisBackend, caplog: pytest.LogCaptureFixture
-) -> None:
+OLDER, NEWER = b'{"v": 1, "errors": [["E", "t"]]}', write_errors([], metadata='{"a": "100 %s"}').encode()
+
+
+def test_too_large_metadata_are_not_left(backend: RedisBackend, caplog: pytest.LogCaptureFixture) -> None:
     with options(max_attempts=2, backoff=0), chain(enqueue=["outer"], run=["leave_too_much"]):
         tasks.fail.enqueue()
         *_, info = run_ready(backend)
@@ -322,31 +274,36 @@ def test_a_chain_that_cannot_be_imported_stops_enqueueing_and_workers(make_worke
             make_worker()
 
 
-RECORD = b"1 1 0 0 0 0 - default\n"
+@pytest.mark.parametrize(
+    ("given", "errors", "read"),
+    [
+        ("", b"", {}),
+        (',"metadata":{"a":"b","c":1},"newer":[]', b"", {"a": "b"}),
+        (',"metadata":["a"]', b"", {}),
+        (',"metadata":null', b"", {}),
+        (',"metadata":{"a":"b"}', OLDER, {"a": "b"}),
+        (',"metadata":{"a":"b"}', NEWER, {"a": "100 %s"}),
+    ],
+)
+def test_a_record_of_any_release_is_read(given: str, errors: bytes, read: dict[str, str]) -> None:
+    """Older releases write no metadata. In what a newer one writes, only texts count."""
+    record = b'1 1 0 0 0 0 - default\n{"task":"a.b","args":[],"kwargs":{}%s}' % given.encode()
+
+    assert read_task("1", "delayed", record, errors=errors).metadata == read
+    assert json.loads(NEWER) | {"v": 1, "errors": []} == json.loads(NEWER)  # as an older release reads it
 
 
 @pytest.mark.parametrize(
-    ("given", "read"),
-    [
-        ("", {}),
-        (',"metadata":{"a":"b"}', {"a": "b"}),
-        (',"metadata":{"a":"b","c":1},"newer":[]', {"a": "b"}),
-        (',"metadata":["a"]', {}),
-        (',"metadata":null', {}),
-    ],
+    ("function", "state", "error"),
+    [("skip", "successful", ""), ("suppress", "successful", ""), ("fail_before", "dead", "no tenant")],
 )
-def test_a_record_of_any_release_is_read(given: str, read: dict[str, str]) -> None:
-    """Older releases write no metadata. In what a newer one writes, only texts count."""
-    body = b'{"task":"a.b","args":[],"kwargs":{}%s}' % given.encode()
+def test_a_middleware_can_let_a_task_succeed_or_fail(
+    backend: RedisBackend, function: str, state: str, error: str
+) -> None:
+    tasks.fail.enqueue()
+    with options(), chain(run=["watch", function]):
+        [info] = run_ready(backend)
 
-    assert read_task("1", "ready", RECORD + body).metadata == read
-
-
-def test_errors_of_an_older_release_leave_the_metadata_of_the_record() -> None:
-    body = b'{"task":"a.b","args":[],"kwargs":{},"metadata":{"a":"b"}}'
-    older, newer = b'{"v": 1, "errors": [["E", "t"]]}', write_errors([], metadata='{"a": "100 %s"}').encode()
-
-    assert read_task("1", "delayed", RECORD + body, errors=older).metadata == {"a": "b"}
-    assert read_task("1", "delayed", RECORD + body, errors=newer).metadata == {"a": "100 %s"}
-    document = json.loads(newer)  # as an older release reads it
-    assert (document["v"], document["errors"]) == (1, [])
+    assert (info.state, info.return_value) == (state, None)
+    assert [error in each.traceback for each in info.errors] == [True] * bool(error)
+    assert seen[-1] == (("fails", "LookupError", True) if error else ("returns", seen[-1][1]))

@@ -1,8 +1,4 @@
-"""
-Ticker and the workers that have one: each tick once, missed ticks by their policy, and no cost without any.
-
-Time passes by data: a last tick is set back, or a worker's clock forward.
-"""
+"""Ticker and the workers that have one: each tick once, missed ones by their policy, no cost without any."""
 
 from __future__ import annotations
 
@@ -13,12 +9,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.test.utils import override_settings
 from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
-from components.kit.compat import TaskResult, task_enqueued
+from components.kit.compat import task_enqueued
 from components.services.queues import (
     MissedPolicy,
     PeriodicTask,
@@ -32,7 +27,6 @@ from components.services.queues import (
     periodic,
 )
 from components.services.queues import periodic_tasks as declarations
-from components.services.queues.backend import RedisBackend
 from components.services.queues.facts import to_us
 from components.services.queues.periodic_tasks import overview
 from components.services.queues.worker.periodic import MOST, RETRY, Ticker
@@ -42,19 +36,16 @@ from components.services.queues.worker.worker import Worker
 from components.testing import redis_at
 from tests import tasks
 from tests.fixtures.worker import MakeWorker, counts, current_backend, reaches
+from tests.queues.worker.test_execution import listening
 from tests.support.monitoring import sent_to
 from tests.support.queues import options, server_time
 from tests.support.waiting import eventually
 
-SECOND, MINUTE, HOUR, DAY = (timedelta(seconds=length) for length in (1, 60, 3_600, 86_400))
+MINUTE, HOUR, DAY = (timedelta(seconds=length) for length in (60, 3_600, 86_400))
 MICROSECOND = timedelta(microseconds=1)
 Start = Callable[[Worker], Worker]
 
-
-@pytest.fixture(autouse=True)
-def nothing_declared(monkeypatch: pytest.MonkeyPatch, backend: RedisBackend) -> None:
-    declarations.declared()  # what the demo site declares is declared before, and put aside
-    monkeypatch.setattr(declarations, "_declared", {})
+pytestmark = pytest.mark.usefixtures("backend", "nothing_declared")
 
 
 def declare(
@@ -103,9 +94,6 @@ def full(instant: datetime, interval: timedelta) -> datetime:
     return instant - (instant - epoch) % interval
 
 
-# --- What it costs ---------------------------------------------------------------------------------
-
-
 def test_a_tick_costs_one_command_and_none_is_sent_between_ticks(redis_server: EmbeddedServer) -> None:
     with sent_to(redis_server) as without:
         assert [Hand().tick() for _turn in range(2)] == [math.inf] * 2
@@ -124,48 +112,6 @@ def test_a_tick_costs_one_command_and_none_is_sent_between_ticks(redis_server: E
     assert at_a_tick == ["EVALSHA"]
 
 
-# --- Ticking ---------------------------------------------------------------------------------------
-
-
-def test_a_new_periodic_task_begins_with_its_next_tick() -> None:
-    declare(missed="all")
-    hand = Hand()
-    hand.tick()
-    assert stored() == []
-
-    hand.tick(DAY)
-
-    assert ticks() == [full(hand.clock.now(), DAY)]
-
-
-def test_a_tick_is_a_call_of_the_task_as_it_is_declared() -> None:
-    seen: list[TaskResult[..., Any]] = []
-
-    def remember(task_result: TaskResult[..., Any], **kwargs: Any) -> None:
-        seen.append(task_result)
-
-    entry = declare(value="x", task=tasks.echo.using(queue_name="mail", priority=7))
-    hand = Hand()
-    hand.tick()
-    task_enqueued.connect(remember)
-    try:
-        hand.tick(DAY)
-    finally:
-        task_enqueued.disconnect(remember)
-
-    [info] = stored("mail")
-    assert (info.name, info.args, info.kwargs, info.priority) == ("tests.tasks.echo", ["x"], {}, 7)
-    assert info.run_after == Ticks().last([entry.name])[entry.name]
-    assert [(result.id, result.task.run_after) for result in seen] == [(info.id, info.run_after)]
-
-
-# --- A clock that jumped ----------------------------------------------------------------------------
-
-
-def said(caplog: pytest.LogCaptureFixture) -> str:
-    return "\n".join(record.getMessage() for record in caplog.records)
-
-
 @pytest.mark.parametrize("missed", ["once", "skip", "all"])
 @pytest.mark.parametrize("schedule", [every(seconds=30), cron("0 3 * * *", tz="UTC")], ids=str)
 def test_a_worker_that_starts_after_a_jump_of_the_clock_ticks_as_if_there_had_been_none(
@@ -179,11 +125,11 @@ def test_a_worker_that_starts_after_a_jump_of_the_clock_ticks_as_if_there_had_be
     hand.tick(timedelta(seconds=pause))
 
     assert ticks() == [schedule.next_after(hand.clock.now() - timedelta(seconds=pause))]
-    assert entry.name in said(caplog)
+    assert entry.name in caplog.text
     assert Ticks().last([entry.name])[entry.name] == ticks()[0]
 
 
-def test_a_last_tick_two_periods_ahead_counts_as_not_taken_and_one_period_ahead_as_taken(
+def test_a_last_tick_two_periods_ahead_counts_as_not_taken(
     redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     near, far = declare(value="near"), declare(value="far")
@@ -196,100 +142,53 @@ def test_a_last_tick_two_periods_ahead_counts_as_not_taken_and_one_period_ahead_
     hand.tick(DAY)
 
     assert [info.args for info in stored()] == [["far"]]
-    assert far.name in said(caplog)
-    assert near.name not in said(caplog)
-
-
-@pytest.mark.parametrize("missed", ["once", "all"])
-def test_a_worker_that_is_behind_does_not_wait_for_a_date_that_a_jump_has_left(
-    redis: Redis, missed: MissedPolicy
-) -> None:
-    entry = declare(missed=missed)
-    hand = Hand()
-    hand.tick()
-    was_last(redis, entry, server_time() + 1_000 * DAY)  # another worker's
-
-    hand.tick(3 * DAY)
-
-    assert len(stored()) == (1 if missed == "once" else 3)
-
-
-def test_a_worker_that_saw_the_jump_begins_anew_when_the_clock_is_back(redis: Redis) -> None:
-    declare()
-    hand = Hand()
-    hand.tick()
-    before = hand.clock.now()
-    hand.tick(1_000 * DAY)
-    assert len(stored()) == 1
-
-    hand.clock.set(before)
-    pause = hand.tick()
-    hand.tick(timedelta(seconds=pause))
-
-    assert len(stored()) == 2
-    assert full(before, DAY) + DAY in ticks()
-
-
-# --- Missed ticks ----------------------------------------------------------------------------------
+    assert far.name in caplog.text
+    assert near.name not in caplog.text
 
 
 @pytest.mark.parametrize(
-    ("missed", "late", "run"),
+    ("missed", "days", "late", "run", "reported"),
     [
-        ("once", MINUTE, [0]),
-        ("once", HOUR, [0]),
-        ("all", HOUR, [5, 4, 3, 2, 1, 0]),
-        ("skip", MINUTE, [0]),
-        ("skip", MINUTE + MICROSECOND, []),
-        ("skip", HOUR, []),
+        ("once", 6, MINUTE, [0], 1),
+        ("once", 6, HOUR, [0], 1),
+        ("all", 6, HOUR, [5, 4, 3, 2, 1, 0], 1),
+        ("skip", 6, MINUTE, [0], 1),
+        ("skip", 6, MINUTE + MICROSECOND, [], 1),
+        ("once", 1, MINUTE, [0], 0),
+        ("once", 1, MINUTE + MICROSECOND, [0], 1),
     ],
 )
 def test_missed_ticks_run_by_the_policy_and_are_reported_once(
-    redis: Redis, caplog: pytest.LogCaptureFixture, missed: MissedPolicy, late: timedelta, run: list[int]
+    caplog: pytest.LogCaptureFixture,
+    missed: MissedPolicy,
+    days: int,
+    late: timedelta,
+    run: list[int],
+    reported: int,
 ) -> None:
     entry = declare(missed=missed)
     hands = [Hand(), Hand()]
     for hand in hands:
         hand.tick()
-        latest = full(hand.clock.now(), DAY) + 6 * DAY
+        latest = full(hand.clock.now(), DAY) + days * DAY
         hand.clock.now = lambda: latest + late  # type: ignore[method-assign]  # noqa: B023
 
-    with caplog.at_level(logging.WARNING, "components.services.queues.worker.periodic"):
-        for hand in hands:
-            hand.tick()
+    for hand in hands:
+        hand.tick()
 
     assert ticks() == [latest - number * DAY for number in run]
     assert Ticks().last([entry.name])[entry.name] == latest
-    [record] = caplog.records
-    assert entry.name in record.getMessage()
+    assert [entry.name in record.getMessage() for record in caplog.records] == [True] * reported
     hand.clock.now = lambda: latest + DAY  # type: ignore[method-assign]
     hand.tick()
     assert ticks()[-1] == latest + DAY
 
 
-@pytest.mark.parametrize(("late", "reported"), [(MINUTE, 0), (MINUTE + MICROSECOND, 1)])
-def test_a_single_tick_is_reported_if_it_comes_late(
-    caplog: pytest.LogCaptureFixture, late: timedelta, reported: int
-) -> None:
-    declare()
-    hand = Hand()
-    hand.tick()
-    at = full(hand.clock.now(), DAY) + DAY + late
-    hand.clock.now = lambda: at  # type: ignore[method-assign]
-
-    with caplog.at_level(logging.WARNING, "components.services.queues.worker.periodic"):
-        hand.tick()
-
-    assert len(stored()) == 1
-    assert len(caplog.records) == reported
-
-
 def test_with_all_so_many_at_most(redis: Redis) -> None:
     entry = declare(every(seconds=1), missed="all")
     was_last(redis, entry, server_time() - DAY)
-    hand = Hand()
 
-    hand.tick()
+    Hand().tick()
 
     found = ticks()
     assert len(found) == MOST
@@ -298,8 +197,8 @@ def test_with_all_so_many_at_most(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("missed", ["once", "all"])
-def test_a_worker_that_was_away_pushes_nothing_that_another_has_pushed(
-    redis: Redis, redis_server: EmbeddedServer, missed: MissedPolicy
+def test_a_worker_that_was_away_pushes_nothing_twice(
+    redis_server: EmbeddedServer, missed: MissedPolicy
 ) -> None:
     declare(missed=missed)
     away, present = Hand(), Hand()
@@ -315,38 +214,21 @@ def test_a_worker_that_was_away_pushes_nothing_that_another_has_pushed(
     assert len(stored()) == 3
 
 
-# --- What goes wrong -------------------------------------------------------------------------------
-
-
-def test_an_entry_that_cannot_be_pushed_is_reported_once_tried_again_and_stops_no_other(
+def test_an_entry_that_cannot_be_pushed_is_reported_once_and_tried_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    wrong = declare(value="x" * 200)
-    declare(value="y")
+    wrong, _good = declare(value="x" * 200), declare(value="y")
     hand = Hand()
-    with options(max_body=100), caplog.at_level(logging.ERROR, "components.services.queues.worker.periodic"):
+    with options(max_body=100), caplog.at_level(logging.ERROR):
         hand.tick()
         hand.tick(DAY)
         pause = hand.tick(RETRY)
 
     assert [info.args for info in stored()] == [["y"]]
     assert 0 < pause <= RETRY.total_seconds()
-    [record] = caplog.records
-    assert wrong.name in record.getMessage()
+    assert [wrong.name in record.getMessage() for record in caplog.records] == [True]
     hand.tick(RETRY)
     assert sorted(str(info.args[0])[0] for info in stored()) == ["x", "y"]
-
-
-def test_a_queue_that_the_settings_do_not_know_gets_no_tick(caplog: pytest.LogCaptureFixture) -> None:
-    declare()
-    allowed = {"BACKEND": "components.tasks.RedisBackend", "QUEUES": ["mail"]}
-    with override_settings(TASKS={"default": allowed}), caplog.at_level(logging.ERROR):
-        hand = Hand()
-        hand.tick()
-        hand.tick(DAY)
-
-    assert stored() == []
-    assert len(caplog.records) == 1
 
 
 def test_while_redis_is_away_the_ticker_says_so_and_its_tick_is_not_lost() -> None:
@@ -361,12 +243,7 @@ def test_while_redis_is_away_the_ticker_says_so_and_its_tick_is_not_lost() -> No
     assert len(stored()) == 1
 
 
-# --- Workers ---------------------------------------------------------------------------------------
-
-
-def test_a_worker_runs_what_is_due_before_it_finds_that_nothing_is_left(
-    redis: Redis, make_worker: MakeWorker
-) -> None:
+def test_a_worker_runs_what_is_due_before_its_burst_ends(redis: Redis, make_worker: MakeWorker) -> None:
     was_last(redis, declare(value="due"), server_time() - DAY)
 
     assert make_worker(burst=True).run() == 0
@@ -374,9 +251,7 @@ def test_a_worker_runs_what_is_due_before_it_finds_that_nothing_is_left(
     assert tasks.notes == ["due"]
 
 
-def test_a_worker_whose_slots_are_all_taken_still_ticks(
-    make_worker: MakeWorker, start: Start, patient: None
-) -> None:
+def test_a_worker_that_is_full_still_ticks(make_worker: MakeWorker, start: Start, patient: None) -> None:
     declare(every(seconds=1), task=tasks.echo)
     TaskQueue().push("tests.tasks.wait", priority=9)
     start(make_worker(concurrency=1))
@@ -393,14 +268,11 @@ def test_a_poller_ticks(start: Start, patient: None) -> None:
     assert eventually(lambda: counts().get("ready", 0) >= 1)
 
 
-# --- The control room ------------------------------------------------------------------------------
-
-
 def test_the_overview_tells_the_last_and_the_next_tick(redis: Redis) -> None:
     entry, fresh, jumped, unseen = (declare(value=value) for value in "abcd")
     latest = full(server_time(), DAY)
     was_last(redis, entry, latest)
-    was_last(redis, fresh, latest + SECOND)  # became known then
+    was_last(redis, fresh, latest + timedelta(seconds=1))  # became known then
     was_last(redis, jumped, latest + 1_000 * DAY)
 
     found = {info.periodic.name: (info.last_at, info.next_at) for info in overview()}
@@ -411,3 +283,17 @@ def test_the_overview_tells_the_last_and_the_next_tick(redis: Redis) -> None:
         jumped.name: (None, latest + DAY),
         unseen.name: (None, None),
     }
+
+
+def test_a_tick_is_a_call_of_the_task_as_it_is_declared_and_the_next_tick_is_the_first() -> None:
+    entry = declare(value="x", missed="all", task=tasks.echo.using(queue_name="mail", priority=7))
+    hand = Hand()
+    hand.tick()
+    assert stored("mail") == []
+    with listening(task_enqueued) as told:
+        hand.tick(DAY)
+
+    [info] = stored("mail")
+    assert (info.name, info.args, info.kwargs, info.priority) == ("tests.tasks.echo", ["x"], {}, 7)
+    assert info.run_after == Ticks().last([entry.name])[entry.name] == full(hand.clock.now(), DAY)
+    assert [(result.id, result.task.run_after) for _sender, result in told] == [(info.id, info.run_after)]

@@ -1,11 +1,12 @@
-"""TaskWorker in this process: what it claims, how much, in which order, and what wakes it."""
+"""Workers and pollers in this process: what they take, how much, in which order, what wakes them, what they count."""
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -13,24 +14,24 @@ from redis import Redis
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
 from components.kit.scripts import Script
+from components.services.counters import CounterReader, buffer, flush
 from components.services.queues import Consumer, TaskQueue, keys
 from components.services.queues.backend import RedisBackend
+from components.services.queues.worker.poller import Poller
 from components.services.queues.worker.worker import Worker
 from components.testing import redis_at
 from tests import tasks
 from tests.fixtures.worker import CROWD, NOTE, WAIT, MakeWorker, counts, is_listening, push, reaches
 from tests.queues.worker import jobs
 from tests.support.proxy import LossyProxy
-from tests.support.queues import claim, claim_one, come_due, end_lease, found, options
+from tests.support.queues import claim, claim_one, end_lease, found, options
 from tests.support.waiting import eventually
 
 Start = Callable[[Worker], Worker]
 
-# --- When it ends by itself ------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("limit", [{"burst": True}, {"max_tasks": 1}], ids=["burst", "max_tasks"])
-def test_a_worker_ends_as_soon_as_its_last_task_has(
+def test_a_worker_ends_by_itself(
     make_worker: MakeWorker, start: Start, patient: None, limit: dict[str, int]
 ) -> None:
     push(NOTE)
@@ -52,10 +53,7 @@ def test_a_worker_becomes_quiet_and_stops_when_it_is_asked_to(make_worker: MakeW
     assert counts() == {"ready": 1}
 
 
-# --- How much it takes -----------------------------------------------------------------------------
-
-
-def test_a_worker_runs_as_many_tasks_at_once_as_it_has_slots_and_claims_no_more(
+def test_a_worker_runs_and_claims_as_many_tasks_as_it_has_slots(
     make_worker: MakeWorker, start: Start
 ) -> None:
     pushed = push(CROWD, 5)
@@ -85,44 +83,30 @@ def test_a_token_that_a_full_worker_takes_too_late_goes_to_one_with_a_free_slot(
     assert reaches(running=1, successful=1)
 
 
-# --- Which queues, in which order ------------------------------------------------------------------
-
-
-def test_the_queues_are_served_in_strict_order(make_worker: MakeWorker) -> None:
-    push(NOTE, 2, "low")
-    push(NOTE, 2, "high")
-
-    make_worker("high", "low", concurrency=1, burst=True).run()
-
-    assert tasks.notes == ["high 0", "high 1", "low 0", "low 1"]
-
-
-@pytest.mark.parametrize("concurrency", [1, 5])
-def test_weights_are_the_shares_of_what_a_worker_runs(make_worker: MakeWorker, concurrency: int) -> None:
-    push(NOTE, 250, "high")
-    push(NOTE, 250, "low")
-
-    make_worker("high", "low", weights={"high": 6, "low": 1}, concurrency=concurrency, max_tasks=200).run()
-
-    begun = Counter(note.split()[0] for note in tasks.notes[:140])
-    assert begun["low"] == pytest.approx(20, abs=6)
-
-
-def test_the_slots_are_divided_by_weight(make_worker: MakeWorker, start: Start) -> None:
-    push(CROWD, 8, "high")
-    push(CROWD, 8, "low")
-    push(CROWD, 4, "alone")
-    start(make_worker("high", "low", weights={"high": 3, "low": 1}, concurrency=4))
-    start(make_worker("none", "alone", weights={"none": 3, "alone": 1}, concurrency=4))
-
-    assert reaches("high", ready=5, running=3)
-    assert reaches("low", ready=7, running=1)
-    assert reaches("alone", running=4)  # the share of an empty queue goes to the others
-
-
-def test_a_worker_of_all_queues_asks_few_of_many_that_are_empty_and_hears_of_each_that_fills_up(
-    make_worker: MakeWorker, start: Start
+def test_tasks_that_end_during_an_outage_are_handed_in_after_it_and_others_run(
+    server: EmbeddedServer,
+    make_worker: MakeWorker,
+    start: Start,
+    patient: None,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level(logging.INFO)
+    push(WAIT)
+    start(make_worker())
+    assert reaches(running=1)
+    server.kill()
+    tasks.gate.set()
+    assert eventually(lambda: "Waiting for Redis; nothing that was accepted is lost." in caplog.text)
+    server.start()
+
+    assert reaches(successful=1)
+    assert caplog.text.count("Waiting for Redis") == 1
+    assert eventually(lambda: "Redis answers again after" in caplog.text)
+    push(NOTE)
+    assert reaches(successful=2)
+
+
+def test_a_worker_of_all_queues_asks_few_and_hears_of_others(make_worker: MakeWorker, start: Start) -> None:
     names = [f"customer-{number}" for number in range(200)]
     for name in names:
         push(NOTE, 1, name)
@@ -136,26 +120,7 @@ def test_a_worker_of_all_queues_asks_few_of_many_that_are_empty_and_hears_of_eac
         assert eventually(lambda: f"{name} 0" in tasks.notes)  # noqa: B023
 
 
-def test_a_worker_of_all_queues_learns_a_new_one_while_it_runs_something_else(
-    redis: Redis, make_worker: MakeWorker, start: Start, patient: None
-) -> None:
-    push(WAIT)
-    start(make_worker(all_queues=True, concurrency=2))
-    assert reaches(running=1)
-    assert is_listening(redis)
-
-    push(NOTE, queue="first of its name")
-
-    assert reaches("first of its name", successful=1)
-    assert counts() == {"running": 1}
-
-
-# --- What wakes it ---------------------------------------------------------------------------------
-
-
-def test_a_push_wakes_an_idle_worker(
-    redis: Redis, make_worker: MakeWorker, start: Start, patient: None
-) -> None:
+def test_a_push_wakes_a_worker(redis: Redis, make_worker: MakeWorker, start: Start, patient: None) -> None:
     start(make_worker())
     for number in range(1, 3):
         assert is_listening(redis)
@@ -164,7 +129,7 @@ def test_a_push_wakes_an_idle_worker(
         assert reaches(successful=number)
 
 
-def test_a_delayed_task_runs_when_it_is_due_and_not_before(
+def test_a_delayed_task_runs_when_due(
     redis: Redis, make_worker: MakeWorker, start: Start, patient: None
 ) -> None:
     start(make_worker())
@@ -179,33 +144,13 @@ def test_a_delayed_task_runs_when_it_is_due_and_not_before(
         assert info.started_at >= info.run_after
 
 
-def test_a_task_of_a_dead_worker_is_taken_over_by_an_idle_one_when_the_lease_ends(
-    make_worker: MakeWorker, start: Start, patient: None
-) -> None:
+def test_a_task_of_a_dead_worker_is_taken_over(make_worker: MakeWorker, start: Start, patient: None) -> None:
     with options(lease=1.0):
         push(NOTE)
         claim_one(Consumer())
         start(make_worker())
 
         assert reaches(successful=1)
-
-
-def test_resuming_a_queue_wakes_a_worker(
-    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Start, patient: None
-) -> None:
-    backend.queue.pause("default")
-    start(make_worker())
-    assert is_listening(redis)
-    push(NOTE)
-    assert is_listening(redis)  # the push had woken it
-    assert counts() == {"ready": 1}
-
-    backend.queue.resume("default")
-
-    assert reaches(successful=1)
-
-
-# --- Leases ----------------------------------------------------------------------------------------
 
 
 def test_an_end_that_comes_after_the_take_over_does_not_count(
@@ -234,7 +179,7 @@ def test_an_end_that_comes_after_the_take_over_does_not_count(
     assert info.worker_ids[-1] == other.id
 
 
-def test_a_worker_may_be_given_again_what_it_has_lost(
+def test_what_was_lost_can_return(
     redis: Redis, backend: RedisBackend, make_worker: MakeWorker, start: Start
 ) -> None:
     (task_id,) = push(CROWD)
@@ -251,72 +196,11 @@ def test_a_worker_may_be_given_again_what_it_has_lost(
     assert not worker.ended.is_set()
 
 
-# --- Other releases --------------------------------------------------------------------------------
-
-
-def test_a_task_of_a_newer_release_is_given_back_for_a_newer_worker(
-    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Start
-) -> None:
-    (task_id,) = push(NOTE)
-    record = redis.hget(keys.BackendKeys("default").tasks, task_id)
-    redis.hset(keys.BackendKeys("default").tasks, task_id, b"2" + record[1:])
-    start(make_worker())
-    assert reaches(delayed=1)
-
-    redis.hset(keys.BackendKeys("default").tasks, task_id, record)  # the newer worker, so to speak
-    come_due(redis, task_id)
-    push(NOTE)
-
-    assert reaches(successful=2)
-    assert len(backend.queue.get(task_id).worker_ids) == 1  # the start that was none is not counted
-
-
-# --- While Redis is away ---------------------------------------------------------------------------
-
-
 @pytest.fixture
 def server(backend: RedisBackend, tmp_path: Path) -> Iterator[EmbeddedServer]:
     """A server that the test may kill."""
     with EmbeddedServer(tmp_path) as server, redis_at(server.url):
         yield server
-
-
-def test_tasks_that_end_during_an_outage_are_handed_in_after_it(
-    server: EmbeddedServer,
-    make_worker: MakeWorker,
-    start: Start,
-    patient: None,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    caplog.set_level(logging.INFO)
-    push(WAIT)
-    start(make_worker())
-    assert reaches(running=1)
-    server.kill()
-    tasks.gate.set()
-    assert eventually(lambda: "Waiting for Redis; nothing that was accepted is lost." in caplog.text)
-    server.start()
-
-    assert reaches(successful=1)
-    assert caplog.text.count("Waiting for Redis") == 1
-    assert eventually(lambda: "Redis answers again after" in caplog.text)
-
-
-def test_an_idle_worker_goes_on_when_redis_is_back(
-    server: EmbeddedServer,
-    make_worker: MakeWorker,
-    start: Start,
-    patient: None,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    start(make_worker())
-    assert eventually(TaskQueue().workers)
-    server.kill()
-    assert eventually(lambda: "Waiting for Redis" in caplog.text)
-    server.start()
-    push(NOTE)
-
-    assert reaches(successful=1)
 
 
 @pytest.mark.parametrize(("seconds", "takes"), [(9.0, True), (11.0, False)])
@@ -338,24 +222,6 @@ def test_after_an_outage_in_which_leases_ended_a_worker_takes_nothing_over(
     assert found(task_id).worker_ids[-1] == (worker.id if takes else other.id)
 
 
-def test_redis_is_back_only_when_it_has_answered(
-    server: EmbeddedServer, make_worker: MakeWorker, patient: None, caplog: pytest.LogCaptureFixture
-) -> None:
-    worker = make_worker()
-    assert worker._try_tick() > 0
-    server.kill()
-    worker.has_token = True
-    worker._try_tick()
-    assert caplog.text.count("Waiting for Redis") == 1
-    worker._unanswered = None  # nothing is left to ask
-
-    worker._try_tick()
-    assert "answers again" not in caplog.text
-    server.start()
-    worker._try_tick()
-    assert caplog.text.count("Redis answers again after") == 1
-
-
 def test_a_stopping_worker_returns_tasks_that_it_still_receives(
     redis_server: EmbeddedServer, redis: Redis, make_worker: MakeWorker, start: Start
 ) -> None:
@@ -370,3 +236,58 @@ def test_a_stopping_worker_returns_tasks_that_it_still_receives(
 
         assert counts() == {"ready": 1}
         assert tasks.notes == []
+
+
+def test_the_poller_moves_the_due_tasks_of_every_queue_also_of_new_ones(
+    backend: RedisBackend, redis: Redis, start: Start, patient: None
+) -> None:
+    TaskQueue().push(NOTE, ["due"], delay=0.1, queue="old")
+    TaskQueue().push(NOTE, ["tomorrow"], delay=86_400, queue="new")
+    start(Poller())
+    assert is_listening(redis)
+
+    TaskQueue().push(NOTE, ["due"], delay=0.1, queue="new")
+
+    assert reaches("old", ready=1)
+    assert reaches("new", ready=1, delayed=1)
+    (info,) = backend.queue.workers()
+    assert (info.kind, info.pid, info.queues) == ("poller", os.getpid(), ("*",))
+
+
+def test_the_poller_rests_although_tasks_are_waiting_for_workers(
+    backend: RedisBackend, redis: Redis, start: Start, patient: None
+) -> None:
+    push(NOTE)
+    push(NOTE, queue="paused")
+    backend.queue.pause("paused")
+    poller = start(Poller())
+    TaskQueue().push(NOTE, ["due"], delay=0.2)
+    assert reaches(ready=2)
+
+    assert poller.consumer.request({}, 0).number < 10  # steps so far
+    assert redis.llen(keys.QueueKeys("default", "default").wake) == 1  # for a worker
+
+
+def test_ends_are_counted_of_all_queues_and_of_each_with_the_time_that_tasks_took(
+    make_worker: MakeWorker, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    monkeypatch.setattr(buffer, "INTERVAL", 3_600.0)
+    push(NOTE, 3)
+    settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": True}
+    push("tests.tasks.fail", queue="mail")
+    with options(max_attempts=2, backoff=0):
+        assert make_worker("default", "mail", burst=True).run() == 0
+    flush()
+
+    reader = CounterReader()
+    found = {info.name: reader.read([info.name], 3_600)[info.name].total for info in reader.page()}
+    times = [found.pop(f"tasks-us:{queue}") for queue in ("default", "mail")]
+    for task, count in {"tests.tasks.note": 3, "tests.tasks.fail": 2}.items():
+        for name in (f"runs-us:{task}", f"runs-waited-us:{task}"):
+            times.append(found.pop(name))
+            assert reader.histograms([name], 3_600)[name].count == count
+    assert all(0 < each < 60_000_000 for each in times)
+    once = ["tasks:enqueued", "tasks-enqueued:mail", "tasks:retried", "tasks-retried:mail"]
+    once += ["tasks:failed", "tasks-failed:mail", "runs:retry", "runs-retry:tests.tasks.fail"]
+    once += ["runs:dead", "runs-dead:tests.tasks.fail"]
+    assert found == {"tasks:successful": 3, "tasks-successful:default": 3, **dict.fromkeys(once, 1)}
