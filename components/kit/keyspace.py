@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from components.conf import conf
@@ -48,6 +49,25 @@ def _stem(prefix: str, pattern: str, name: str) -> str:
         raise ValueError(f"A name in {pattern} is empty. Give it a name, so that its keys lie in one slot.")
     tag = name.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
     return f"{prefix}:{pattern}:{{{tag}}}:"
+
+
+class Key(property):
+    """
+    A key of an entity, as a property: the _stem of the object, *part*, and its _end.
+
+    *about* is its documentation, *part* by default the name of the property, with hyphens.
+    """
+
+    def __init__(self, about: str, *, part: str = "") -> None:
+        super().__init__(lambda keys: f"{keys._stem}{self._part}{keys._end}", doc=about)
+        self._part = part
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._part = self._part or name.replace("_", "-")
+
+    if TYPE_CHECKING:
+
+        def __get__(self, keys: Any, owner: type | None = None) -> str: ...  # type: ignore[override]
 
 
 def bucket(name: str) -> str:

@@ -8,165 +8,93 @@ from __future__ import annotations
 
 from typing import Self
 
-from components.kit.keyspace import bucket, stem
+from components.kit.keyspace import Key, bucket, stem
 
 
 class ChatKeys:
     """The keys of the chat *chat_id*, named as in the scripts."""
 
     def __init__(self, chat_id: str) -> None:
-        self._id = chat_id
-        self._bucket = stem("chats", bucket(chat_id))
+        self._stem, self._end = stem("chats", bucket(chat_id)), f":{chat_id}"
 
     @classmethod
     def of_bucket(cls, tag: str) -> Self:
         """Return the keys of a bucket: prefixes that, followed by an id, are the keys of a chat."""
         keys = cls("")
-        keys._bucket = stem("chats", tag)
+        keys._stem = stem("chats", tag)
         return keys
 
-    @property
-    def chat(self) -> str:
-        """
-        HASH facts, settings, and the position of the sequence.
-
-        Goes a year after the chat; until then, a new chat with the same id continues the sequence.
-        """
-        return f"{self._bucket}chat:{self._id}"
-
-    @property
-    def messages(self) -> str:
-        """STREAM <seq>-0 -> message. Goes by the chat's limits of number, age and bytes, or with the chat."""
-        return f"{self._bucket}messages:{self._id}"
-
-    @property
-    def members(self) -> str:
-        """HASH person -> record of the member. An entry goes when they leave."""
-        return f"{self._bucket}members:{self._id}"
-
-    @property
-    def reads(self) -> str:
-        """ZSET person by the seq up to which they have read. An entry goes when they leave."""
-        return f"{self._bucket}reads:{self._id}"
-
-    @property
-    def mentions(self) -> str:
-        """ZSET unread seqs that mention a person; one per person. A seq goes when it is read."""
-        return f"{self._bucket}mentions:{self._id}"
-
-    @property
-    def own(self) -> str:
-        """ZSET seqs that a person sent after their reading position; one per person. A seq goes when it is read."""
-        return f"{self._bucket}own:{self._id}"
-
-    @property
-    def sent(self) -> str:
-        """HASH digest of sender and client id -> seq; one per part of the history. Goes with it."""
-        return f"{self._bucket}sent:{self._id}"
-
-    @property
-    def deleted(self) -> str:
-        """
-        ZSET tombstone of a deleted message by its seq; tombstones and messages are at most twice max_messages.
-
-        A tombstone goes with the part of the history that the message was in.
-        """
-        return f"{self._bucket}deleted:{self._id}"
-
-    @property
-    def altered(self) -> str:
-        """HASH seq -> what was changed of the message after it was sent. An entry goes with the message."""
-        return f"{self._bucket}altered:{self._id}"
-
-    @property
-    def changes(self) -> str:
-        """ZSET seq of a changed message by the chat's revision at its last change. An entry goes with the message."""
-        return f"{self._bucket}changes:{self._id}"
-
-    @property
-    def calls(self) -> str:
-        """STRING answer to a call, in case its reply was lost; one per call. Expires after a minute."""
-        return f"{self._bucket}calls:{self._id}"
-
-    @property
-    def rate(self) -> str:
-        """STRING record of the pace of a person; one per person. Expires when they may send again."""
-        return f"{self._bucket}rate:{self._id}"
-
-    @property
-    def blocked(self) -> str:
-        """HASH person who may not come back -> since when; 10,000 at most. An entry goes when they are unblocked."""
-        return f"{self._bucket}blocked:{self._id}"
-
-    @property
-    def muted(self) -> str:
-        """
-        ZSET person who left while muted by the millisecond at which the mute ends, +inf for no end.
-
-        An entry goes when the person comes back, and when the mute ends or is lifted. The 10,000 mutes that end last
-        stay.
-        """
-        return f"{self._bucket}muted:{self._id}"
-
-    @property
-    def here(self) -> str:
-        """
-        ZSET person by the millisecond of their last sign of life with the chat open; the 10,000 latest.
-
-        An entry goes when they leave the chat, and after 30 days. Expires 30 days after the last one.
-        """
-        return f"{self._bucket}here:{self._id}"
-
-    @property
-    def typing(self) -> str:
-        """ZSET person who is typing by the millisecond at which that ends; five at most. Expires in six seconds."""
-        return f"{self._bucket}typing:{self._id}"
+    chat = Key(
+        "HASH facts, settings, and the position of the sequence. Goes a year after the chat; until then, a new "
+        "chat with the same id continues the sequence."
+    )
+    messages = Key(
+        "STREAM <seq>-0 -> message. Goes by the chat's limits of number, age and bytes, or with the chat."
+    )
+    members = Key("HASH person -> record of the member. An entry goes when they leave.")
+    reads = Key("ZSET person by the seq up to which they have read. An entry goes when they leave.")
+    mentions = Key("ZSET unread seqs that mention a person; one per person. A seq goes when it is read.")
+    own = Key(
+        "ZSET seqs that a person sent after their reading position; one per person. A seq goes when it is read."
+    )
+    sent = Key("HASH digest of sender and client id -> seq; one per part of the history. Goes with it.")
+    deleted = Key(
+        "ZSET tombstone of a deleted message by its seq; tombstones and messages are at most twice max_messages. A "
+        "tombstone goes with the part of the history that the message was in."
+    )
+    altered = Key(
+        "HASH seq -> what was changed of the message after it was sent. An entry goes with the message."
+    )
+    changes = Key(
+        "ZSET seq of a changed message by the chat's revision at its last change. An entry goes with the message."
+    )
+    calls = Key("STRING answer to a call, in case its reply was lost; one per call. Expires after a minute.")
+    rate = Key("STRING record of the pace of a person; one per person. Expires when they may send again.")
+    blocked = Key(
+        "HASH person who may not come back -> since when; 10,000 at most. An entry goes when they are unblocked."
+    )
+    muted = Key(
+        "ZSET person who left while muted by the millisecond at which the mute ends, +inf for no end. An entry "
+        "goes when the person comes back, and when the mute ends or is lifted. The 10,000 mutes that end last "
+        "stay."
+    )
+    here = Key(
+        "ZSET person by the millisecond of their last sign of life with the chat open; the 10,000 latest. An entry "
+        "goes when they leave the chat, and after 30 days. Expires 30 days after the last one."
+    )
+    typing = Key(
+        "ZSET person who is typing by the millisecond at which that ends; five at most. Expires in six seconds."
+    )
 
     @property
     def names(self) -> str:
         """ZSET chat id by the millisecond of its last message, of the bucket. An entry goes with the chat."""
-        return f"{self._bucket}names"
+        return f"{self._stem}names"
 
 
 class InboxKeys:
     """The keys of the inbox of *person*: hints of chats that they may be in, which the chats confirm."""
 
     def __init__(self, person: str) -> None:
-        self._person = person
-        self._bucket = stem("inboxes", bucket(person))
+        self._stem, self._end = stem("inboxes", bucket(person)), f":{person}"
 
-    @property
-    def hints(self) -> str:
-        """ZSET chat id by the millisecond of the hint. An entry goes when the chat has denied it for a day."""
-        return f"{self._bucket}chats:{self._person}"
-
-    @property
-    def past(self) -> str:
-        """
-        ZSET chat id by the millisecond at which the person left it, so that an erasure finds their messages.
-
-        An entry goes with the erasure, or when no message of theirs can be left. Some entries are examined each time
-        the person leaves a chat.
-        """
-        return f"{self._bucket}past:{self._person}"
-
-    @property
-    def created(self) -> str:
-        """
-        ZSET chat id by the millisecond at which the person created it; at most as many as the site allows.
-
-        An entry goes when the limit is reached and its chat is gone. Expires a year after the last one.
-        """
-        return f"{self._bucket}created:{self._person}"
-
-    @property
-    def rate(self) -> str:
-        """
-        STRING millisecond at which the person's actions are paid for; one per kind and per call.
-
-        Expires at that time.
-        """
-        return f"{self._bucket}rate:{self._person}"
+    hints = Key(
+        "ZSET chat id by the millisecond of the hint. An entry goes when the chat has denied it for a day.",
+        part="chats",
+    )
+    past = Key(
+        "ZSET chat id by the millisecond at which the person left it, so that an erasure finds their messages. An "
+        "entry goes with the erasure, or when no message of theirs can be left. Some entries are examined each "
+        "time the person leaves a chat."
+    )
+    created = Key(
+        "ZSET chat id by the millisecond at which the person created it; at most as many as the site allows. An "
+        "entry goes when the limit is reached and its chat is gone. Expires a year after the last one."
+    )
+    rate = Key(
+        "STRING millisecond at which the person's actions are paid for; one per kind and per call. Expires at that "
+        "time."
+    )
 
 
 def index(tag: str) -> str:

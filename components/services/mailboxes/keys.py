@@ -2,54 +2,32 @@
 
 from __future__ import annotations
 
-from components.kit.keyspace import bucket, stem
+from components.kit.keyspace import Key, bucket, stem
 
 
 class MailboxKeys:
     """The keys of the mailbox *name*, named as in the scripts."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
-        self._bucket = stem("mailboxes", bucket(name))
+        self._stem, self._end = stem("mailboxes", bucket(name)), f":{name}"
 
-    @property
-    def mailbox(self) -> str:
-        """HASH counters, and the time of the last pull. Expires a year after the last use."""
-        return f"{self._bucket}mailbox:{self._name}"
-
-    @property
-    def messages(self) -> str:
-        """STREAM <id>-0 -> message. An entry goes when it is acknowledged or dropped. Expires as the mailbox."""
-        return f"{self._bucket}messages:{self._name}"
-
-    @property
-    def handed(self) -> str:
-        """ZSET "<id> <call> <pull>" by id, of messages handed out and not acknowledged. Expires as the mailbox."""
-        return f"{self._bucket}handed:{self._name}"
-
-    @property
-    def dropped(self) -> str:
-        """ZSET id by id, of the last 1,000 dropped messages. Expires a month after the last drop."""
-        return f"{self._bucket}dropped:{self._name}"
-
-    @property
-    def sent(self) -> str:
-        """
-        HASH pushes, and senders of removed messages; one per day (prefix of it: ends in ":" and the day).
-
-        Expires after two days. If it reaches 10,000 fields, or two for each message of the limit, it replaces that of
-        the previous day.
-        """
-        return f"{self._bucket}sent:{self._name}"
-
-    @property
-    def blocked(self) -> str:
-        """
-        HASH blocked sender -> millisecond of the blocking; 10,000 at most.
-
-        A field goes when the sender is unblocked.
-        """
-        return f"{self._bucket}blocked:{self._name}"
+    mailbox = Key("HASH counters, and the time of the last pull. Expires a year after the last use.")
+    messages = Key(
+        "STREAM <id>-0 -> message. An entry goes when it is acknowledged or dropped. Expires as the mailbox."
+    )
+    handed = Key(
+        'ZSET "<id> <call> <pull>" by id, of messages handed out and not acknowledged. Expires as the mailbox.'
+    )
+    dropped = Key("ZSET id by id, of the last 1,000 dropped messages. Expires a month after the last drop.")
+    sent = Key(
+        'HASH pushes, and senders of removed messages; one per day (prefix of it: ends in ":" and the day). '
+        "Expires after two days. If it reaches 10,000 fields, or two for each message of the limit, it replaces "
+        "that of the previous day."
+    )
+    blocked = Key(
+        "HASH blocked sender -> millisecond of the blocking; 10,000 at most. A field goes when the sender is "
+        "unblocked."
+    )
 
     @property
     def names(self) -> str:
@@ -58,7 +36,7 @@ class MailboxKeys:
 
         An entry goes after a year. Expires with the last one.
         """
-        return f"{self._bucket}names"
+        return f"{self._stem}names"
 
 
 def index(tag: str) -> str:
