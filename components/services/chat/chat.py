@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any
 
 from components.conf import conf
 from components.exceptions import (
@@ -70,13 +70,7 @@ from components.services.chat.formats import (
     write_event,
 )
 from components.services.chat.hints import YOUNG_AFTER_LEAVING, check_room, forget_hints, write_hints
-from components.services.chat.ids import (
-    check_actor,
-    check_id,
-    check_person,
-    is_id,
-    new_client_id,
-)
+from components.services.chat.ids import check_actor, check_id, check_person, is_id, new_client_id
 from components.services.chat.keys import ChatKeys
 from components.services.chat.limits import charge
 from components.services.chat.search import Search
@@ -133,9 +127,10 @@ class Chat:
     def __init__(self, id: str) -> None:
         self.id = id
 
-    @classmethod
-    def create(
-        cls,
+    @staticmethod
+    async def _create(
+        cls: type[Chat],
+        client: AnyRedis,
         owner: str,
         *,
         members: Sequence[str] = (),
@@ -146,7 +141,7 @@ class Chat:
         client_id: str | None = None,
         settings: ChatSettings = USUAL,
         by: str | None = None,
-    ) -> Self:
+    ) -> Chat:
         """
         Create a chat of *owner* and *members*, with a first message if *text* or *data* is given.
 
@@ -157,63 +152,28 @@ class Chat:
         TooFast; nothing is stored then.
         """
         chat = cls(uuid7() if id is None else check_id(id))
-        persons = [owner, *members]
-        at_once(chat._create(get_client(), persons, text, data, title, client_id, settings, by))
-        return chat
-
-    @classmethod
-    async def acreate(
-        cls,
-        owner: str,
-        *,
-        members: Sequence[str] = (),
-        text: str = "",
-        data: Any = None,
-        title: str = "",
-        id: str | None = None,
-        client_id: str | None = None,
-        settings: ChatSettings = USUAL,
-        by: str | None = None,
-    ) -> Self:
-        """create(), awaited."""
-        chat = cls(uuid7() if id is None else check_id(id))
-        persons = [owner, *members]
-        await chat._create(get_async_client(), persons, text, data, title, client_id, settings, by)
-        return chat
-
-    async def _create(
-        self,
-        client: AnyRedis,
-        members: Sequence[str],
-        text: str,
-        data: Any,
-        title: str,
-        client_id: str | None,
-        settings: ChatSettings,
-        by: str | None,
-    ) -> None:
         check_title(title)
         actor = check_actor(by)
-        persons = list(dict.fromkeys(map(check_person, members)))
+        persons = list(dict.fromkeys(map(check_person, [owner, *members])))
         check_settings(settings)
         if len(persons) > settings.max_members:
             raise TooManyMembers(
-                f"The chat {self.id!r} cannot begin with {len(persons):,} members: it takes "
+                f"The chat {chat.id!r} cannot begin with {len(persons):,} members: it takes "
                 f"{settings.max_members:,} at most."
             )
         body, size = write_body(text, data) if text or data is not None else (b"", 0)
         if len(text) > settings.max_text or size > settings.max_data:
-            raise refusal(self.id, b"long", settings.max_text, settings.max_data)
+            raise refusal(chat.id, b"long", settings.max_text, settings.max_data)
         call = new_client_id() if client_id is None else check_client_id(client_id)
-        if actor and not await self._is_created(client, persons[0], call):
+        if actor and not await chat._is_created(client, persons[0], call):
             others = sum(person != actor for person in persons)
-            await charge(client, actor, chat_id=self.id, people=others)
-            await check_room(client, self.id, persons)
-        await write_hints(client, self.id, persons, is_limited=bool(actor))
+            await charge(client, actor, chat_id=chat.id, people=others)
+            await check_room(client, chat.id, persons)
+        await write_hints(client, chat.id, persons, is_limited=bool(actor))
         said = await CREATE.run(
             client,
-            self._keys,
-            id=self.id,
+            chat._keys,
+            id=chat.id,
             client_id=call,
             title=title,
             event=write_event(EventKind.CREATED, persons[0]),
@@ -223,10 +183,14 @@ class Chat:
             more=[*persons, *(word for pair in write_settings(settings).items() for word in pair)],
         )
         if said != b"created":
-            raise ChatExists(f"There is a chat {self.id!r} already.")
+            raise ChatExists(f"There is a chat {chat.id!r} already.")
         # An erasure may have removed a hint between the first write and the creation.
-        await write_hints(client, self.id, persons)
+        await write_hints(client, chat.id, persons)
         tally("chat:sent", 1 if body else 0)
+        return chat
+
+    _twins = twins(_create)
+    create, acreate = classmethod(_twins[0]), classmethod(_twins[1])
 
     async def _is_created(self, client: AnyRedis, owner: str, call: str) -> bool:
         """Return whether this call has created the chat before, so that it is a repeated one."""
