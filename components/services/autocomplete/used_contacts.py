@@ -67,9 +67,4 @@ def _logged(user: str) -> Iterator[None]:
         Exception
     ) as error:  # the message is stored already: an error here must not make the caller send it again
         is_known = isinstance(error, RedisUnavailable)
-        logger.warning(
-            "Could not update the recent contacts of %s: %s",
-            user,
-            error,
-            exc_info=not is_known,
-        )
+        logger.warning("Could not update the recent contacts of %s: %s", user, error, exc_info=not is_known)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from hashlib import sha256
 
 from components.exceptions import InvalidName
 from components.kit.values import check_name
@@ -34,6 +35,11 @@ def check_id(chat_id: object) -> str:
 def new_client_id() -> str:
     """Return an id for a message that came without one. It is short, because it is stored with the message."""
     return secrets.token_urlsafe(9)
+
+
+def id_for(user: str, key: str) -> str:
+    """Return an id for a chat that a repeated request with this key gets again, and no other request gets."""
+    return sha256(f"{user}\0{key}".encode()).hexdigest()[:32]
 
 
 def check_person(person: object) -> str:

@@ -65,12 +65,7 @@ class Presence:
         return at_once(self._ask(get_client(), user, "note" if is_shown else "hide"))[0]
 
     async def aattend(
-        self,
-        user: str,
-        *,
-        is_shown: bool = True,
-        typing: Collection[str] | None = None,
-        wait: float = 0.0,
+        self, user: str, *, is_shown: bool = True, typing: Collection[str] | None = None, wait: float = 0.0
     ) -> Present:
         """
         Do what attend() does, awaited.

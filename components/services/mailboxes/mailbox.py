@@ -16,13 +16,7 @@ from typing import Any
 
 from components.exceptions import Blocked, MailboxFull, MessageNotFound, TooManyBlocked
 from components.kit.at_once import at_once, cancellations
-from components.kit.client import (
-    SHORTEST_BLOCK,
-    AnyRedis,
-    get_async_client,
-    get_client,
-    longest_block,
-)
+from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_async_client, get_client, longest_block
 from components.kit.errors import redis_errors
 from components.kit.ids import new_call
 from components.kit.leases import clock

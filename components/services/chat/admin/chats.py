@@ -187,18 +187,12 @@ LABELS = {
 }
 
 
-def _unset(name: str) -> str:
-    if name == "history":
-        return gettext("all")
-    return gettext("never")
-
-
 def _settings(settings: ChatSettings) -> Iterator[tuple[str, str]]:
     """Yield what each setting is called, with its value, as people write them."""
     for field in fields(settings):
         name, value = field.name, getattr(settings, field.name)
         if value is None:
-            written = _unset(name)
+            written = gettext("all") if name == "history" else gettext("never")
         elif isinstance(value, bool):
             written = gettext("yes") if value else gettext("no")
         elif name in SECONDS:

@@ -162,18 +162,6 @@ def _trim(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
     )
 
 
-def _of_an_open_chat(target: Target) -> str | None:
-    return None if target.row.info.is_closed else target.row.size
-
-
-def _of_a_closed_chat(target: Target) -> str | None:
-    return target.row.size if target.row.info.is_closed else None
-
-
-def _of_a_chat(target: Target) -> str | None:
-    return target.row.size
-
-
 def _of_a_member(target: Target) -> str | None:
     member = target.member
     return role_of(member) if member else None
@@ -209,7 +197,7 @@ CLOSE = _verb(
     title=_("Close the chat %(chat)s"),
     effects=[_("Its members can still read it. Nobody can send messages to it until it is reopened.")],
     idle=_("There is nothing to close: the chat %(chat)s is closed already."),
-    found=_of_an_open_chat,
+    found=lambda target: None if target.row.info.is_closed else target.row.size,
     run=lambda target: target.chat.close(),
     said=_("Closed the chat %(chat)s."),
 )
@@ -219,7 +207,7 @@ REOPEN = _verb(
     title=_("Reopen the chat %(chat)s"),
     effects=[_("Its members can send messages to it again.")],
     idle=_("There is nothing to reopen: the chat %(chat)s is open already."),
-    found=_of_a_closed_chat,
+    found=lambda target: target.row.size if target.row.info.is_closed else None,
     run=lambda target: target.chat.reopen(),
     said=_("Reopened the chat %(chat)s."),
 )
@@ -308,7 +296,7 @@ DELETE = _verb(
         NO_WAY_BACK,
     ],
     idle=_("There is nothing to delete."),
-    found=_of_a_chat,
+    found=lambda target: target.row.size,
     run=lambda target: target.chat.delete(),
     said=_("Deleted the chat %(chat)s."),
 )

@@ -10,32 +10,17 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from components.people.person import Person, persons
-from components.services.chat import ChatMessage, Event, EventKind, Role
+from components.services.chat import ChatMessage, Event, EventKind
+from components.services.chat.page import texts
 from components.templatetags.control_room import legible
 
 #: The sentence for each kind of event, with placeholders for the actor, the person concerned, and the detail.
 TOLD: Mapping[EventKind, Promise] = {
-    EventKind.CREATED: _("%(by)s started the chat"),
-    EventKind.JOINED: _("%(by)s added %(user)s"),
-    EventKind.LEFT: _("%(user)s left"),
-    EventKind.KICKED: _("%(by)s removed %(user)s"),
-    EventKind.BLOCKED: _("%(by)s blocked %(user)s"),
-    EventKind.UNBLOCKED: _("%(by)s unblocked %(user)s"),
+    **{kind: told for kind, (told, _by_nobody) in texts.TOLD.items()},
     EventKind.ROLE: _("%(by)s changed the role of %(user)s: %(detail)s"),
-    EventKind.MUTED: _("%(by)s muted %(user)s"),
-    EventKind.UNMUTED: _("%(by)s unmuted %(user)s"),
     EventKind.DELETED: _("%(by)s deleted message %(detail)s"),
-    EventKind.ERASED: _("The messages of %(user)s were erased"),
     EventKind.RENAMED: _("%(by)s renamed the chat: %(detail)s"),
-    EventKind.CONFIGURED: _("%(by)s changed the settings"),
-    EventKind.CLOSED: _("%(by)s closed the chat"),
     EventKind.REOPENED: _("%(by)s opened the chat again"),
-}
-#: The sentences for each role that somebody gets.
-MADE: Mapping[str, Promise] = {
-    Role.OWNER: _("%(by)s made %(user)s an owner"),
-    Role.MODERATOR: _("%(by)s made %(user)s a moderator"),
-    Role.MEMBER: _("%(by)s made %(user)s a member"),
 }
 ON_THEIR_OWN = _("%(user)s joined")
 
@@ -69,7 +54,7 @@ def transcript(messages: Sequence[ChatMessage]) -> list[Line]:
 def _told(event: Event, known: Mapping[str, Person]) -> str:
     sentence = TOLD[event.kind]
     if event.kind is EventKind.ROLE:
-        sentence = MADE.get(event.detail, sentence)  # newer releases may have others
+        sentence = texts.MADE.get(event.detail, (sentence,))[0]  # newer releases may have others
     if event.kind is EventKind.JOINED and event.by == event.user:
         sentence = ON_THEIR_OWN
     by = known.get(event.by, gettext("The system"))

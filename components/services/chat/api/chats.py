@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Annotated, Any, TypedDict
 
 from django.http import HttpRequest
@@ -27,6 +26,7 @@ from components.people import anames_of, anote_contacts
 from components.people.api import check_members, check_newcomer
 from components.services.chat import Chat, ChatSettings, Inbox
 from components.services.chat.api import shapes
+from components.services.chat.ids import id_for
 
 _ID = "[A-Za-z0-9][A-Za-z0-9._:-]{0,63}"
 
@@ -119,7 +119,7 @@ async def create_chat(request: HttpRequest, user: str, values: Values) -> Answer
         members=members,
         title=values[TITLE],
         # Callers cannot choose an id, because they could take one that the project wants to use.
-        id=key and _id_for(user, key),
+        id=key and id_for(user, key),
         client_id=key,
         settings=ChatSettings(**_settings(values)),
         by=user,
@@ -203,8 +203,3 @@ async def _one(chat: Chat, user: str) -> shapes.WholeChat:
 
 def _settings(values: Values) -> dict[str, Any]:
     return {each.name: values.get(each) for each in SETTINGS if each in values}
-
-
-def _id_for(user: str, key: str) -> str:
-    """Return an id that a repeated request gets again, and no other request gets."""
-    return sha256(f"{user}\0{key}".encode()).hexdigest()[:32]

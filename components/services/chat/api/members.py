@@ -69,14 +69,7 @@ async def list_members(request: HttpRequest, user: str, values: Values, chat_id:
     "members",
     {200: Reply("The ids of the new members.", Added)},
     body=[USERS],
-    problems=[
-        "not-allowed",
-        "blocked",
-        "chat-not-found",
-        "too-many-chats",
-        "too-many-members",
-        "too-fast",
-    ],
+    problems=["not-allowed", "blocked", "chat-not-found", "too-many-chats", "too-many-members", "too-fast"],
 )
 async def add_members(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
     """Add members."""

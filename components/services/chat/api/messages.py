@@ -172,9 +172,7 @@ async def send_message(request: HttpRequest, user: str, values: Values, chat_id:
 
 
 @operation(
-    "messages",
-    {200: Reply("The message.", WholeMessage)},
-    problems=["chat-not-found", "message-not-found"],
+    "messages", {200: Reply("The message.", WholeMessage)}, problems=["chat-not-found", "message-not-found"]
 )
 async def get_message(request: HttpRequest, user: str, values: Values, chat_id: str, seq: int) -> Answer:
     """Get one message or event."""
@@ -224,9 +222,7 @@ async def react(request: HttpRequest, user: str, values: Values, chat_id: str, s
 
 
 @operation(
-    "messages",
-    {204: Reply("Deleted.")},
-    problems=["not-allowed", "chat-not-found", "message-not-found"],
+    "messages", {204: Reply("Deleted.")}, problems=["not-allowed", "chat-not-found", "message-not-found"]
 )
 async def delete_message(request: HttpRequest, user: str, values: Values, chat_id: str, seq: int) -> Answer:
     """

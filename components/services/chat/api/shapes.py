@@ -15,8 +15,7 @@ from components.services.chat.rich import TAGS, plain, rich
 LONGEST_LAST = 200  # characters of a last message, and of a quoted one
 
 Unavailable = Annotated[
-    list[str],
-    "The ids of chats whose state is unavailable at the moment. They still exist: ask again later.",
+    list[str], "The ids of chats whose state is unavailable at the moment. They still exist: ask again later."
 ]
 
 

@@ -29,9 +29,7 @@ class CreateForm(forms.Form):
 
     members = NamesField(label=_("With whom"), help_text=_("User names, with commas between them."))
     title = forms.CharField(
-        label=_("Title"),
-        required=False,
-        help_text=_("Without one it is named after its members."),
+        label=_("Title"), required=False, help_text=_("Without one it is named after its members.")
     )
     text = forms.CharField(
         label=_("First message"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
@@ -21,18 +22,13 @@ from components.services.chat.page.refusals import refusal
 
 _AN_HOUR = 3_600.0  # seconds
 
-#: An action on a member: a function of the chat, the member, and the person who does it.
-_TO_A_MEMBER: Mapping[str, Callable[[Chat, str, str], object]] = {
-    "kick": lambda chat, user, by: chat.kick(user, by=by),
-    "block": lambda chat, user, by: chat.block(user, by=by),
-    "mute": lambda chat, user, by: chat.mute(user, seconds=_AN_HOUR, by=by),
-    "unmute": lambda chat, user, by: chat.unmute(user, by=by),
+_TO_A_MEMBER: Mapping[str, Callable[..., object]] = {
+    "kick": Chat.kick,
+    "block": Chat.block,
+    "mute": partial(Chat.mute, seconds=_AN_HOUR),
+    "unmute": Chat.unmute,
 }
-_TO_THE_CHAT: Mapping[str, Callable[[Chat, str], object]] = {
-    "close": lambda chat, by: chat.close(by=by),
-    "reopen": lambda chat, by: chat.reopen(by=by),
-    "leave": lambda chat, by: chat.leave(by),
-}
+_TO_THE_CHAT: Mapping[str, Callable[..., object]] = {"close": Chat.close, "reopen": Chat.reopen}
 
 
 @never_cache
@@ -66,9 +62,11 @@ def _act(request: HttpRequest, chat: Chat) -> None:
     elif action in list(Role):
         chat.set_role(request.POST.get("user", ""), Role(action), by=by)
     elif action in _TO_A_MEMBER:
-        _TO_A_MEMBER[action](chat, request.POST.get("user", ""), by)
+        _TO_A_MEMBER[action](chat, request.POST.get("user", ""), by=by)
     elif action in _TO_THE_CHAT:
-        _TO_THE_CHAT[action](chat, by)
+        _TO_THE_CHAT[action](chat, by=by)
+    elif action == "leave":
+        chat.leave(by)
     else:
         raise ValidationError(gettext("The form names no known action."))
 

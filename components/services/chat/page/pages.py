@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -23,14 +22,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from components.conf import conf
-from components.exceptions import (
-    ChatNotFound,
-    ComponentsError,
-    MessageNotFound,
-    RedisUnavailable,
-)
+from components.exceptions import ChatNotFound, ComponentsError, MessageNotFound, RedisUnavailable
 from components.people import note_contacts
 from components.services.chat import Chat, ChatMessage, ChatNews, Inbox, Presence, Quote, Role
+from components.services.chat.ids import id_for
 from components.services.chat.page import rows, texts
 from components.services.chat.page.forms import CreateForm
 from components.services.chat.page.refusals import refusal
@@ -163,14 +158,9 @@ def create(request: HttpRequest) -> HttpResponse:
 
 def _created(by: str, members: Sequence[str], title: str, text: str, key: str) -> str:
     text = text.replace("\r\n", "\n")
-    made = Chat.create(by, members=members, title=title, text=text, id=_id_for(by, key), client_id=key, by=by)
+    made = Chat.create(by, members=members, title=title, text=text, id=id_for(by, key), client_id=key, by=by)
     note_contacts(by, members)
     return made.id
-
-
-def _id_for(user: str, key: str) -> str:
-    """Return an id for the form: the same if the form is sent twice, and different for every other form."""
-    return sha256(f"{user}\0{key}".encode()).hexdigest()[:32]
 
 
 def me(request: HttpRequest) -> str:

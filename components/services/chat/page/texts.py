@@ -28,7 +28,7 @@ _ADDRESS = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
 _LINK = '<a href="{}" rel="noopener noreferrer nofollow ugc" target="_blank">{}</a>'
 _TRAILING = ".,:;!?)]}"  # belongs to the sentence, not to the address
 #: The sentences for events: with the person who did it, and without. ROLE has them for each role.
-_TOLD: Mapping[EventKind, tuple[Promise, Promise]] = {
+TOLD: Mapping[EventKind, tuple[Promise, Promise]] = {
     EventKind.CREATED: (_("%(by)s started the chat"), _("The chat was started")),
     EventKind.JOINED: (_("%(by)s added %(user)s"), _("%(user)s joined")),
     EventKind.LEFT: (_("%(user)s left"), _("%(user)s left")),
@@ -39,15 +39,12 @@ _TOLD: Mapping[EventKind, tuple[Promise, Promise]] = {
     EventKind.UNMUTED: (_("%(by)s unmuted %(user)s"), _("%(user)s was unmuted")),
     EventKind.DELETED: (_("%(by)s deleted a message"), _("A message was deleted")),
     EventKind.ERASED: (_("The messages of %(user)s were erased"), _("The messages of %(user)s were erased")),
-    EventKind.RENAMED: (
-        _("%(by)s named the chat “%(detail)s”"),
-        _("The chat is now called “%(detail)s”"),
-    ),
+    EventKind.RENAMED: (_("%(by)s named the chat “%(detail)s”"), _("The chat is now called “%(detail)s”")),
     EventKind.CONFIGURED: (_("%(by)s changed the settings"), _("The settings were changed")),
     EventKind.CLOSED: (_("%(by)s closed the chat"), _("The chat was closed")),
     EventKind.REOPENED: (_("%(by)s reopened the chat"), _("The chat was reopened")),
 }
-_ROLES: Mapping[str, tuple[Promise, Promise]] = {
+MADE: Mapping[str, tuple[Promise, Promise]] = {
     Role.OWNER: (_("%(by)s made %(user)s an owner"), _("%(user)s is now an owner")),
     Role.MODERATOR: (_("%(by)s made %(user)s a moderator"), _("%(user)s is now a moderator")),
     Role.MEMBER: (_("%(by)s made %(user)s a member"), _("%(user)s is now a member")),
@@ -57,7 +54,7 @@ _ROLES: Mapping[str, tuple[Promise, Promise]] = {
 def sentence(event: Event, name_of: NameOf) -> str:
     """Return a sentence for an event."""
     by, user = (name_of(id) if id else "" for id in (event.by, event.user))
-    told = _ROLES.get(event.detail) if event.kind == EventKind.ROLE else _TOLD[event.kind]
+    told = MADE.get(event.detail) if event.kind == EventKind.ROLE else TOLD[event.kind]
     if told is None:  # a role of a newer release
         return gettext("The chat was changed")
     is_by_another = by and not (event.kind == EventKind.JOINED and event.by == event.user)
