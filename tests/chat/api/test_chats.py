@@ -193,6 +193,15 @@ def test_members_are_listed_changed_and_removed(joe: Asker, jill: Asker, strange
     freed = joe("PATCH", f"{chat}/members/{jill.id}", {"muted_for": None, "role": "moderator"}).json()
     assert [(each["role"], each["muted_until"]) for each in freed["members"]][1] == ("moderator", None)
     problem(joe("PATCH", f"{chat}/members/{joe.id}", {"role": "member"}), 403, "not-allowed")
+    # A request that is refused changes nothing, though one of both had been allowed.
+    wanted = {"role": "owner", "muted_for": 60}
+    problem(jill("PATCH", f"{chat}/members/{stranger.id}", wanted), 403, "not-allowed")
+    problem(jill("PATCH", chat, {"title": "Hers", "slow_mode": 5}), 403, "not-allowed")
+    problem(joe("PATCH", f"{chat}/members/{joe.id}", {"role": "member", "muted_for": 60}), 403, "not-allowed")
+    assert joe("GET", chat).json()["title"] != "Hers"
+    assert {each["name"]: each["muted_until"] for each in joe("GET", f"{chat}/members").json()["members"]} == {
+        "joe": None, "jill": None, "stranger": None,
+    }  # fmt: skip
 
     assert joe("DELETE", f"{chat}/members/{stranger.id}").status_code == 204
     assert joe("DELETE", f"{chat}/members/{jill.id}?block=true").status_code == 204

@@ -152,10 +152,10 @@ async def change_chat(request: HttpRequest, user: str, values: Values, chat_id: 
     chat, settings = Chat(chat_id), _settings(values)
     # Checked first, so that a stranger triggers nothing, not even the trimming that new settings cause.
     await chat.anews(user)
+    if settings:  # first, since who may change them may change the title: a refused request changes nothing
+        await chat.aconfigure(by=user, **settings)
     if TITLE in values:
         await chat.arename(values[TITLE], by=user)
-    if settings:
-        await chat.aconfigure(by=user, **settings)
     return Answer(await _one(chat, user))
 
 

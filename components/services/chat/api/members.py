@@ -89,8 +89,10 @@ async def add_members(request: HttpRequest, user: str, values: Values, chat_id: 
     problems=["not-allowed", "chat-not-found", "member-not-found"],
 )
 async def change_member(request: HttpRequest, user: str, values: Values, chat_id: str, member: str) -> Answer:
-    """Change the role of a member, mute or unmute them."""
+    """Change the role of a member, mute or unmute them. If one of both is refused, nothing changes."""
     chat, role, seconds = Chat(chat_id), values.get(ROLE), values.get(MUTED_FOR)
+    if role is not None and MUTED_FOR in values and (await chat.anews(user)).role is not Role.OWNER:
+        await chat.aset_role(member, role, by=user)  # which is refused, before anything has changed
     if seconds is not None:
         await chat.amute(member, seconds=seconds, by=user)
     elif MUTED_FOR in values:
