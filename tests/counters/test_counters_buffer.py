@@ -28,6 +28,7 @@ from components.services.counters import (
     cumulated,
     flush,
     forget,
+    measuring,
     observe,
     read_sums,
     sum_up,
@@ -398,7 +399,8 @@ def test_durations_are_a_histogram(redis: Redis) -> None:
 
 
 @METRICS
-def test_names_beyond_a_limit_are_summed_up_together(redis: Redis) -> None:
+def test_names_beyond_a_limit_are_summed_up_together(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "_names", {})
     for number in range(250):
         sum_up("tasks:enqueued", of=f"queue-{number}")
 
