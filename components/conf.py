@@ -129,28 +129,15 @@ class QueueOptions:
 
 
 _T = TypeVar("_T", Conf, QueueOptions)
-_AT_LEAST = {
-    "lease": 1,
-    "result_ttl": 60,
-    "successful_limit": 0,
-    "dead_ttl": 0,
-    "dead_limit": 1,
-    "max_attempts": 1,
-    "backoff": 0,
-    "max_backoff": 0,
+_AT_LEAST: dict[str, float] = {
+    **dict.fromkeys(("successful_limit", "dead_ttl", "backoff", "max_backoff"), 0),
+    **dict.fromkeys(("max_waiters", "max_waiters_per_person", "max_chats_created", "max_chats_joined"), 0),
+    **dict.fromkeys(("chat_create_limit", "chat_add_limit"), 0),
+    **dict.fromkeys(("lease", "dead_limit", "max_attempts", "max_crashes", "max_body", "counter_samples"), 1),
+    **dict.fromkeys(("chat_create_period", "chat_add_period"), 1),
     "timeout": 0.001,
-    "max_crashes": 1,
-    "max_body": 1,
+    "result_ttl": 60,
     "max_result": 4_096,
-    "max_waiters": 0,
-    "max_waiters_per_person": 0,
-    "counter_samples": 1,
-    "chat_create_limit": 0,
-    "chat_create_period": 1,
-    "chat_add_limit": 0,
-    "chat_add_period": 1,
-    "max_chats_created": 0,
-    "max_chats_joined": 0,
 }
 _LONGEST_SLICE = 366 * 86_400  # seconds
 _AT_MOST = {"counter_samples": 10_000}

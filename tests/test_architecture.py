@@ -275,16 +275,6 @@ def only_scripts_reads_lua(modules: Modules) -> Iterator[str]:
                 yield f"{module.name}:{node.lineno} deals with Lua"
 
 
-def modules_say_what_they_are_for(modules: Modules) -> Iterator[str]:
-    for module in modules.values():
-        if (
-            module.source
-            and module.area != "migrations"
-            and not (ast.get_docstring(module.tree) or "").strip()
-        ):
-            yield f"{module.name} has no docstring"
-
-
 RULES: list[Rule] = [
     each_room_imports_only_what_it_may,
     no_module_is_in_a_circle,
@@ -294,7 +284,6 @@ RULES: list[Rule] = [
     the_public_names_of_services_are_used,
     only_keys_makes_keys,
     only_scripts_reads_lua,
-    modules_say_what_they_are_for,
 ]
 APP = read(ROOT / "components")
 

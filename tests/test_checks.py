@@ -129,6 +129,8 @@ SENTINELS = {**DJANGO_REDIS["OPTIONS"], "SENTINELS": [("a.example", 1), ("b.exam
         ({"LOCATION": f"{NOWHERE}:6379/1"}, {"LOCATION": "redis://joe:secret@nowhere.example?db=1"}, True),
         ({"LOCATION": f"{NOWHERE}/1"}, {"LOCATION": f"{NOWHERE}/2"}, False),
         ({"LOCATION": "redis://127.0.0.1/1"}, {"LOCATION": "redis://localhost:6379/1"}, True),
+        ({"LOCATION": "unix:///run/redis.sock"}, {"LOCATION": "unix:///run//redis.sock?db=0"}, True),
+        ({"LOCATION": "unix:///run/redis.sock"}, {"LOCATION": "unix:///run/redis.sock?db=1"}, False),
         ({"LOCATION": NOWHERE, "OPTIONS": DB_1}, {"LOCATION": NOWHERE}, False),
         ({"LOCATION": [NOWHERE]}, {"LOCATION": NOWHERE}, True),
         ({"BACKEND": DJANGOS, "LOCATION": NOWHERE}, {"LOCATION": NOWHERE}, True),
@@ -186,7 +188,6 @@ def test_a_cache_that_unpickles_what_it_reads_is_warned_of(given: dict[str, Any]
     [
         ({"SOCKET_TIMEOUT": 1.9}, True),
         ({"SOCKET_TIMEOUT": 2}, False),
-        ({"CONNECTION_POOL_KWARGS": {"socket_timeout": 1}}, True),
         ({"SOCKET_TIMEOUT": 1, "CONNECTION_POOL_KWARGS": {"socket_timeout": 10}}, False),
         ({"CONNECTION_POOL_KWARGS": {"socket_timeout": None}}, False),
     ],

@@ -122,11 +122,7 @@ def found(python: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
         settings.write(f"\n{settings_from_readme()}")
     (site / "mysite" / "tasks.py").write_text(TASKS)
     with EmbeddedServer(site / "redis") as server:
-        variables = {
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "mysite.settings",
-            "REDIS_URL": server.url,
-        }
+        variables = {**os.environ, "DJANGO_SETTINGS_MODULE": "mysite.settings", "REDIS_URL": server.url}
         code = f"import django\n\ndjango.setup()\n{LOOK}"
         output = run(python, "-W", "error", "-c", code, cwd=site, env=variables)
     answer: dict[str, Any] = json.loads(output.splitlines()[-1])

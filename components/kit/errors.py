@@ -53,11 +53,7 @@ _LOGIN = (AuthenticationError, AuthorizationError)
 #: Descriptions of why a running server cannot take a command now: by redis-py's class, or by the word that the
 #: server's reply begins with.
 _REFUSALS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
-    (
-        (ReadOnlyError,),
-        "READONLY",
-        "it is a read-only replica, and the CACHES alias must name its master",
-    ),
+    ((ReadOnlyError,), "READONLY", "it is a read-only replica, and the CACHES alias must name its master"),
     ((OutOfMemoryError,), "OOM", "its memory is full; delete data or raise its maxmemory"),
     ((BusyLoadingError,), "LOADING", "it was started a moment ago and is loading its data"),
     ((), "MISCONF", "it could not save its data to disk, and refuses writes until it can"),

@@ -67,6 +67,8 @@ def test_several_processes_work_at_the_same_time(
         children = working(parent, 3)
         assert {worker.pid for worker in queue.workers()} == {child.pid for child in children}
         assert len({queue.get(task.id).worker_ids for task in tasks}) == 3
+        parent.signal(signal.SIGTTIN)
+        assert eventually(lambda: parent.output.count(" in hold\n") == 3), "each shows its stacks"
         for task in tasks:
             task.end()
 
@@ -222,19 +224,6 @@ def test_a_quiet_parent_has_quiet_children_from_their_first_moment(
 
         assert parent.exit_code() == 0
     assert places() == {"ready": [waiting]}
-
-
-@pytest.mark.slow
-def test_every_child_shows_its_stacks_one_after_the_other(
-    server: EmbeddedServer, queue: TaskQueue, hold: HoldMany
-) -> None:
-    tasks = hold(2)
-    with run_workers(server.url, 2) as parent:
-        assert all_begin(tasks)
-        parent.signal(signal.SIGTTIN)
-
-        assert eventually(lambda: parent.output.count(" in hold\n") == 2)
-        assert eventually(lambda: parent.output.count("Current thread") == 2)
 
 
 PROGRAM = ("-m", "tests.commands.stuck")

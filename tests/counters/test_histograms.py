@@ -21,6 +21,7 @@ from components.services.counters import (
     CounterReader,
     Histogram,
     buffer,
+    clean,
     counted,
     flush,
     measure,
@@ -139,6 +140,20 @@ def test_short_slices_and_old_ones_have_no_histograms(redis: Redis) -> None:
         CounterReader().histograms(["pay-us"], 1)
     with pytest.raises(InvalidValue):
         CounterReader().histograms(["pay-us"], 60, since=datetime(2020, 1, 1, tzinfo=UTC))
+
+
+def test_histograms_end_by_themselves_and_cleaning_gives_back_a_lost_end(redis: Redis) -> None:
+    measure("pay-us", 5)
+    flush()
+    keys = redis.keys("*:histograms:*")
+    ends = {key: redis.ttl(key) for key in keys}
+
+    assert len(ends) == 2
+    assert all(0 < end <= 31 * 86_400 + 120 * 3_600 for end in ends.values())
+    for key in keys:
+        redis.persist(key)
+    assert clean().mended == 2
+    assert all(abs(redis.ttl(key) - end) < 60 for key, end in ends.items())
 
 
 def test_something_else_at_the_key_is_refused_and_counted_as_dropped(redis: Redis) -> None:

@@ -234,3 +234,16 @@ def test_a_call_that_redis_refused_is_not_counted_and_reports_no_counts(
 )
 def test_things_of_a_kind_have_one_name(name: str, common: str) -> None:
     assert pattern_of(name) == common
+
+
+def test_names_are_few_and_short_whatever_is_locked(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "_MOST", 2)
+    for name in ("a", "b" * 500, "c", "d"):
+        with lock(name, timeout=30):
+            pass
+
+    assert measured() == {
+        "locks-held-us:a": 1,
+        f"locks-held-us:{'b' * 400}": 1,
+        "locks-held-us:others": 2,
+    }

@@ -24,7 +24,6 @@ from components.services.mailboxes import Mailbox
 from components.services.queues import Consumer, Progress
 from components.services.queues.mail.messages import to_json
 from components.services.rows import Loader, RowCache, Shape, Stored, name_and_key
-from components.testing import fixtures
 from docs.keyspace import SCHEMA, Key
 from docs.tables import DOCS, command_table, commands, errors, errors_table, pages, settings_table
 from tests.docs.blocks import ERRORS, PAGES, ROOT, blocks
@@ -73,22 +72,6 @@ def test_each_command_is_described_with_its_exit_codes_and_an_example(name):
     )
 
 
-@pytest.mark.parametrize("label", SCHEMA)
-def test_each_key_is_on_its_page_with_what_it_holds_and_when_that_goes(label):
-    page = (DOCS / "reference" / "keys.md").read_text(encoding="utf-8")
-    rows = [line.strip("| ").split(" | ") for line in page.splitlines()]
-
-    assert [len(row) for row in rows if row[0] == f"`{SCHEMA[label].pattern}`" and all(row)] == [4]
-
-
-def test_all_pages_with_tables_are_compared():
-    with_tables = {
-        path.name for path in DOCS.rglob("*.md") if "<!-- table:" in path.read_text(encoding="utf-8")
-    }
-
-    assert with_tables == {path.name for path, _ in pages()}
-
-
 WHERE = "Add them to a block of a page in docs/examples/: methods to one that names their class."
 
 
@@ -122,17 +105,6 @@ TOLD = {
     *("EndNotStored", "MailNotSent", "ResultTooLarge", "StepRefused"),
     *("TaskCancelled", "TaskTimedOut", "WorkerDied"),
 }
-
-
-def test_each_fixture_is_described():
-    page = (DOCS / "testing.md").read_text(encoding="utf-8")
-    made = [
-        name for name, value in vars(fixtures).items() if type(value).__name__ == "FixtureFunctionDefinition"
-    ]
-
-    assert len(made) >= 4
-    assert [name for name in made if f"`{name}`" not in page] == []
-    assert inspect.isfunction(fixtures.pytest_addoption)
 
 
 _MODULE = re.compile(r"^\.\. automodule:: (\S+)\n((?:   :.*\n)*)", re.M)

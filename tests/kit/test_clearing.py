@@ -14,7 +14,7 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.kit.client import get_client
-from components.locations import Place, places, with_database
+from components.locations import with_database
 from components.services.chat import Chat, Inbox
 from components.services.queues import Consumer, TaskQueue
 from components.testing import ClusterServer, empty
@@ -96,10 +96,7 @@ def test_our_client_spares_the_app_even_where_it_shares_a_database(redis: Redis)
 def test_a_test_leads_all_caches_of_the_server_elsewhere_each_to_its_own_database(
     redis_server: EmbeddedServer,
 ) -> None:
-    with (
-        site("redis://nowhere.example/0", "redis://nowhere.example/1"),
-        empty(redis_server) as client,
-    ):
+    with site("redis://nowhere.example/0", "redis://nowhere.example/1"), empty(redis_server) as client:
         task, chat = use_everything()
         caches["default"].clear()
 
@@ -108,34 +105,10 @@ def test_a_test_leads_all_caches_of_the_server_elsewhere_each_to_its_own_databas
     assert settings.CACHES["default"]["LOCATION"].startswith("unix:///nowhere")
 
 
-@pytest.mark.parametrize(
-    ("location", "options", "place"),
-    [
-        ("redis://localhost", {}, ("localhost:6379", "0")),
-        ("redis://joe:secret@127.0.0.1:6379/3", {}, ("localhost:6379", "3")),
-        ("redis://[::1]:6380?db=2", {}, ("localhost:6380", "2")),
-        ("redis://Shop.example", {"CONNECTION_POOL_KWARGS": {"db": 4}}, ("shop.example:6379", "4")),
-        ("redis://shop.example/1", CLUSTER, ("shop.example:6379", "0")),
-        ("unix:///run//redis.sock?db=5", {}, ("/run/redis.sock", "5")),
-        ("unix://joe:secret@/run/redis.sock", {}, ("/run/redis.sock", "0")),
-        (["redis://shop.example/7"], {}, ("shop.example:6379", "7")),
-        ("redis://shop/2", {"SENTINELS": [("b", 1), ("a", 1)]}, ("shop of a:1 b:1", "2")),
-    ],
-)
-def test_a_place_is_a_server_and_a_database(
-    location: Any, options: dict[str, Any], place: tuple[str, str]
-) -> None:
-    assert places({"LOCATION": location, "OPTIONS": options}) == {Place(*place)}
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("redis://shop.example", "redis://shop.example/3"),
-        ("redis://joe:secret@shop.example:1/0?protocol=2", "redis://joe:secret@shop.example:1/3?protocol=2"),
-        ("unix:///run/redis.sock", "unix:///run/redis.sock?db=3"),
-        ("unix:///run/redis.sock?db=1&protocol=2", "unix:///run/redis.sock?protocol=2&db=3"),
-    ],
-)
-def test_the_same_server_with_another_database(url: str, expected: str) -> None:
-    assert with_database(url, 3) == expected
+def test_the_same_server_with_another_database() -> None:
+    for url, expected in {
+        "redis://shop.example": "redis://shop.example/3",
+        "redis://joe:secret@shop.example:1/0?protocol=2": "redis://joe:secret@shop.example:1/3?protocol=2",
+        "unix:///run/redis.sock?db=1&protocol=2": "unix:///run/redis.sock?protocol=2&db=3",
+    }.items():
+        assert with_database(url, 3) == expected

@@ -330,19 +330,6 @@ def _is_blocked(server: EmbeddedServer) -> bool:
         return client.info("clients")["blocked_clients"] > 0
 
 
-def test_another_alias_can_be_named(redis_server: EmbeddedServer, own_server: EmbeddedServer) -> None:
-    backend = "django_redis.cache.RedisCache"
-    both = {
-        "default": {"BACKEND": backend, "LOCATION": redis_server.url},
-        "tasks": {"BACKEND": backend, "LOCATION": own_server.url},
-    }
-    with override_settings(CACHES=both, COMPONENTS={"CACHE": "tasks"}):
-        get_client().set("a", "b")
-
-    with Redis.from_url(own_server.url) as client:
-        assert client.get("a") == b"b"
-
-
 def test_a_cache_of_another_kind_is_an_error_that_says_what_to_write() -> None:
     locmem = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
     with (

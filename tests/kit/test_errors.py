@@ -21,12 +21,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import Client as Browser
 from django.test.utils import override_settings
 from redis import Redis
-from redis.exceptions import (
-    BusyLoadingError,
-    ClusterCrossSlotError,
-    RedisClusterException,
-    ResponseError,
-)
+from redis.exceptions import BusyLoadingError, ClusterCrossSlotError, RedisClusterException, ResponseError
 
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisRefused, RedisUnavailable, RedisUnsuitable
@@ -38,21 +33,11 @@ from components.services.counters import Counter
 from components.services.queues import Consumer, TaskQueue
 from components.testing import ClusterServer, redis_at
 from tests.commands.processes import Command
-from tests.support.proxy import LossyProxy
+from tests.support.full import configured
 from tests.support.queues import ECHO
 from tests.support.waiting import eventually
 
 CLUSTER = {"CLIENT_CLASS": "components.cache.ClusterClient"}
-
-
-@contextmanager
-def configured(client: Redis, **options: Any) -> Iterator[None]:
-    before = {name: client.config_get(name)[name] for name in options}
-    for name, value in options.items():
-        client.config_set(name, value)
-    yield
-    for name, value in before.items():
-        client.config_set(name, value)
 
 
 @contextmanager
@@ -194,13 +179,6 @@ def test_a_missing_node_raises_unavailable(tmp_path: Path) -> None:
         TaskQueue().push(ECHO)
     with redis_at("redis://127.0.0.1:1"), pytest.raises(RedisUnavailable, match="does not answer"):
         TaskQueue().stats("default")
-
-
-def test_a_server_that_does_not_answer_in_time_is_unavailable(own_server: EmbeddedServer) -> None:
-    with LossyProxy(own_server) as proxy, redis_at(proxy.url, SOCKET_TIMEOUT=0.2):
-        proxy.lose_replies(to="SMEMBERS", silently=True)
-        with pytest.raises(RedisUnavailable, match=r"does not answer: .*[Tt]imeout"):
-            TaskQueue().names()
 
 
 def test_a_wrong_password_is_unavailable(redis_cluster_server: ClusterServer) -> None:
@@ -384,22 +362,16 @@ def test_a_cluster_has_no_second_database(redis_cluster_server: ClusterServer) -
         ACTS["command"]()
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"LOCATION": "redis://localhost"},
-        {"LOCATION": "rediss://joe:secret@shop.example:6380/3?protocol=2"},
-        {"LOCATION": "unix:///run/redis.sock?db=1"},
-        {
-            "LOCATION": "redis://a,redis://b/0",
-            "OPTIONS": CLUSTER,
-        },
-        {"LOCATION": "shop://anywhere", "OPTIONS": {"CONNECTION_FACTORY": "shop.redis.Factory"}},
-        {"LOCATION": "redis://shop/0", "OPTIONS": {"CONNECTION_POOL_KWARGS": {"decode_responses": False}}},
-    ],
-)
-def test_settings_that_can_work_are_left_alone(given: dict[str, Any]) -> None:
-    assert list(mistakes(given)) == []
+def test_settings_that_can_work_are_left_alone() -> None:
+    for location, options in (
+        ("redis://localhost", {}),
+        ("rediss://joe:secret@shop.example:6380/3?protocol=2", {}),
+        ("unix:///run/redis.sock?db=1", {}),
+        ("redis://a,redis://b/0", CLUSTER),
+        ("shop://anywhere", {"CONNECTION_FACTORY": "shop.redis.Factory"}),
+        ("redis://shop/0", {"CONNECTION_POOL_KWARGS": {"decode_responses": False}}),
+    ):
+        assert list(mistakes({"LOCATION": location, "OPTIONS": options})) == []
 
 
 _HELLO = (

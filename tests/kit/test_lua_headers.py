@@ -25,11 +25,7 @@ LONGEST_MAIN = 60  # lines of code that are in no function
 WIDEST = 118  # characters
 #: The hashes of counters have 120 fields at most, of which many are wanted together; the searches of a book that
 #: found nothing are 200; aggregations of logs are few.
-BOUNDED = {
-    "autocomplete/_miss": {"HGETALL"},
-    "counters/_slices": {"HGETALL"},
-    "logs/_needed": {"HVALS"},
-}
+BOUNDED = {"autocomplete/_miss": {"HGETALL"}, "counters/_slices": {"HGETALL"}, "logs/_needed": {"HVALS"}}
 #: What goes through all keys or all of one, and so takes longer the more there is.
 UNBOUNDED = {"KEYS", "SCAN", "SSCAN", "HSCAN", "ZSCAN", "HGETALL", "HKEYS", "HVALS", "SMEMBERS", "SORT"}
 #: Lua's JSON turns [] into {} and rounds large numbers; its random numbers are the same in every call.

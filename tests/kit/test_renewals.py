@@ -94,18 +94,6 @@ def test_a_dropped_claim_is_neither_renewed_nor_lost() -> None:
     assert not dropped.losses
 
 
-def forgotten(keep: Callable[[Lease], None]) -> ref[Lease]:
-    """A lease that is kept, and that nobody else refers to."""
-    lease = Lease(True, True, lease=0.06)
-    keep(lease)
-    return ref(lease)
-
-
-def is_gone(lease: ref[Lease]) -> bool:
-    gc.collect()
-    return lease() is None
-
-
 def test_what_is_watched_is_not_renewed_and_its_end_may_move() -> None:
     lease = Lease(True, lease=0.05)
     renewals.watch(lease)
@@ -190,7 +178,15 @@ def test_the_loop_tells_the_end_of_what_is_watched_and_of_what_is_never_answered
 @pytest.mark.parametrize("keep", [renewals.akeep, renewals.awatch])
 def test_the_loop_forgets_what_the_program_has_forgotten(keep: Callable[[Lease], None]) -> None:
     async def main() -> None:
-        lease = forgotten(keep)
-        assert await asyncio.to_thread(eventually, lambda: is_gone(lease), within=5)
+        lease = Lease(True, True, lease=0.06)
+        keep(lease)
+        forgotten = ref(lease)
+        del lease
+
+        def is_gone() -> bool:
+            gc.collect()
+            return forgotten() is None
+
+        assert await asyncio.to_thread(eventually, is_gone, within=5)
 
     asyncio.run(main())

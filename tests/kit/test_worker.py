@@ -120,8 +120,7 @@ def test_a_quiet_worker_may_claim_nothing_and_says_so_with_its_next_heartbeat(re
 
 
 @pytest.mark.parametrize(
-    ("order", "is_quiet", "is_dismissed"),
-    [("", False, False), ("quiet", True, False), ("stop", False, True)],
+    ("order", "is_quiet", "is_dismissed"), [("", False, False), ("quiet", True, False), ("stop", False, True)]
 )
 def test_a_worker_obeys_what_the_control_room_asks(
     redis: Redis, order: str, is_quiet: bool, is_dismissed: bool, caplog: pytest.LogCaptureFixture
@@ -247,11 +246,7 @@ def test_an_outage_may_last_for_days(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["worker", "poller"])
 def test_after_an_outage_nobody_takes_over_at_once_and_everybody_in_the_end(
-    backend: RedisBackend,
-    redis: Redis,
-    make_worker: MakeWorker,
-    start: Callable[[Worker], Worker],
-    kind: str,
+    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Callable[[Worker], Worker], kind: str
 ) -> None:
     [task_id] = push(NOTE)
     claim_one(Consumer())

@@ -49,9 +49,7 @@ class Operation:
 
 
 def violation(
-    history: Iterable[Operation],
-    initial: _State,
-    after: Callable[[_State, Operation], Iterable[_State]],
+    history: Iterable[Operation], initial: _State, after: Callable[[_State, Operation], Iterable[_State]]
 ) -> str | None:
     """
     Return None if the *history* is linearizable; else a text that says how far it is.

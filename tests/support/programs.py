@@ -13,11 +13,8 @@ from tests.upstream import suites
 
 #: The first draws the same pages in half the time: it has no window.
 CHROMIUM = (
-    "chromium-headless-shell",
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
+    *("chromium-headless-shell", "chromium", "chromium-browser"),
+    *("google-chrome", "google-chrome-stable"),
 )
 #: Where Debian and its kin keep PostgreSQL's programs, which they do not put on PATH.
 POSTGRES = Path("/usr/lib/postgresql")
@@ -59,16 +56,14 @@ def find_postgres() -> Path | None:
 
 def missing() -> Iterator[str]:
     """Say of each that is not here why tests would be skipped."""
-    if find_chromium() is None:
-        yield NO_CHROMIUM
-    if find_postgres() is None:
-        yield NO_POSTGRES
-    if find_nginx() is None:
-        yield NO_NGINX
-    if find_systemd() is None:
-        yield NO_SYSTEMD
-    if find_gettext() is None:
-        yield NO_GETTEXT
+    wanted = {
+        NO_CHROMIUM: find_chromium,
+        NO_POSTGRES: find_postgres,
+        NO_NGINX: find_nginx,
+        NO_SYSTEMD: find_systemd,
+        NO_GETTEXT: find_gettext,
+    }
+    yield from (said for said, find in wanted.items() if find() is None)
     for suite in suites():
         if not suite.folder.exists():
             yield f"the tests of {suite.requirement}, which python -m tests.upstream downloads"

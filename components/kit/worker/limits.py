@@ -27,10 +27,7 @@ class Limits:
     """
 
     def __init__(
-        self,
-        max_tasks: int | None = None,
-        max_memory: float | None = None,
-        max_time: float | None = None,
+        self, max_tasks: int | None = None, max_memory: float | None = None, max_time: float | None = None
     ) -> None:
         self.max_tasks = max_tasks and max_tasks - random.randint(0, int(max_tasks * LOWERED))
         self.max_memory = max_memory and _lowered(max_memory)

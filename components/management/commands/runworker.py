@@ -54,12 +54,7 @@ class Command(BaseCommand):
         )
         add_processes(parser)
         parser.add_argument("--burst", action="store_true", help="Stop when no task is ready.")
-        parser.add_argument(
-            "--max-tasks",
-            type=natural,
-            metavar="N",
-            help="Exit with code 0 after N tasks.",
-        )
+        parser.add_argument("--max-tasks", type=natural, metavar="N", help="Exit with code 0 after N tasks.")
         add_limits(parser)
         add_shutdown_timeout(parser)
         add_running(parser)

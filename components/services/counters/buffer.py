@@ -42,7 +42,7 @@ from components.services.counters.additions import forget as forget_sources
 from components.services.counters.histograms import bucket_of
 from components.services.counters.precisions import plan
 from components.services.counters.series import is_time
-from components.services.counters.sums import SUM
+from components.services.counters.sums import SUM, forget_sums
 
 logger = logging.getLogger(__name__)
 
@@ -190,6 +190,7 @@ class Buffer:
         return late
 
     def _fold(self, late: list[tuple[Target, int] | None]) -> None:
+        """Add the counts from the queue."""
         with self._holding():
             for target, number in filter(None, late):
                 self.counts[target] = self.counts.get(target, 0) + number
@@ -346,6 +347,7 @@ def forget() -> None:
     before, _buffer = _buffer, Buffer()
     before.close()
     forget_sources()
+    forget_sums()
 
 
 def finish() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from redis import Redis
-from redis.exceptions import OutOfMemoryError
 
 from components.exceptions import RedisRefused
 from components.kit.client import AnyRedis
@@ -18,6 +18,7 @@ from components.services.counters import Counter, clean
 from components.services.rows import Loader, RowCache, RowControls, RowReader, member
 from components.services.rows.keys import RowKeys
 from tests.support.books import assert_whole
+from tests.support.full import full
 from tests.support.rows import SHAPE, bodies, cache, claimed, let_pass
 
 
@@ -97,18 +98,8 @@ pytestmark = pytest.mark.parametrize("redis_mode", ["plain"], indirect=True)
 @pytest.fixture
 def filled(redis: Redis) -> Iterator[Callable[[], None]]:
     """Call it full; who begins anew then has none of the scripts."""
-    policy = redis.config_get("maxmemory-policy")["maxmemory-policy"]
-    redis.script_flush()
-
-    def fill() -> None:
-        redis.config_set("maxmemory-policy", "noeviction")
-        redis.config_set("maxmemory", 1)
-        with pytest.raises(OutOfMemoryError):
-            redis.set("more", 1)
-
-    yield fill
-    redis.config_set("maxmemory", 0)
-    redis.config_set("maxmemory-policy", policy)
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(full(redis))
 
 
 def test_rows_are_invalidated_unscheduled_and_removed(redis: Redis, filled: Callable[[], None]) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
 import pytest
-from asgiref.sync import async_to_sync
 from redis import Redis
 
 from components.embedded import EmbeddedServer
@@ -144,22 +143,6 @@ def test_a_cancelled_call_disturbs_no_other(redis: Redis, server: EmbeddedServer
             assert await interest.wait(0.01) == set()
 
     run(main)
-
-
-def test_a_short_loop_leaves_nothing_behind(redis: Redis, server: EmbeddedServer) -> None:
-    async def main() -> None:
-        async with Listener.of_the_loop().interest(["a"]) as interest:
-            await publish("a")
-            await interest.wait(PATIENCE)
-
-    redis.ping()
-    before = connections(server)
-    with no_warnings():
-        for _ in range(5):
-            asyncio.run(main())
-            async_to_sync(main)()
-
-    assert eventually(lambda: connections(server) <= before)
 
 
 # Losing

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.servers import inspect_server
 from components.testing import redis_at
+from tests.support.full import configured
 
 
 @pytest.fixture(params=["plain", "cluster"])
 def redis_mode(request: pytest.FixtureRequest) -> str:
     """The kit itself runs on both kinds of servers in each run."""
     return str(request.param)
-
-
-@contextmanager
-def configured(redis: Redis, **options: str) -> Iterator[None]:
-    before = {name: next(iter(redis.config_get(name).values())) for name in options}
-    for name, value in options.items():
-        redis.config_set(name, value)
-    yield
-    for name, value in before.items():
-        redis.config_set(name, value)
 
 
 def test_it_tells_name_version_and_mode(redis: Redis, redis_mode: str) -> None:
@@ -40,13 +28,9 @@ def test_it_tells_name_version_and_mode(redis: Redis, redis_mode: str) -> None:
     assert str(server) == f"{server.name} {server.version} ({mode})"
 
 
-def test_a_server_that_keeps_nothing_on_disk_is_warned_of(redis: Redis) -> None:
+def test_a_server_that_keeps_nothing_on_disk_or_may_evict_tasks_is_warned_of(redis: Redis) -> None:
     [warning] = inspect_server().warnings
-
     assert "appendonly is off" in warning
-
-
-def test_a_server_that_may_evict_tasks_is_warned_of(redis: Redis) -> None:
     with configured(redis, **{"maxmemory": "100mb", "maxmemory-policy": "allkeys-lru"}):
         warnings = inspect_server().warnings
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import pytest
 from redis import Redis
 from redis.exceptions import ResponseError
 
@@ -109,8 +108,3 @@ def test_more_can_send_at_once_than_there_are_connections(redis: Redis) -> None:
     assert [message.text for message in page.messages] == [
         f"{number}" for number in range(300) if number % 3 < 2
     ]
-
-
-@pytest.fixture(autouse=True)
-def empty_list(redis: Redis) -> None:
-    redis.delete(KEY)
