@@ -1,17 +1,36 @@
-"""Lookups against a naive search, over ranges that are made up, and what of them is refused. No Redis is needed."""
+"""Lookups against a naive search, over ranges that are made up; what places are called; and the map."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import re
 import sys
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from redis import Redis
 
 from components.exceptions import InvalidGeoSource, InvalidValue
-from components.services.geo import GeoTable, Place
+from components.services.geo import (
+    GeoTable,
+    Place,
+    alocate,
+    country_outlines,
+    forget,
+    importing,
+    layout,
+    locate,
+    lookups,
+    place_name,
+)
 from components.services.geo.builder import Builder, Family
+from components.services.geo.keys import TableKeys
 from components.services.geo.layout import (
     Manifest,
     compress,
@@ -22,6 +41,8 @@ from components.services.geo.layout import (
     write_table,
 )
 from components.services.geo.table import parse
+from components.testing import redis_at
+from tests.support.geo import city, import_networks
 
 V4, V6 = 2**32 - 1, 2**128 - 1
 #: From, to, which place.
@@ -52,12 +73,8 @@ def ranges(most: int) -> st.SearchStrategy[list[Range]]:
     def pair(points: set[int], places: list[int], is_dense: bool) -> list[Range]:
         edges = sorted(points)
         if is_dense:  # each begins where the one before ends
-            return [
-                (start, end - 1, place) for start, end, place in zip(edges, edges[1:], places, strict=False)
-            ]
-        return [
-            (start, end, place) for start, end, place in zip(edges[::2], edges[1::2], places, strict=False)
-        ]
+            edges = [edge for start, end in pairwise(edges) for edge in (start, end - 1)]
+        return [*zip(edges[::2], edges[1::2], places, strict=False)]
 
     places = st.lists(st.integers(0, 3), min_size=40, max_size=40)
     some = st.builds(pair, st.sets(numbers(most), min_size=2, max_size=40), places, st.booleans())
@@ -81,26 +98,21 @@ def naive(found: list[Range], number: int) -> str | None:
 def test_lookups_are_those_of_a_naive_search(
     four: list[Range], six: list[Range], ipv4: list[int], ipv6: list[int]
 ) -> None:
-    builder = Builder()
-    builder.begin("test")
-    fill(builder, builder.ipv4, [(0, 0, 1)] if not any(place for *_, place in four + six) else four)
-    fill(builder, builder.ipv6, six)
     if not any(place for *_, place in four + six):
         four = [(0, 0, 1)]
+    builder = Builder()
+    builder.begin("test")
+    fill(builder, builder.ipv4, four)
+    fill(builder, builder.ipv6, six)
     made = table(builder)
 
-    ipv4 += [
-        point for start, end, _ in four for point in (start - 1, start, end, end + 1) if 0 <= point <= V4
-    ]
-    ipv6 += [point for start, end, _ in six for point in (start - 1, start, end, end + 1) if 0 <= point <= V6]
-    for number in ipv4:
-        place = made.find(IPv4Address(number))
-        assert (place and place.country) == naive(four, number)
-    for number in ipv6:
-        address = IPv6Address(number)
-        if address.ipv4_mapped is None:
-            place = made.find(address)
-            assert (place and place.country) == naive(six, number)
+    for found, points, kind, most in ((four, ipv4, IPv4Address, V4), (six, ipv6, IPv6Address, V6)):
+        points += [point for start, end, _ in found for point in (start - 1, start, end, end + 1)]
+        for number in (each for each in points if 0 <= each <= most):
+            address = kind(number)
+            if getattr(address, "ipv4_mapped", None) is None:
+                place = made.find(address)
+                assert (place and place.country) == naive(found, number)
 
 
 addresses = st.ip_addresses().map(str)
@@ -146,28 +158,18 @@ def test_the_order_of_ranges_does_not_matter(found: list[Range], random: object)
         tables.append(table(builder))
 
     one, other = tables
+    four = one.ipv4
     assert one.version == other.version
-    assert all(start > end + 1 or place != before for start, end, place, before in _pairs(one))
-
-
-def _pairs(made: GeoTable) -> list[tuple[int, int, int, int]]:
-    four = made.ipv4
-    return [
-        (four.starts[at + 1], four.ends[at], four.places[at + 1], four.places[at])
+    assert all(  # neighbours of one place are one range
+        four.starts[at + 1] > four.ends[at] + 1 or four.places[at + 1] != four.places[at]
         for at in range(len(four) - 1)
-    ]
+    )
 
 
 @pytest.mark.parametrize("is_ipv6", [False, True])
 @pytest.mark.parametrize(
     ("first", "second"),
-    [
-        ((10, 20), (20, 30)),
-        ((20, 30), (10, 20)),
-        ((10, 30), (15, 16)),
-        ((15, 16), (10, 30)),
-        ((10, 20), (10, 20)),
-    ],
+    [((10, 20), (20, 30)), ((20, 30), (10, 20)), ((10, 30), (15, 16)), ((15, 16), (10, 30))],
 )
 def test_ranges_that_overlap_are_both_told(
     first: tuple[int, int], second: tuple[int, int], is_ipv6: bool
@@ -183,21 +185,9 @@ def test_ranges_that_overlap_are_both_told(
     with pytest.raises(InvalidGeoSource) as refused:
         builder.finish()
 
-    said = str(refused.value)
-    shown = [f"{family._address(number)}" for number in (*second, *first)]
-    assert said.startswith(
-        f"blocks.csv, line 5: {shown[0]} to {shown[1]} overlaps {shown[2]} to {shown[3]} of "
-    )
-    assert "of blocks.csv, line 4." in said
-
-
-@pytest.mark.parametrize(("start", "end"), [(2, 1), (-1, 1), (0, V4 + 1)])
-def test_a_range_that_cannot_be_is_reported(start: int, end: int) -> None:
-    builder = Builder()
-    builder.begin("blocks.csv")
-
-    with pytest.raises(InvalidGeoSource, match=f"blocks.csv, line 7: the range from {start} to {end}"):
-        builder.add(builder.ipv4, start, end, 1, 7)
+    one, two, three, four = (family._address(number) for number in (*second, *first))
+    said = f"blocks.csv, line 5: {one} to {two} overlaps {three} to {four} of blocks.csv, line 4."
+    assert str(refused.value).startswith(said)
 
 
 def test_a_machine_of_the_other_byte_order_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,3 +207,152 @@ def test_a_machine_of_the_other_byte_order_reads_the_same(monkeypatch: pytest.Mo
     assert found.find("0.0.1.2") == Place("A", "A")
     assert found.find("0.0.1.3") is None
     assert found.find(IPv6Address(2**100)) == Place("B", "B")
+
+
+def test_outlines_are_known_by_the_codes_of_address_tables() -> None:
+    countries = country_outlines().countries
+
+    assert len(countries) == 235
+    assert {"US", "DE", "BR", "XK", "TW", "SG", "MT"} <= countries.keys()
+    assert "AQ" not in countries
+    assert all(re.fullmatch("[A-Z]{2}", code) for code in countries)
+
+
+def test_a_country_is_a_shape_or_a_point_above_these_on_the_map() -> None:
+    outlines = country_outlines()
+    drawn = re.compile(r"(M\d+ -?\d+l-?[\d -]+z)+")
+
+    assert [code for code, each in outlines.countries.items() if bool(each.path) == bool(each.x)] == []
+    for each in outlines.countries.values():
+        if each.path:
+            assert drawn.fullmatch(each.path)
+            for x, y in re.findall(r"M(\d+) (-?\d+)", each.path):
+                assert 0 <= int(x) <= outlines.width
+                assert 0 <= int(y) <= outlines.height
+        else:
+            assert 0 < each.x < outlines.width
+            assert 0 < each.y < outlines.height
+    kinds = [bool(each.path) for each in outlines.countries.values()]
+    assert kinds == sorted(kinds, reverse=True)
+
+
+def record(country: str, region: str = "", name: str = "") -> dict[str, Any]:
+    """A record whose names are longer than the codes."""
+    found = city(country, region, name)
+    found["country"]["names"]["en"] = f"Land of {country}"
+    for part in found.get("subdivisions", ()):
+        part["names"]["en"] = f"Part {region}"
+    return found
+
+
+NETWORKS = {
+    "1.0.0.0/24": record("US", "CA", "Mountain View"),
+    "1.0.2.0/24": record("DE"),
+    "1.0.3.0/24": record("CH", "B/E%", "Biel/Bienne"),
+    "1.0.4.0/24": record("SG", "", "Singapore"),
+    "2001:db8::/33": record("US", "NY", "Albany"),
+}
+
+
+@pytest.fixture
+def always_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call looks for another version."""
+    monkeypatch.setattr(lookups, "INTERVAL", 0)
+
+
+@pytest.mark.parametrize("part", [40, layout.PART], ids=["small parts", "one part"])
+def test_an_id_has_the_names_of_the_table(
+    redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int
+) -> None:
+    monkeypatch.setattr(layout, "PART", part)
+    monkeypatch.setattr(importing, "PART", part)
+    import_networks(tmp_path, NETWORKS)
+
+    names = {
+        "US": "Land of US",
+        "US/CA": "Part CA, Land of US",
+        "US/NY": "Part NY, Land of US",
+        "US/CA/Mountain View": "Mountain View, Part CA, Land of US",
+        "US/CA/A town of none": "A town of none, Part CA, Land of US",
+        "US/XX/Somewhere": "Somewhere, XX, Land of US",
+        "US/": "Land of US",
+        "DE": "Land of DE",
+        "SG//Singapore": "Singapore, Land of SG",
+        "CH/B%2FE%25": "Part B/E%, Land of CH",
+        "CH/B%2FE%25/Biel%2FBienne": "Biel/Bienne, Part B/E%, Land of CH",
+        "FR/IDF": "FR/IDF",
+        "unknown": "unknown",
+        "": "",
+    }
+    assert {place: place_name(place) for place in names} == names
+    import_networks(tmp_path, {"1.0.0.0/8": city("DE")}, name="other")
+    place = locate("1.0.2.1")
+    assert place is not None
+    assert place_name(place.id) == place.country_name == "Land of DE"
+    assert [place_name("DE", table="other"), place_name("US", table="other")] == ["de", "US"]
+
+
+def test_names_are_read_once_and_without_the_ranges(
+    redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "PART", 100)
+    monkeypatch.setattr(importing, "PART", 100)
+    version = import_networks(tmp_path, {f"{n}.0.0.0/8": city(f"X{n}") for n in range(2, 80, 2)}).version
+    for number in range(39 * 12 // 100):  # nothing but ranges
+        assert redis.delete(TableKeys("default").part(f"{version}:{number}"))
+
+    assert place_name("X4") == "x4"
+    redis.config_resetstat()
+    assert [place_name(f"X{n}") for n in range(2, 80, 2)] == [f"x{n}" for n in range(2, 80, 2)]
+    commands = redis.info("commandstats")
+    assert set(commands) <= {"cmdstat_config", "cmdstat_config|resetstat", "cmdstat_info"}
+
+
+@pytest.mark.usefixtures("always_looks")
+def test_names_of_another_version_are_seen(redis: Redis, tmp_path: Path) -> None:
+    before = place_name("US/CA")
+    import_networks(tmp_path, NETWORKS)
+    first = place_name("US/CA")
+    import_networks(tmp_path, {"1.0.0.0/8": city("US", "CA")})
+
+    assert [before, first, place_name("US/CA")] == ["US/CA", "Part CA, Land of US", "ca, us"]
+
+
+def test_without_a_table_or_with_one_that_cannot_be_read_ids_are_shown(
+    redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    redis.config_resetstat()
+    assert [place_name("US"), place_name("US/CA/Palo Alto")] == ["US", "US/CA/Palo Alto"]
+    assert redis.info("commandstats")["cmdstat_hget"]["calls"] == 1
+    assert caplog.records == []
+
+    monkeypatch.setattr(lookups, "INTERVAL", 0)
+    forget()
+    import_networks(tmp_path, NETWORKS)
+    redis.delete(*redis.keys("*:part:*"))
+    with caplog.at_level(logging.WARNING):
+        assert place_name("US") == "US"
+    assert "Places are shown by their ids: The geo table 'default', part 0 of 1" in caplog.text
+
+    import_networks(tmp_path, NETWORKS, force=True)
+
+    assert place_name("US") == "Land of US"
+
+
+@pytest.mark.usefixtures("always_looks")
+def test_while_redis_is_away_names_go_on_being_told(
+    redis: Redis, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    version = import_networks(tmp_path, NETWORKS).version
+    assert place_name("US") == "Land of US"
+    found = locate("1.0.0.1")
+
+    with redis_at("redis://127.0.0.1:1"):
+        assert locate("1.0.0.1") == asyncio.run(alocate("1.0.0.1")) == found is not None
+        assert [place_name("US"), place_name("DE")] == ["Land of US", "Land of DE"]
+        assert place_name("US", table="other") == "US"
+
+    assert [each.getMessage().split(":")[0] for each in caplog.records] == [
+        *[f"Addresses are still located by version {version}"] * 2,  # names are kept apart
+        "Places are shown by their ids",
+    ]

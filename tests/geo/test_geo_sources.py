@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ NETWORKS = {
     "2.0.0.0/7": city("DE"),
     "2001:db8::/32": city("CH", "ZH", "Zürich"),
 }
+GOOD = ("1.0.0.0/24", "1")
 OLD = [(1, "US", "CA", "Mountain View"), (2, "DE", "07", "Köln"), (3, "", "", "")]
 
 
@@ -45,13 +47,8 @@ def test_ipv4_that_a_maxmind_db_repeats_inside_of_ipv6_is_read_once(redis: Redis
 
     assert (done.ipv4, done.ipv6) == (2, 1)
     assert places("::ffff:1.0.0.1", "2002:100:1::") == ["US/CA/Mountain View", None]
-
-
-def test_a_maxmind_db_of_ipv4_alone_is_read(redis: Redis, tmp_path: Path) -> None:
     networks = {"1.0.0.0/24": city("US"), "128.0.0.0/1": city("DE")}
-
-    import_places(write_mmdb(tmp_path / "any.mmdb", networks, ip_version=4))
-
+    import_places(write_mmdb(tmp_path / "any.mmdb", networks, ip_version=4))  # of IPv4 alone
     assert places("1.0.0.1", "255.255.255.255", "2.0.0.0", "::1") == ["US", "DE", None, None]
 
 
@@ -73,13 +70,8 @@ def test_the_pair_of_the_book_is_read(redis: Redis, tmp_path: Path) -> None:
 
     done = import_places(*write_old_csv(tmp_path, blocks, OLD))
 
-    assert places("1.0.0.0", "1.0.0.255", "1.0.1.0", "1.0.1.1", "255.255.255.255") == [
-        "US/CA/Mountain View",
-        "US/CA/Mountain View",
-        "DE/07/Köln",
-        None,
-        "DE/07/Köln",
-    ]
+    found = places("1.0.0.0", "1.0.0.255", "1.0.1.0", "1.0.1.1", "255.255.255.255")
+    assert found == [*["US/CA/Mountain View"] * 2, "DE/07/Köln", None, "DE/07/Köln"]
     assert (done.source, done.nameless) == ("GeoLiteCity-Blocks.csv, GeoLiteCity-Location.csv", 1)
 
 
@@ -115,40 +107,28 @@ def test_a_maxmind_db_that_is_cut_off_is_reported(redis: Redis, tmp_path: Path, 
 @pytest.mark.parametrize(
     "record",
     [
-        "US",
-        {"country": "US"},
-        {"country": {"names": ["a"]}},
-        {"subdivisions": {"a": 1}},
-        {"country": {"iso_code": 5}},
-        5,
+        *("US", 5, {"country": "US"}, {"country": {"names": ["a"]}}),
+        *({"subdivisions": {"a": 1}}, {"country": {"iso_code": 5}}),
     ],
 )
 def test_a_record_of_another_form_is_reported(redis: Redis, tmp_path: Path, record: Any) -> None:
-    path = write_mmdb(tmp_path / "any.mmdb", {"1.0.0.0/8": record}, database_type="Flat")
+    said = refused(write_mmdb(tmp_path / "any.mmdb", {"1.0.0.0/8": record}, database_type="Flat"))
 
-    said = refused(path)
-
-    assert "network 1.0.0.0/8" in said
-    assert "'Flat'" in said
+    assert ("network 1.0.0.0/8" in said, "'Flat'" in said) == (True, True)
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        {"node_count": Number(6, 1_000)},
-        {"node_count": Number(6, 1)},
-        {"record_size": Number(5, 32)},
-        {"record_size": "24"},
-        {"ip_version": Number(5, 5)},
-        {"build_epoch": Number(9, 2**63)},
-        {"build_epoch": Number(9, 2**40)},
+        *({"node_count": Number(6, 1_000)}, {"node_count": Number(6, 1)}, {"record_size": Number(5, 32)}),
+        *({"record_size": "24"}, {"ip_version": Number(5, 5)}),
+        *({"build_epoch": Number(9, 2**63)}, {"build_epoch": Number(9, 2**40)}),
     ],
 )
 def test_a_maxmind_db_whose_metadata_lie_is_told(
     redis: Redis, tmp_path: Path, changed: dict[str, Any]
 ) -> None:
-    path = write_mmdb(tmp_path / "any.mmdb", NETWORKS, metadata=changed)
-    assert "not a whole MaxMind DB" in refused(path)
+    assert "not a whole MaxMind DB" in refused(write_mmdb(tmp_path / "any.mmdb", NETWORKS, metadata=changed))
 
 
 def test_a_maxmind_db_of_something_else_or_with_a_tree_that_cannot_be_is_reported(
@@ -164,73 +144,56 @@ def test_a_maxmind_db_of_something_else_or_with_a_tree_that_cannot_be_is_reporte
     assert "corrupt" in refused(path)
 
 
-@pytest.mark.parametrize(
-    ("blocks", "said"),
-    [
-        ([(1, 5, 1), (9, 7, 1)], "Blocks.csv, line 4: the range from 9 to 7"),
-        (
-            [(1, 5, 1), (5, 7, 1)],
-            "Blocks.csv, line 4: 0.0.0.5 to 0.0.0.7 overlaps 0.0.0.1 to 0.0.0.5 of GeoLiteCity-",
-        ),
-        ([(1, 2**32, 1)], "line 3: the range from 1 to 4294967296"),
-        ([(1, 5, 9)], "line 3: location '9' is not in GeoLiteCity-Location.csv"),
-        ([("x", 5, 1)], "line 3: invalid literal"),
-        ([(1, "", 1)], "line 3: invalid literal"),
-        ([(1, 5, 3)], "none of 1 ranges has a country"),
-        ([], "none of 0 ranges has a country"),
-    ],
-)
-def test_blocks_that_are_wrong_are_told_with_file_and_line(
-    redis: Redis, tmp_path: Path, blocks: list[tuple[object, object, object]], said: str
-) -> None:
-    assert said in refused(*write_old_csv(tmp_path, blocks, OLD))
-
-
-@pytest.mark.parametrize(
-    ("network", "said"),
-    [
-        ("1.0.0.1/24", "line 3: 1.0.0.1/24 has host bits set"),
-        ("1.0.0.0/33", "line 3: '1.0.0.0/33' does not appear to be"),
-        (
-            "1.0.0.0/8",
-            "line 3: 1.0.0.0 to 1.255.255.255 overlaps 1.0.0.0 to 1.0.0.255 of GeoLite2-City-Blocks.csv, line 2",
-        ),
-        ("", "line 3: '' does not appear to be"),
-    ],
-)
-def test_networks_that_are_wrong_are_told_with_file_and_line(
-    redis: Redis, tmp_path: Path, network: str, said: str
-) -> None:
-    assert said in refused(*write_new_csv(tmp_path, [("1.0.0.0/24", "1"), (network, "1")]))
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (b"1,2\n", "line 6: 2 columns, of 9"),
-        (b"1,US,CA,Palo Alto\n", "line 6: location '1' was another place before"),
-        (b'1,"' + b"x" * 200_000 + b'"\n', "line 6: field larger than field limit"),
-    ],
-)
-def test_locations_that_are_wrong_are_told_with_file_and_line(
-    redis: Redis, tmp_path: Path, more: bytes, said: str
-) -> None:
-    blocks, locations = write_old_csv(tmp_path, [(1, 5, 1)], OLD)
-    with locations.open("ab") as file:
-        file.write(more)
-
-    assert said in refused(blocks, locations)
-
-
-@pytest.mark.parametrize(("which", "junk"), [(0, b"\xff" * 20_000), (1, "ü".encode("latin-1"))])
-def test_bytes_that_are_no_text_are_told_with_file_and_line(
-    redis: Redis, tmp_path: Path, which: int, junk: bytes
-) -> None:
-    files = write_new_csv(tmp_path, [("1.0.0.0/24", "1")])
+def added(files: tuple[Path, Path], which: int, more: bytes) -> tuple[Path, Path]:
     with files[which].open("ab") as file:
-        file.write(junk)
+        file.write(more)
+    return files
 
-    assert f"{files[which]}, line" in refused(*files)
+
+OVERLAP = "1.0.0.0 to 1.255.255.255 overlaps 1.0.0.0 to 1.0.0.255 of GeoLite2-City-Blocks.csv, line 2"
+
+
+@pytest.mark.parametrize(
+    ("write", "arguments", "said"),
+    [
+        *(
+            (lambda folder, *blocks: write_old_csv(folder, blocks, OLD), blocks, said)
+            for blocks, said in (
+                ([(1, 5, 1), (9, 7, 1)], "Blocks.csv, line 4: the range from 9 to 7"),
+                ([(1, 5, 1), (5, 7, 1)], "line 4: 0.0.0.5 to 0.0.0.7 overlaps 0.0.0.1 to 0.0.0.5 of GeoLite"),
+                ([(1, 2**32, 1)], "line 3: the range from 1 to 4294967296"),
+                ([(1, 5, 9)], "line 3: location '9' is not in GeoLiteCity-Location.csv"),
+                ([("x", 5, 1)], "line 3: invalid literal"),
+                ([(1, "", 1)], "line 3: invalid literal"),
+                ([(1, 5, 3)], "none of 1 ranges has a country"),
+                ([], "none of 0 ranges has a country"),
+            )
+        ),
+        *(
+            (lambda folder, network: write_new_csv(folder, [GOOD, (network, "1")]), [network], said)
+            for network, said in (
+                ("1.0.0.1/24", "line 3: 1.0.0.1/24 has host bits set"),
+                ("1.0.0.0/33", "line 3: '1.0.0.0/33' does not appear to be"),
+                ("1.0.0.0/8", f"line 3: {OVERLAP}"),
+                ("", "line 3: '' does not appear to be"),
+            )
+        ),
+        *(
+            (lambda folder, more: added(write_old_csv(folder, [(1, 5, 1)], OLD), 1, more), [more], said)
+            for more, said in (
+                (b"1,2\n", "Location.csv, line 6: 2 columns, of 9"),
+                (b"1,US,CA,Palo Alto\n", "line 6: location '1' was another place before"),
+                (b'1,"' + b"x" * 200_000 + b'"\n', "line 6: field larger than field limit"),
+            )
+        ),
+        (lambda folder: added(write_new_csv(folder, [GOOD]), 0, b"\xff" * 20_000), [], "Blocks.csv, line"),
+        (lambda folder: added(write_new_csv(folder, [GOOD]), 1, b"\xfc"), [], "Locations-en.csv, line"),
+    ],
+)
+def test_what_is_wrong_in_csv_files_is_told_with_file_and_line(
+    redis: Redis, tmp_path: Path, write: Callable[..., tuple[Path, Path]], arguments: list[Any], said: str
+) -> None:
+    assert said in refused(*write(tmp_path, *arguments))
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 999, b"\xff\xd8\xff" * 999, b"a,b,c\n1,2,3\n", b"{}\n"])
@@ -247,13 +210,8 @@ def test_files_that_do_not_belong_together_are_reported(redis: Redis, tmp_path: 
     blocks, locations = write_old_csv(tmp_path, [(1, 5, 1)], OLD)
     new_blocks, new_locations = write_new_csv(tmp_path / "new", [("1.0.0.0/24", "1")])
 
-    for files in (
-        [blocks],
-        [locations],
-        [blocks, new_locations],
-        [blocks, locations, new_locations],
-        [new_blocks],
-    ):
+    more = [blocks, new_locations], [blocks, locations, new_locations]
+    for files in ([blocks], [locations], [new_blocks], *more):
         assert "of the same source, are needed" in refused(*files)
     assert "Import it alone" in refused(mmdb, blocks)
     assert "No file is given" in refused()
@@ -281,11 +239,7 @@ def test_without_the_package_it_is_named(
 
 
 def test_a_table_needs_a_name(redis: Redis, tmp_path: Path) -> None:
-    for ask in (
-        lambda name: import_places(tmp_path, name=name),
-        look,
-        GeoTable.load,
-        lambda name: place_name("US", table=name),
-    ):
+    asks = [look, GeoTable.load, lambda name: place_name("US", table=name)]
+    for ask in [*asks, lambda name: import_places(tmp_path, name=name)]:
         with pytest.raises(InvalidName):
             ask("")

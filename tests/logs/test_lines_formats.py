@@ -26,6 +26,7 @@ WEB = '1.2.3.4 - - [10/Oct/2011:13:55:36 -0700] "GET / HTTP/1.0" 200 23'
 BOOK, COMBINED, JSON = Book(), Combined(), JsonLines()
 PATTERN = Pattern(r"\w+ at=(?P<time>\S+) from=(?P<ip>[^,]*)?,")
 FORMAT, ADDRESS, DATE = Reason.FORMAT, Reason.ADDRESS, Reason.DATE
+WORDS = r"(?P<ip>\S+) (?P<time>\S+)"
 
 
 def json(time: str, ip: str = '"1.2.3.4"') -> str:
@@ -123,15 +124,8 @@ def test_lines_are_read(form: Format, line: str, rest: str | None) -> None:
         *(
             (BOOK, f"1.2.3.4 {day}", DATE)
             for day in (
-                *(
-                    "2011-10-1",
-                    "2011-10-100",
-                    " 2011-10-10",
-                    "2011/10/10",
-                    "2011-10-10T13:55",
-                    "2011-02-29 x",
-                ),
-                *("2011-13-01 x", "2011-01-00 x", "0000-01-01 x"),
+                *("2011-10-1", "2011-10-100", " 2011-10-10", "2011/10/10", "2011-10-10T13:55"),
+                *("2011-02-29 x", "2011-13-01 x", "2011-01-00 x", "0000-01-01 x"),
             )
         ),
         (COMBINED, "1.2.3.4", FORMAT),
@@ -142,24 +136,12 @@ def test_lines_are_read(form: Format, line: str, rest: str | None) -> None:
             (COMBINED, WEB.replace(good, bad), DATE)
             for good, bad in (
                 *(("Oct", "Okt"), ("10/Oct", "31/Nov"), ("10/Oct", "1/Oct"), (" [", "["), ("2011:", "2011 ")),
-                *(("13:55:36 -0700", "99:99:99 ABCDE"), ("13:55:36", "24:00:00"), ("13:55:36", "13:60:00")),
-                *(
-                    ("13:55:36", "13:59:61"),
-                    ("13:55:36", "13:55"),
-                    ("36 ", "36. "),
-                    ("36 ", "36.1234567890 "),
-                ),
-                *(
-                    ("-0700", "-07"),
-                    ("-0700", "0700"),
-                    ("-0700", "-2400"),
-                    ("-0700", "-0760"),
-                    (" -0700", " "),
-                ),
-                (":13:55:36 -0700", ""),
+                *(("13:55:36", bad) for bad in ("99:99:99", "24:00:00", "13:60:00", "13:59:61", "13:55")),
+                *(("36 ", "36. "), ("36 ", "36.1234567890 "), (" -0700", " "), (":13:55:36 -0700", "")),
+                *(("-0700", bad) for bad in ("-07", "0700", "-2400", "-0760", "ABCDE")),
             )
         ),
-        *((JSON, line, FORMAT) for line in ("nonsense", "[" * 100_000, '["1.2.3.4", "2011-10-10"]')),
+        *((JSON, each, FORMAT) for each in ("x", "[" * 100_000, '["1.2.3.4", "2011-10-10"]', "\xff\xfe")),
         (JSON, '{"ip": "1.2.3.4"}', FORMAT),
         (JSON, json('"2011-10-10"', "null"), FORMAT),
         (JSON, json("1" + "0" * 5_000), FORMAT),
@@ -180,20 +162,13 @@ def test_lines_are_read(form: Format, line: str, rest: str | None) -> None:
     ],
 )
 def test_other_lines_are_rejected_with_the_reason(form: Format, line: str, reason: Reason) -> None:
-    assert form.read(line.encode()) is reason
-
-
-def test_bytes_that_are_no_text_are_no_json() -> None:
-    assert JSON.read(b"\xff\xfe") is FORMAT
+    assert form.read(line.encode("latin-1")) is reason
 
 
 @pytest.mark.parametrize("day", [date.min, date(1900, 2, 28), date(2000, 2, 29), date(2012, 2, 29), date.max])
 @pytest.mark.parametrize("form", [Book(), Combined()], ids=["book", "combined"])
 def test_days_are_those_of_the_years_1_to_9999(day: date, form: Format) -> None:
-    month = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"][
-        day.month - 1
-    ]
-    web = f'1.2.3.4 - - [{day.day:02}/{month}/{day.year:04}:00:00:00 +0000] "GET'
+    web = f'1.2.3.4 - - [{day.day:02}/{day:%b}/{day.year:04}:00:00:00 +0000] "GET'
 
     fields = form.read((f"1.2.3.4 {day} x" if isinstance(form, Book) else web).encode())
 
@@ -207,10 +182,6 @@ def test_days_are_those_of_the_years_1_to_9999(day: date, form: Format) -> None:
 def test_a_pattern_that_cannot_be_used_is_refused_at_once(expression: str, of: str) -> None:
     with pytest.raises(InvalidValue, match=f"P<{of}" if of else "expression"):
         Pattern(expression)
-
-
-def test_formats_are_found_by_name() -> None:
-    assert [find_format(name) for name in ("book", "combined", "json")] == [BOOK, COMBINED, JSON]
     with pytest.raises(InvalidValue):
         find_format("apache")
 
@@ -230,13 +201,8 @@ def test_formats_are_found_by_name() -> None:
         (JSON, '{"ip": "8.8.8.8", "time": "2011-10-10T00:07:00", "status": 503}', 7, 503),
         (JSON, '{"ip": "8.8.8.8", "time": 1318248000, "status": "204"}', 720, 204),
         (JSON, '{"ip": "8.8.8.8", "time": "2011-10-10", "status": true}', -1, 0),
-        (
-            Pattern(r"(?P<ip>\S+) (?P<time>\S+) (?P<status>\S+)"),
-            "8.8.8.8 10/Oct/2011:23:59:59 200",
-            1_439,
-            200,
-        ),
-        (Pattern(r"(?P<ip>\S+) (?P<time>\S+)"), "8.8.8.8 2011-10-10 200", -1, 0),
+        (Pattern(rf"{WORDS} (?P<status>\S+)"), "8.8.8.8 10/Oct/2011:23:59:59 200", 1_439, 200),
+        (Pattern(WORDS), "8.8.8.8 2011-10-10 200", -1, 0),
     ],
 )
 def test_the_minute_and_the_status_are_read_where_a_line_has_them(
@@ -251,12 +217,7 @@ def test_the_minute_and_the_status_are_read_where_a_line_has_them(
 @pytest.mark.parametrize(
     ("rest", *Parts._fields),
     [
-        (
-            '"GET /a/b?c=d#e HTTP/1.1" 200 5 "https://example.org/x?q=1" "curl/8"',
-            "/a/b",
-            "example.org",
-            "curl/8",
-        ),
+        ('"GET /a/b?c=d#e HTTP/1.1" 200 5 "https://a.org/x?q=1" "curl/8"', "/a/b", "a.org", "curl/8"),
         ('"GET /a#b HTTP/1.1" 200 5 "-" "-"', "/a", "", ""),
         ('"POST /" 200 5 "http://u:p@[::1]:80/x" ""', "/", "u:p@[::1]:80", ""),
         ('"GET http://a/b HTTP/1.1" 200 5 "ftp://" "a \\"b\\" c"', "http://a/b", "ftp:", 'a \\"b\\" c'),
@@ -278,7 +239,7 @@ def test_lines_of_web_servers_have_paths_referrers_and_agents(
 
 def test_json_and_patterns_have_parts_where_they_say_so() -> None:
     line = b'{"ip": "1.2.3.4", "time": "2011-10-10", "at": {"path": "/a?b"}, "agent": "-", "referrer": 7}'
-    pattern = Pattern(r"(?P<ip>\S+) (?P<time>\S+) (?P<path>\S+)(?: (?P<status>\d+))?")
+    pattern = Pattern(rf"{WORDS} (?P<path>\S+)(?: (?P<status>\d+))?")
 
     assert JsonLines(path="at.path").parts(line) == Parts(b"/a", b"", b"")
     assert pattern.parts(b"1.2.3.4 2011-10-10 /x?y") == Parts(b"/x")

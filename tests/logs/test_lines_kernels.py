@@ -198,19 +198,13 @@ def test_both_kernels_read_all_forms_of_ipv6() -> None:
     assert compare(block) == 3 * len(texts)
 
 
+JSON = b'{"ip": "1.2.3.4", "time": "2011-10-10", "path": "/a?b", "agent": "c\\u00e9", "referrer": 7}'
+WORDS = Pattern(r"(?P<ip>\S+) (?P<time>\S+) (?P<path>\S+)(?: (?P<agent>\S+))?")
+
+
 @pytest.mark.parametrize("kernel", [NUMBA, NAIVE])
 @pytest.mark.parametrize(
-    ("form", "line"),
-    [
-        (
-            JsonLines(),
-            b'{"ip": "1.2.3.4", "time": "2011-10-10", "path": "/a?b", "agent": "c\\u00e9", "referrer": 7}',
-        ),
-        (
-            Pattern(r"(?P<ip>\S+) (?P<time>\S+) (?P<path>\S+)(?: (?P<agent>\S+))?"),
-            "1.2.3.4 2011-10-10 /a?b cé".encode(),
-        ),
-    ],
+    ("form", "line"), [(JsonLines(), JSON), (WORDS, "1.2.3.4 2011-10-10 /a?b cé".encode())]
 )
 def test_json_and_patterns_are_read_by_both(kernel: Any, form: Format, line: bytes) -> None:
     columns = kernel.columns(line + b"\nx", form)
@@ -262,14 +256,11 @@ def test_every_address_is_found_where_it_lies(
     lines, expected = [], []
     for bits, found in ((32, four), (128, six)):
         starts, ends = found[:-1:2], found[1::2]
+        pairs = list(enumerate(zip(starts, ends, strict=True)))
         for address in {each + step for each in [*starts, *ends, 7] for step in (-1, 0, 1)}:
             if 0 <= address < 2**bits and (bits == 32 or address >> 32 not in (0, 0xFFFF)):
                 lines.append(f"{ip_address(address.to_bytes(bits // 8))} 2011-10-10")
-                at = [
-                    place
-                    for place, (start, end) in enumerate(zip(starts, ends, strict=True))
-                    if start <= address <= end
-                ]
+                at = [place for place, (start, end) in pairs if start <= address <= end]
                 expected.append(places[at[0] % len(places)] if at else 0)
     columns = NAIVE.columns("\n".join(lines).encode(), Book())
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from redis import Redis
 
+from components.embedded import EmbeddedServer
 from components.exceptions import (
     AggregationNotFound,
     ChunkNotFound,
-    ChunksLost,
     ChunkTooLarge,
     CopiedElsewhere,
     InvalidName,
@@ -21,8 +23,11 @@ from components.exceptions import (
     UnknownFormat,
 )
 from components.kit.client import get_client
-from components.services.logs import Aggregation, LogStream
+from components.services.logs import Aggregation, Copier, LogStream
 from components.services.logs.keys import JobKeys
+from components.services.logs.lines import Columns
+from components.testing import redis_at
+from tests.support.counting_logs import worker
 from tests.support.logs import (
     append,
     blocks,
@@ -32,8 +37,11 @@ from tests.support.logs import (
     ids,
     joined,
     let_leases_pass,
+    lines,
     stream,
 )
+from tests.support.restricted import operator
+from tests.support.snapshots import snapshot
 from tests.support.waiting import eventually
 
 TABLES = {"country:2011-10-10": {"US": 3, "DE": 1}}
@@ -46,8 +54,12 @@ def room_for(chunks: int) -> int:
     return round(with_room.status().bytes * (chunks + 0.5))
 
 
-def test_a_chunk_is_claimed_as_it_was_appended(redis: Redis) -> None:
-    fill(stream(), 2)
+def test_a_chunk_is_claimed_as_it_was_appended_once_and_in_its_order(redis: Redis) -> None:
+    append(stream(), 0)
+    with pytest.raises(CopiedElsewhere, match=f"up to byte {blocks(1)[0].end}"):
+        append(stream(), 2)
+    for number in (0, 1):  # another producer of the file stores it once
+        append(stream(), number)
 
     consumer = joined().consumer()
     first, second = consumer.claim()
@@ -74,33 +86,27 @@ def test_chunks_wait_for_the_first_aggregation_and_go_when_all_have_counted_them
     assert redis.keys("*:chunk:*") == redis.keys("*:counted") == []
 
 
-def test_a_chunk_that_does_not_go_on_where_the_last_ended_is_refused(redis: Redis) -> None:
-    append(stream(), 0)
-
-    with pytest.raises(CopiedElsewhere, match=f"up to byte {blocks(1)[0].end}"):
-        append(stream(), 2)
-    append(stream(), 0)  # another producer of the file stores it once
-    assert stream().status().chunks == 1
-
-
 def test_what_is_refused_for_lack_of_room_leaves_nothing(redis: Redis) -> None:
     limit = room_for(2)
     append(stream(limit), 0)
     append(LogStream("default", limit=limit), 1)
-    redis.delete(JobKeys("default").room)
-    before = {key: redis.dump(key) for key in redis.keys("*{default}*")}
+    assert redis.lpop(JobKeys("default").room) == b"1"  # one who found room wakes the next
+    before = snapshot(redis)
 
     with pytest.raises(LogsFull):
         append(stream(limit), 2, wait=0)
 
-    assert {key: redis.dump(key) for key in redis.keys("*{default}*")} == before
+    assert snapshot(redis) == before
     assert bytes_in_flight(redis) == stream().status().bytes <= limit
 
 
 def test_a_producer_that_waits_is_woken_when_a_chunk_is_counted(redis: Redis) -> None:
     limit = room_for(1)
     to, consumer = stream(limit), joined().consumer()
+    assert consumer.claim() == []
+    assert not consumer.wait(0.01)
     append(to, 0)
+    assert consumer.wait(3)
     [chunk] = consumer.claim()
     redis.delete(JobKeys("default").room)
     appended = threading.Event()
@@ -112,14 +118,6 @@ def test_a_producer_that_waits_is_woken_when_a_chunk_is_counted(redis: Redis) ->
 
     assert appended.wait(3)  # it looks by itself only after four
     producer.join()
-
-
-def test_one_who_found_room_wakes_the_next(redis: Redis) -> None:
-    to = stream(room_for(5))
-
-    append(to, 0)
-
-    assert redis.lrange(JobKeys("default").room, 0, -1) == [b"1"]
 
 
 @pytest.mark.parametrize(
@@ -165,22 +163,6 @@ def test_chunks_needed_only_by_an_aggregation_that_left_are_removed(redis: Redis
     assert len(leaving.consumer().claim()) == 1  # joins again, and counts anew what is there
 
 
-def test_chunks_of_a_consumer_that_died_go_to_another(redis: Redis) -> None:
-    fill(stream(), 2)
-    aggregation = joined()
-    dead = ids(aggregation.consumer().claim())
-    living = aggregation.consumer()
-    assert living.claim() == []
-
-    let_leases_pass(redis, aggregation)
-    taken = living.claim()
-
-    assert ids(taken) == dead
-    assert [each.tries for each in taken] == [2, 2]
-    names = [each["name"].decode() for each in redis.xinfo_consumers(JobKeys("default").stream, "geo")]
-    assert names == [living.id]
-
-
 def test_a_worker_that_beats_keeps_its_chunks(redis: Redis) -> None:
     fill(stream(), 2)
     aggregation = joined()
@@ -203,37 +185,6 @@ def test_a_worker_that_beats_keeps_its_chunks(redis: Redis) -> None:
     assert sorted(each.tries for each in again) == [1, 2]  # what was given back was no try
 
 
-def test_a_late_flush_is_refused_as_a_whole(redis: Redis) -> None:
-    fill(stream(), 2)
-    aggregation = joined()
-    late, other = aggregation.consumer(), aggregation.consumer()
-    chunks = late.claim()
-    let_leases_pass(redis, aggregation, [chunks[0].id])
-    taken = other.claim()
-
-    with pytest.raises(ChunksLost, match="1 of 2 chunks are no longer held") as refused:
-        late.flush(chunks, TABLES)
-
-    assert refused.value.lost == {chunks[0].id}
-    assert aggregation.table("country:2011-10-10") == {}
-    other.flush(taken, TABLES)
-    late.flush(chunks[1:], TABLES)
-    assert aggregation.table("country:2011-10-10") == {"US": 6, "DE": 2}
-    assert stream().status().chunks == 0
-
-
-def test_a_flush_that_is_sent_again_adds_nothing(redis: Redis) -> None:
-    fill(stream(), 1)
-    aggregation = joined()
-    consumer = aggregation.consumer()
-    chunks = consumer.claim()
-    consumer.flush(chunks, TABLES)
-
-    consumer.flush(chunks, TABLES)
-
-    assert aggregation.table("country:2011-10-10") == {"US": 3, "DE": 1}
-
-
 def test_a_worker_that_claims_what_it_holds_gets_what_comes_after(redis: Redis) -> None:
     """Nothing means that nothing is left, and not that all of a page was known."""
     to, aggregation = stream(), joined()
@@ -246,39 +197,6 @@ def test_a_worker_that_claims_what_it_holds_gets_what_comes_after(redis: Redis) 
     assert consumer.claim(2) == []
     consumer.flush([*held, *(consumer.held[each] for each in appended[2:])], {})
     assert to.status().chunks == 0
-
-
-def test_an_abandoned_request_does_not_hide_the_next(redis: Redis) -> None:
-    to, aggregation = stream(), joined(tries=2)
-    appended = fill(to, 3)
-    for count in (3, 2):
-        aggregation.consumer().claim(count)
-        let_leases_pass(redis, aggregation)
-    consumer = aggregation.consumer()
-
-    assert ids(consumer.claim(2)) == appended[2:]
-    assert sorted(each for each, _at in aggregation.dead()) == appended[:2]
-    assert consumer.claim(2) == []
-
-
-def test_a_chunk_lost_and_claimed_again_is_in_a_flush_once(redis: Redis) -> None:
-    fill(stream(), 2)
-    aggregation = joined()
-    consumer = aggregation.consumer()
-    chunks = consumer.claim()
-    let_leases_pass(redis, aggregation, [chunks[0].id])
-    aggregation.consumer().claim()
-    consumer.beat()
-    let_leases_pass(redis, aggregation, [chunks[0].id])
-    [anew] = consumer.claim()
-
-    with pytest.raises(ChunksLost) as refused:
-        consumer.flush([*chunks, anew], TABLES)
-
-    assert anew.id == chunks[0].id
-    assert refused.value.lost == {anew.id}
-    assert consumer.held.keys() == {chunks[1].id}
-    assert aggregation.table("country:2011-10-10") == {}
 
 
 def test_a_flush_into_what_is_no_table_changes_nothing(redis: Redis) -> None:
@@ -295,20 +213,21 @@ def test_a_flush_into_what_is_no_table_changes_nothing(redis: Redis) -> None:
     assert stream().status().chunks == 1
 
 
-def test_a_chunk_under_which_consumers_died_is_given_up_and_can_be_sent_again(redis: Redis) -> None:
-    [poison, _other] = fill(stream(), 2)
+def test_chunks_under_which_consumers_died_are_given_up_and_can_be_sent_again(redis: Redis) -> None:
+    """They do not hide the next one."""
+    [*poison, good] = fill(stream(), 3)
     aggregation = joined(tries=2)
-    for _ in range(2):
-        aggregation.consumer().claim(1)
+    for count in (3, 2):
+        aggregation.consumer().claim(count)
         let_leases_pass(redis, aggregation)
     consumer = aggregation.consumer()
 
-    assert poison not in ids(consumer.claim())
-    assert [each for each, _at in aggregation.dead()] == [poison]
+    assert ids(consumer.claim(2)) == [good]
+    assert consumer.claim(2) == []
+    assert sorted(each for each, _at in aggregation.dead()) == poison
     assert Aggregation("else").dead() == []
-    assert aggregation.resend([poison, "1-1"]) == 1
-    [again] = consumer.claim()
-    assert (again.id, again.tries) == (poison, 1)
+    assert aggregation.resend([*poison, "1-1"]) == 2
+    assert [(each.id, each.tries) for each in consumer.claim()] == [(each, 1) for each in poison]
     assert aggregation.dead() == []
 
 
@@ -330,20 +249,7 @@ def test_a_chunk_that_was_given_up_can_be_discarded(redis: Redis) -> None:
     assert stream().status().chunks == 1
     assert bytes_in_flight(redis) == stream().status().bytes
     consumer.flush(consumer.held.values(), {})
-    assert stream().status() == replace(stream().status(), bytes=0, chunks=0)
-
-
-def test_a_waiting_worker_hears_of_a_new_chunk(redis: Redis) -> None:
-    aggregation = joined()
-    consumer = aggregation.consumer()
-    assert consumer.claim() == []
-    assert not consumer.wait(0.01)
-
-    append(stream(), 0)
-
-    assert consumer.wait(3)
-    assert len(consumer.claim()) == 1
-    assert not consumer.wait(0.01)
+    assert (stream().status().bytes, stream().status().chunks) == (0, 0)
 
 
 def test_lines_that_are_gone_or_of_a_later_release_are_reported(redis: Redis) -> None:
@@ -357,3 +263,86 @@ def test_lines_that_are_gone_or_of_a_later_release_are_reported(redis: Redis) ->
     redis.delete(JobKeys("default").chunk(chunk.id))
     with pytest.raises(ChunkNotFound, match=r"access\.log, from byte 0"):
         consumer.read(chunk)
+
+
+LINES = 2_000
+SIZE = 2_000
+
+
+class Filling:
+    """A callback that counts lines, and fills the memory of Redis when it has the first."""
+
+    count = 0
+
+    def block(self, columns: Columns) -> None:
+        if not self.count:
+            operator().config_set("maxmemory", 1)
+        self.count += len(columns)
+
+    def flush(self) -> Mapping[str, Mapping[str, int]]:
+        count, self.count = self.count, 0
+        return {"lines": {"all": count}}
+
+
+def test_workers_make_room_where_memory_is_full(redis: Redis, tmp_path: Path) -> None:
+    """They end when it is not any more, since an end needs a little."""
+    (tmp_path / "log").write_bytes(lines(0, LINES) + b"junk\n")
+    Copier(LogStream(), size=SIZE).copy(tmp_path / "log")
+    counting = worker(Filling, name="lines")
+
+    def make_room() -> bool:
+        is_counted = eventually(lambda: not LogStream().status().chunks)
+        operator().config_set("maxmemory", 0)
+        return is_counted
+
+    with ThreadPoolExecutor() as pool:
+        room = pool.submit(make_room)
+        assert counting.run() == 0
+        assert room.result()
+    aggregation = Aggregation("lines")
+    assert aggregation.table("lines") == {"all": LINES}
+    assert aggregation.table("totals:lines")["format"] == 1
+    assert [sample.head for sample, _at in aggregation.samples()] == ["junk"]
+
+
+def test_lines_lost_in_a_power_cut_are_copied_and_counted_again(tmp_path: Path) -> None:
+    """With "everysec" the last second is lost: both what was copied then, and what was counted."""
+    log, written, taken = tmp_path / "log", list[int](), iter(range(10_000))
+    log.write_bytes(lines(0, LINES))
+
+    def count() -> bool:
+        """Count how often some lines come; return whether there were any."""
+        if not (chunks := consumer.claim(3)):
+            return False
+        found = b"".join(map(consumer.read, chunks)).decode().splitlines()
+        consumer.flush(chunks, {"lines": dict.fromkeys(found, 1)})
+        return True
+
+    def lately() -> Path:
+        """Return the file that has what was done lately."""
+        files = sorted(server.folder.rglob("*.aof"))
+        return [each for each in files if not each.name.endswith(".base.aof")][-1]
+
+    def cut_power() -> None:
+        match next(taken):
+            case 12:
+                count()
+                written.append(lately().stat().st_size)
+            case 20:
+                count()  # the very chunks that it is going to have again
+                server.kill()
+                os.truncate(lately(), written[0] + 100)
+                server.start()
+
+    with EmbeddedServer(tmp_path / "redis", appendfsync="everysec") as server, redis_at(server.url):
+        aggregation = joined()
+        consumer = aggregation.consumer()
+        copier = Copier(LogStream(), size=SIZE, progress=cut_power)
+
+        assert copier.copy(log) == "copied"
+        assert copier.lines > LINES
+        while count() or LogStream().status().chunks:
+            let_leases_pass(operator(), aggregation)  # what a restart has made of them is claimed anew
+        assert aggregation.table("lines") == dict.fromkeys(lines(0, LINES).decode().splitlines(), 1)
+        assert LogStream().status().bytes == bytes_in_flight(operator()) == 0
+        assert LogStream().status().lines == LINES

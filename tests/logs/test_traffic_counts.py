@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from datetime import date, datetime, timedelta
 from functools import partial
-from http import HTTPStatus
 from itertools import product
 
 import pytest
@@ -19,7 +18,6 @@ from components.services.logs.lines import Book, Combined, LineReader
 from components.services.logs.traffic import Traffic
 from components.services.logs.traffic.labels import LABELS
 from components.services.logs.traffic.place_counter import PlaceCounter
-from components.services.logs.traffic.slices import STATUSES
 from tests.support.counting_logs import hand_out, import_places_into, worker
 from tests.support.restricted import operator
 from tests.support.traffic import add
@@ -29,6 +27,14 @@ COUNTRIES = {"1.0.0.1": "US", "2.0.0.1": "US", "3.0.0.1": "DE", "9.9.9.9": "unkn
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:126.0) Gecko/20100101 Firefox/126.0"
 
 pytestmark = pytest.mark.usefixtures("redis")
+
+
+@pytest.fixture
+def counted(redis, tmp_path):
+    """A table of addresses, and an aggregation that takes part."""
+    import_places_into(tmp_path)
+    Aggregation(PLACES).join()
+
 
 lines = st.lists(
     st.tuples(
@@ -112,9 +118,7 @@ def test_lines_are_counted_by_value_status_hour_and_country(redis, tmp_path, blo
     assert tables == expected(rows)
 
 
-def test_a_value_that_is_kept_has_all_its_lines_and_the_others_are_added_up(tmp_path):
-    import_places_into(tmp_path)
-    Aggregation(PLACES).join()
+def test_a_value_that_is_kept_has_all_its_lines_and_the_others_are_added_up(counted):
     paths = [f"/{number % 1_500}" for number in range(4_500)]
     rows = [("1.0.0.1", DAY, "13:30", path, "200", "-", "-") for path in paths]
     missing = [("3.0.0.1", DAY, "13:30", f"/scan/{number}", "404", "-", "-") for number in range(1_200)]
@@ -150,9 +154,7 @@ def test_a_value_that_came_when_there_was_no_room_is_never_kept_later(redis):
     assert [found[str(each)] for each in (0, 990, 999)] == [1, 2, 2]
 
 
-def test_forgotten_days_take_all_their_tables_with_them(tmp_path):
-    import_places_into(tmp_path)
-    Aggregation(PLACES).join()
+def test_forgotten_days_take_all_their_tables_with_them(counted):
     days = [DAY - timedelta(number) for number in range(3)]
     count("".join(web(each, day, "13:30", "/a", "404", "-", "-") for each in COUNTRIES for day in days))
     before = {name: found for name, found in stored("").items() if name != "days"}
@@ -167,24 +169,6 @@ def test_forgotten_days_take_all_their_tables_with_them(tmp_path):
             Traffic().forget(day)
 
 
-def test_a_repeated_flush_counts_no_value_twice():
-    aggregation = Aggregation(PLACES)
-    aggregation.join()
-    hand_out(b"x\n")
-    consumer = aggregation.consumer()
-    chunks = consumer.claim()
-    tables = {f"values:path:served:{DAY}": {"*/200//a": 1, "13/200//a": 1}}
-
-    for _ in range(2):
-        consumer.flush(chunks, tables)
-
-    assert stored() == {
-        f"values:path:served:{DAY}": {"/a": 1},
-        f"values:path:served:{DAY}:*": {"200//a": 1},
-        f"values:path:served:{DAY}:13": {"200//a": 1},
-    }
-
-
 @pytest.mark.parametrize(
     ("dimension", "value", "label"),
     [
@@ -193,16 +177,8 @@ def test_a_repeated_flush_counts_no_value_twice():
         ("path", b"/" + b"a" * 300, "/" + "a" * 198 + "\u2026"),
         ("referrer", b"jim:secret@WWW.Example.org:8080", "example.org"),
         ("referrer", b"[::1]:80", "[::1]"),
-        (
-            "agent",
-            b"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15) AppleWebKit/605 Version/17 Safari/605",
-            "Safari, macOS",
-        ),
-        (
-            "agent",
-            b"Mozilla/5.0 (Windows NT 10.0) AppleWebKit Chrome/126 Safari/537 Edg/126",
-            "Edge, Windows",
-        ),
+        ("agent", b"Mozilla/5.0 (Macintosh; Mac OS X 10_15) AppleWebKit/605 Safari/605", "Safari, macOS"),
+        ("agent", b"Mozilla/5.0 (Windows NT 10.0) Chrome/126 Safari/537 Edg/126", "Edge, Windows"),
         ("agent", b"Mozilla/5.0 (iPhone; like Mac OS X) AppleWebKit CriOS/126 Safari/604", "Chrome, iOS"),
         ("agent", b"Mozilla/5.0 (Linux; Android 14) Chrome/126 (compatible; Googlebot/2.1)", "Googlebot"),
         ("agent", b"python-requests/2.32", "Programs"),
@@ -275,12 +251,9 @@ def test_an_hour_and_a_country_are_not_combined():
         (0, {}),
         (7, {}),
         (0, {"hour": "00"}),
-        (0, {"country": "US"}),
         (7, {"country": "US"}),
-        (0, {"status": "404"}),
         (7, {"status": "4xx"}),
         (0, {"hour": "13", "country": "US", "status": "404"}),
-        (7, {"hour": "13", "country": "US", "status": "404"}),
         (0, {"hour": "05"}),
         (0, {"country": "DE", "status": "2xx"}),
     ],
@@ -321,19 +294,12 @@ def test_hour_country_and_status_can_be_combined(asked, by_day_only):
     assert found.without_hours == by_day_only
 
 
-def test_a_time_that_is_missing_or_no_time_has_no_hour(tmp_path):
-    import_places_into(tmp_path)
-    Aggregation(PLACES).join()
+def test_a_time_that_is_missing_or_no_time_has_no_hour_nor_have_members_of_another_form(counted):
+    add({f"hourly:{DAY}": {"00/US": 5, "x": 5, "a/b/c/d": 5}})
     hand_out(b"1.0.0.1 2011-10-10\n1.0.0.1 2011-10-10 soon\n1.0.0.1 2011-10-10 07:00:00 x\n")
     worker().run()
 
     assert Traffic().slices(DAY, DAY).by_hour == {"": 2, "07": 1}
-
-
-def test_members_of_another_form_are_left_out():
-    add({f"hourly:{DAY}": {"00/US/200": 1, "00/US": 5, "x": 5, "a/b/c/d": 5}, "days": {str(DAY): 1}})
-
-    assert Traffic().slices(DAY, DAY).total == 1
 
 
 @pytest.mark.parametrize(
@@ -350,7 +316,3 @@ def test_members_of_another_form_are_left_out():
 def test_an_invalid_question_is_refused(asked, of):
     with pytest.raises(InvalidValue, match=of):
         Traffic().slices(**{"first": DAY, "last": DAY, **asked})
-
-
-def test_each_status_that_is_in_use_is_told_apart():
-    assert {str(each.value) for each in HTTPStatus} <= {*STATUSES}

@@ -5,13 +5,15 @@ from __future__ import annotations
 import gzip
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -19,9 +21,11 @@ from django.core.management import CommandError, call_command
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.services.logs import Copier, LogStream
+from components.services.logs import Copier, Follower, LogStream, Problem
+from components.services.logs import follower as follower_module
 from components.services.logs.keys import JobKeys
 from tests.support.logs import joined, lines
+from tests.support.waiting import eventually
 
 CHUNK = "--chunk=1K"
 
@@ -80,17 +84,7 @@ def test_no_file_is_copied_twice_whatever_its_name(redis: Redis, tmp_path: Path,
 
     for _ in range(2):
         code, said = run(tmp_path, CHUNK)
-        assert code == 0
-        assert "0 lines" in said
-        assert "files copied before: 3" in said
-
-    assert copied() == each_once(lines(0, 500))
-
-
-def test_copying_a_grown_file_continues_after_its_old_end(redis: Redis, log: Path) -> None:
-    for size in (3, 10, 400, 500):
-        log.write_bytes(lines(0, size))
-        assert run(log, CHUNK)[0] == 0
+        assert (code, "0 lines" in said, "files copied before: 3" in said) == (0, True, True)
 
     assert copied() == each_once(lines(0, 500))
 
@@ -127,7 +121,11 @@ def test_an_unreadable_file_is_reported_and_the_rest_is_copied(
     assert code == 1
     assert "nothing, line 0, byte 0: cannot be read: No such file or directory" in said
     assert re.search(r"cut\.gz, line [12],\d\d\d, byte \d\d,\d\d\d: ", said)
-    assert each_once(lines(0, 1_500)).items() <= copied().items()
+    found = copied()
+    assert each_once(lines(0, 1_500)).items() <= found.items()
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(lines(500, 2_000)))  # mended
+    assert run(tmp_path / "cut.gz", CHUNK)[0] == 0
+    assert each_once(lines(0, 2_500)).items() <= (found + copied()).items()
 
 
 def test_resuming_in_a_file_reports_true_line_numbers(redis: Redis, log: Path) -> None:
@@ -153,27 +151,16 @@ def test_resuming_in_a_file_reports_true_line_numbers(redis: Redis, log: Path) -
     assert copied() == each_once(lines(0, 300))
 
 
-def test_a_damaged_file_that_is_mended_is_copied_on(redis: Redis, tmp_path: Path) -> None:
-    whole = gzip.compress(lines(0, 3_000))
-    (tmp_path / "log.gz").write_bytes(whole[:-500])
-    assert run(tmp_path, CHUNK)[0] == 1
-    (tmp_path / "log.gz").write_bytes(whole)
-
-    assert run(tmp_path, CHUNK)[0] == 0
-    assert copied() == each_once(lines(0, 3_000))
-
-
 def test_files_that_were_not_seen_for_long_can_be_forgotten(redis: Redis, tmp_path: Path, log: Path) -> None:
     gone = tmp_path / "gone"
     gone.write_bytes(lines(500, 100))
     assert run(log, gone, CHUNK, "--forget=1")[1].endswith("Forgotten files: 0.\n")
     gone.rename(tmp_path / "away")
     seen = JobKeys("default").seen
-    redis.zadd(seen, {each: at - 31 * 86_400_000 for each, at in redis.zrange(seen, 0, -1, withscores=True)})
-
-    assert run(log, CHUNK, "--forget=32")[1].endswith("Forgotten files: 0.\n")
-    redis.zadd(seen, {each: at - 2 * 86_400_000 for each, at in redis.zrange(seen, 0, -1, withscores=True)})
-    assert run(log, CHUNK, "--forget=32")[1].endswith("Forgotten files: 1.\n")
+    for days, count in ((31, 0), (2, 1)):
+        aged = {each: at - days * 86_400_000 for each, at in redis.zrange(seen, 0, -1, withscores=True)}
+        redis.zadd(seen, aged)
+        assert run(log, CHUNK, "--forget=32")[1].endswith(f"Forgotten files: {count}.\n")
 
     assert [each.name for each in LogStream().files()] == [str(log)]
     assert redis.zcard(seen) == 1
@@ -229,10 +216,9 @@ def test_lines_behind_one_that_is_too_long_are_copied(
     data = lines(0, 5) + b"x" * long + b"\n" + b"y" * 1_000 + b"\n" + lines(5, 500)
     (tmp_path / "log").write_bytes(KINDS[kind](data))
 
-    code, said = run(tmp_path, CHUNK)
-    assert (code, said.count("line 6, byte ")) == (1, 1)
-    code, said = run(tmp_path, CHUNK)
-    assert (code, "0 lines" in said) == (0, True)
+    for again in (False, True):
+        code, said = run(tmp_path, CHUNK)
+        assert (code, said.count("line 6, byte "), "0 lines" in said) == (not again, not again, again)
 
     assert copied() == each_once(lines(0, 505), b"y" * 1_000)
     assert LogStream().status().skipped == 1
@@ -321,13 +307,188 @@ def test_wrong_usage_is_reported(redis: Redis, log: Path, arguments: list[str], 
     assert code in (1, 2)  # argparse's own errors have 1 where a program calls
 
 
-SETTINGS = {"DJANGO_SETTINGS_MODULE": "tests.commands.settings"}
-COMMAND = [sys.executable, "-m", "django", "copylogs"]
+def start(redis_url: str, *arguments: object, **options: Any) -> subprocess.Popen[bytes]:
+    about = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.commands.settings", "REDIS_URL": redis_url}
+    command = [sys.executable, "-m", "django", "copylogs", *map(str, arguments)]
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return subprocess.Popen(command, env=about, **output, **options)
 
 
-def start(redis_url: str, *arguments: object, **options: object) -> subprocess.Popen[bytes]:
-    environment = {**os.environ, **SETTINGS, "REDIS_URL": redis_url}
-    command = [*COMMAND, *map(str, arguments)]
-    return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options
-    )  # type: ignore[call-overload,no-any-return]
+@pytest.fixture
+def problems() -> list[Problem]:
+    return []
+
+
+@pytest.fixture
+def follow(redis: Redis, problems: list[Problem]) -> Iterator[Callable[..., Follower]]:
+    """A follower of paths, which is closed at the end."""
+    made: list[Follower] = []
+
+    def begin(*paths: Path, quiet: float = 0, **options: Any) -> Follower:
+        copier = Copier(LogStream(), size=1024, tell=problems.append, **options)
+        made.append(Follower(copier, list(map(str, paths)), quiet=quiet))
+        return made[-1]
+
+    yield begin
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def short(tmp_path: Path) -> Path:
+    path = tmp_path / "access.log"
+    path.write_bytes(lines(0, 100))
+    return path
+
+
+def write(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+
+
+def test_lines_appended_to_a_file_are_copied(follow: Callable[..., Follower], short: Path) -> None:
+    follower = follow(short)
+    follower.look()
+    for piece in (lines(100, 50), lines(150, 1)[:7], lines(150, 1)[7:], b"no end yet"):
+        write(short, piece)
+        follower.look()
+    follower.look()
+
+    assert copied() == each_once(lines(0, 151))
+
+
+def test_a_file_that_was_renamed_is_read_on_beside_the_new_one(
+    follow: Callable[..., Follower], short: Path
+) -> None:
+    follower = follow(short, quiet=3_600)
+    follower.look()
+    old = short.rename(short.with_name("access.log.1"))
+    write(old, lines(100, 10))
+    short.write_bytes(lines(200, 10))
+    follower.look()
+    write(old, lines(110, 10))
+    write(short, lines(210, 10))
+    follower.look()
+
+    assert copied() == each_once(lines(0, 120), lines(200, 20))
+
+
+def test_the_unterminated_last_line_of_a_quiet_file_counts(
+    follow: Callable[..., Follower], short: Path
+) -> None:
+    follower = follow(short)
+    write(short, b"no end")
+    follower.look()
+    assert copied() == each_once(lines(0, 100))
+    os.utime(short, (0, 0))
+    follower.look()
+    follower.look()
+
+    assert copied() == each_once(b"no end\n")
+    write(short, b"no end either")
+    follower.look()
+    short.unlink()
+    follower.look()
+    assert copied() == each_once(b"no end either\n")
+
+
+def test_a_file_that_was_cut_off_begins_anew(
+    follow: Callable[..., Follower], short: Path, problems: list[Problem]
+) -> None:
+    follower = follow(short)
+    follower.look()
+    short.write_bytes(b"")
+    follower.look()
+    write(short, lines(200, 10))
+    follower.look()
+    short.write_bytes(lines(300, 400) + b"half a")  # longer than before
+    follower.look()
+    assert problems == []
+    short.write_bytes(b"")
+    follower.look()
+
+    assert copied() == each_once(lines(0, 100), lines(200, 10), lines(300, 400))
+    assert [(each.line, each.byte) for each in problems] == [(401, len(lines(300, 400)))]
+
+
+def test_files_that_come_are_found(follow: Callable[..., Follower], tmp_path: Path) -> None:
+    said: list[str] = []
+    follower = follow(tmp_path / "later", tmp_path / "*.log", say=said.append)
+    follower.look()
+    (tmp_path / "link.log").symlink_to(__file__)  # leads out of the folder, which is told once
+    (tmp_path / "later").write_bytes(lines(0, 10))
+    (tmp_path / "a.log").touch()
+    follower.look()
+    write(tmp_path / "a.log", lines(10, 10))
+    follower.look()
+
+    assert copied() == each_once(lines(0, 20))
+    assert [each.partition(" ")[0] for each in said] == [str(tmp_path / "link.log")]
+
+
+def test_a_file_that_is_compressed_while_it_is_followed_is_copied_once(
+    follow: Callable[..., Follower], short: Path, problems: list[Problem]
+) -> None:
+    follower = follow(short.parent)
+    follower.look()
+    packed = gzip.compress(short.read_bytes())
+    (short.parent / "access.log.gz").write_bytes(packed[:50])
+    follower.look()
+    write(short.parent / "access.log.gz", packed[50:])
+    short.unlink()
+    for _ in range(3):
+        follower.look()
+
+    assert problems == []
+    assert copied() == each_once(lines(0, 100))
+
+
+def test_a_file_that_is_followed_is_not_forgotten_although_nothing_comes(
+    follow: Callable[..., Follower], redis: Redis, short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follower = follow(short)
+    follower.look()
+    redis.zadd(JobKeys("default").seen, dict.fromkeys(redis.zrange(JobKeys("default").seen, 0, -1), 1))
+    monkeypatch.setattr(follower_module, "KEPT", 0)
+    follower.look()
+
+    assert LogStream().forget(86_400) == 0
+    write(short, lines(100, 100))
+    follower.look()
+    assert copied() == each_once(lines(0, 200))
+
+
+def test_files_that_begin_with_the_same_line_are_told_apart(
+    follow: Callable[..., Follower], tmp_path: Path, problems: list[Problem]
+) -> None:
+    """They are seen when they have nothing but that, and have one fingerprint."""
+    paths = {tmp_path / "one": 0, tmp_path / "other": 100}
+    follower = follow(tmp_path)
+    for path in paths:
+        path.write_bytes(HEAD)
+    follower.look()
+    for number in range(3):
+        for path, first in paths.items():
+            write(path, lines(first + 10 * number, 10))
+        follower.look()
+
+    found = copied()
+
+    assert problems == []
+    assert found.pop(HEAD.strip()) in (1, 2)
+    assert found == each_once(lines(0, 30), lines(100, 30))
+
+
+@pytest.mark.slow
+def test_the_command_follows_until_it_is_stopped(redis_server: object, redis: Redis, short: Path) -> None:
+    process = start(redis_server.url, short, "--follow")  # type: ignore[attr-defined]
+    assert eventually(lambda: redis.xlen(JobKeys("default").stream) == 1)
+    write(short, lines(100, 10))
+    assert eventually(lambda: redis.xlen(JobKeys("default").stream) == 2)
+
+    process.send_signal(signal.SIGTERM)
+    said, _ = process.communicate(timeout=30)
+
+    assert process.returncode == 0, said
+    assert b" lines/s" in said
+    assert copied() == each_once(lines(0, 110))

@@ -6,6 +6,7 @@ import errno
 import gzip
 import io
 import os
+import socket
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -16,8 +17,8 @@ import zstandard
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from components.exceptions import ExtraNotInstalled, FileDamaged, FileDiffers, InvalidValue
-from components.services.logs import Block, Place, Problem, readblocks, readlines
+from components.exceptions import ExtraNotInstalled, FileDamaged, FileDiffers
+from components.services.logs import Place, Problem, find_files, readblocks, readlines
 from components.services.logs.blocks import BlockReader
 from components.services.logs.sources import source_of
 from tests.support.logs import lines
@@ -37,45 +38,11 @@ FORMATS = {
 }
 
 
-@pytest.fixture(params=FORMATS)
-def log(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """The same lines in a file of each kind."""
-    path = tmp_path / "access.log"
-    path.write_bytes(FORMATS[request.param](LOG))
-    return path
-
-
-def read_all(data: bytes, size: int = SIZE) -> tuple[bytes, list[Problem]]:
-    """The lines of a file that holds *data*, and what was told of it."""
-    problems: list[Problem] = []
-    reader = BlockReader(source_of(io.BytesIO(data)), name="log", size=size, tell=problems.append)
-    found = []
-    while block := reader.next():
-        found.append(block.data)
-    return b"".join(found), problems
-
-
-def test_all_lines_are_read_in_blocks_of_whole_lines(log: Path) -> None:
-    blocks = list(readblocks(log, size=SIZE))
-
-    assert b"".join(block.data for block in blocks) == LOG
-    assert all(block.data.endswith(b"\n") and len(block.data) <= SIZE for block in blocks)
-    assert len(blocks) <= len(LOG) // (SIZE - 50) + 1
-    number, end = 1, 0
-    for block in blocks:
-        assert (block.after, block.start, block.line) == (end, end, number)
-        assert LOG[block.start : block.end] == block.data
-        number, end = number + block.data.count(b"\n"), block.end
-    assert (number, end) == (501, len(LOG))
-
-
 @pytest.mark.parametrize("data", [b"", b"\n", b"\n\n", b"a", b"a\nb", b"a\r\nb\r\n", b"\0\n\xff\xfe\n"])
 def test_lines_are_what_stands_between_newlines(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "log").write_bytes(data)
 
-    assert list(readlines(tmp_path / "log")) == io.BytesIO(data).read().removesuffix(b"\n").split(
-        b"\n"
-    ) * bool(data)
+    assert list(readlines(tmp_path / "log")) == data.removesuffix(b"\n").split(b"\n") * bool(data)
 
 
 #: Lengths of lines around that of a block, and bytes that a file gives at a time.
@@ -125,10 +92,8 @@ def test_lines_around_the_size_of_a_block_are_those_of_a_plain_split(
     problems: list[Problem] = []
     file = Slow(FORMATS[kind](data), step)
     reader = BlockReader(source_of(file), name="log", size=SIZE, tell=problems.append)
-    blocks: list[Block] = []
 
-    while block := reader.next():
-        blocks.append(block)
+    blocks = [*iter(reader.next, None)]
 
     assert [line for each in blocks for line in each.data.splitlines()] == kept
     assert [each.line for each in problems] == left_out
@@ -196,13 +161,11 @@ def test_a_pipe_that_has_nothing_yet_has_not_ended() -> None:
     writer = threading.Thread(target=write)
     with Noting(reading, "rb") as file:
         writer.start()
-        reader = BlockReader(source_of(file), name="-", size=SIZE)
-        found = b""
-        while block := reader.next():
-            found += block.data
+        found: list[bytes] = []
+        _read_into(found, file)
     writer.join()
 
-    assert found == lines(0, 500)
+    assert b"".join(found) == lines(0, 500)
 
 
 GZIP, ZSTD = gzip.compress(lines(100, 2_000)), zstandard.compress(lines(100, 2_000))
@@ -230,8 +193,10 @@ def test_damage_is_reported_after_all_that_can_be_read(
 
     data = b"".join(found)
     assert lines(0, 2_100).startswith(data)
-    assert 2_100 - lost <= data.count(b"\n")
     assert data.endswith(b"\n")
+    assert 2_100 - lost <= data.count(b"\n")
+    with pytest.raises(FileDamaged, match=r"^log, line 1, byte 0: .* ends too early"):
+        _read_into([], pack(LOG)[:11])
 
 
 @pytest.mark.parametrize(
@@ -251,8 +216,9 @@ def test_a_file_that_expands_a_thousandfold_needs_no_more_memory_than_any(
     assert len(reader._buffer) < 34_000_000
 
 
-def _read_into(found: list[bytes], data: bytes) -> None:
-    reader = BlockReader(source_of(io.BytesIO(data)), name="log", size=SIZE, tell=print)
+def _read_into(found: list[bytes], data: bytes | io.RawIOBase | io.BytesIO) -> None:
+    file = io.BytesIO(data) if isinstance(data, bytes) else data
+    reader = BlockReader(source_of(file), name="log", size=SIZE, tell=print)
     while block := reader.next():
         found.append(block.data)
 
@@ -280,12 +246,6 @@ def test_plain_is_plain_even_if_it_looks_like_gzip(tmp_path: Path) -> None:
         list(readlines(tmp_path / "log"))
 
 
-def test_a_block_has_a_least_size(tmp_path: Path) -> None:
-    (tmp_path / "log").write_bytes(LOG)
-    with pytest.raises(InvalidValue, match="size of a block"):
-        list(readblocks(tmp_path / "log", size=10))
-
-
 def test_without_zstandard_the_extra_is_named_and_other_files_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -296,16 +256,6 @@ def test_without_zstandard_the_extra_is_named_and_other_files_are_read(
     assert len(list(readlines(tmp_path / "log"))) == 500
     with pytest.raises(ExtraNotInstalled, match=r"components\[logs\]"):
         list(readlines(tmp_path / "log.zst"))
-
-
-@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
-def test_a_file_of_which_nothing_can_be_decompressed_is_damaged_and_not_empty(
-    pack: Callable[[bytes], bytes],
-) -> None:
-    reader = BlockReader(source_of(io.BytesIO(pack(LOG)[:11])), name="log", size=SIZE)
-
-    with pytest.raises(FileDamaged, match=r"^log, line 1, byte 0: .* ends too early"):
-        reader.head()
 
 
 def test_damage_inside_of_a_line_that_is_left_out_is_told_where_that_line_begins() -> None:
@@ -337,14 +287,87 @@ class FailingDisk(io.BytesIO):
 
 
 def test_text_before_undecodable_bytes_is_read() -> None:
-    reader = BlockReader(source_of(FailingDisk(LOG + b"half a l")), name="log", size=SIZE)
-    found = []
-
-    def read() -> None:
-        while block := reader.next():
-            found.append(block.data)
+    found: list[bytes] = []
 
     with pytest.raises(FileDamaged, match=f"line 501, byte {len(LOG):,}: it cannot be read any further: Inp"):
-        read()
+        _read_into(found, FailingDisk(LOG + b"half a l"))
 
     assert b"".join(found) == LOG
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A folder of logs, beside what must not be read."""
+    folder, secret = tmp_path / "logs", tmp_path / "secret"
+    (folder / "old").mkdir(parents=True)
+    (folder / "a").touch()
+    (folder / "old" / "b").touch()
+    secret.mkdir()
+    (secret / "passwords").touch()
+    return folder
+
+
+def found(*paths: object) -> tuple[list[str], list[str]]:
+    """The files, and the links that were left out."""
+    links: list[str] = []
+    return list(find_files(map(str, paths), tell=links.append)), links
+
+
+def test_links_out_of_a_folder_are_left_out_and_told(logs: Path) -> None:
+    (logs / "file").symlink_to(logs.parent / "secret" / "passwords")
+    (logs / "old" / "folder").symlink_to("../../secret")
+    (logs / "chain").symlink_to("file")
+    (logs / "root").symlink_to("/")
+    (logs / "beside").symlink_to(logs.parent / "logs2")
+    (logs.parent / "logs2").touch()  # its name begins as that of the folder
+
+    files, links = found(logs)
+
+    assert files == [str(logs / "a"), str(logs / "old" / "b")]
+    assert sorted(links) == [str(logs / each) for each in ("beside", "chain", "file", "old/folder", "root")]
+
+
+@pytest.mark.parametrize("pattern", ["*", "**", "**/*", "[a-z]*"])
+def test_links_out_of_the_folder_of_a_pattern_are_left_out(logs: Path, pattern: str) -> None:
+    (logs / "file").symlink_to(logs.parent / "secret" / "passwords")
+    (logs / "folder").symlink_to("../secret")
+    (logs / "root").symlink_to(logs.parent)
+
+    files, links = found(logs / pattern)
+
+    assert [os.path.realpath(each) for each in files] == [str(logs / "a"), str(logs / "old" / "b")]
+    assert {str(logs / each) for each in ("file", "folder", "root")} <= set(links)
+
+
+def test_a_path_that_is_no_file_is_left_out_unless_it_is_named(logs: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(logs / "socket"))
+    os.mkfifo(logs / "pipe")
+    (logs / "broken").symlink_to("nothing")
+    files = [str(logs / "a"), str(logs / "old" / "b")]
+
+    assert found(logs) == (files, [])
+    assert found(logs / "*") == (files, [])
+    assert found(logs / "pipe", logs / "broken") == ([str(logs / "pipe"), str(logs / "broken")], [])
+
+
+def test_links_that_are_named_or_stay_in_the_folder_are_followed_and_paths_may_be_relative(
+    logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (logs / "current").symlink_to("old/b")
+    (logs / "up").symlink_to("old")
+    (logs / "old" / "back").symlink_to("..")
+    assert found(logs) == ([str(logs / each) for each in ("a", "current", "old/b")], [])
+
+    (logs / "file").symlink_to(logs.parent / "secret" / "passwords")
+    (logs / "folder").symlink_to(logs.parent / "secret")
+    (logs.parent / "secret" / "more").symlink_to(logs / "a")
+    files, links = found(logs / "file", logs / "folder")
+    assert files == [str(logs / "file"), str(logs / "folder" / "passwords")]
+    assert links == [str(logs / "folder" / "more")]
+
+    monkeypatch.chdir(logs)
+    for path in (".", "../logs"):
+        files, links = found(path)
+        assert [Path(each).name for each in files] == ["a", "current", "b"]
+        assert sorted(Path(each).name for each in links) == ["file", "folder"]
