@@ -89,9 +89,8 @@ def waiters() -> int:
 
 async def _let_go() -> None:
     """
-    Release what the request has held since authentication: a thread, and its database connection.
-
-    Otherwise each waiting request would hold both. They are opened again when they are needed.
+    Release what the request has held since authentication: a thread, and its database connection. Otherwise each
+    waiting request would hold both. They are opened again when they are needed.
     """
     if not await sync_to_async(_close_connections)():
         return

@@ -115,9 +115,7 @@ class Feed:
 
     def _paths(self, sender: type[models.Model], fields: frozenset[str] | None) -> list[str]:
         """
-        Return the paths that a write of *fields* touches (None: all fields).
-
-        Child and proxy models count as well.
+        Return the paths that a write of *fields* touches (None: all fields). Child and proxy models count as well.
         """
         return [
             path

@@ -182,9 +182,8 @@ def _word(word: str) -> tuple[str, list[int]]:
 
 def _spelling(words: Sequence[tuple[str, list[int]]], joined: Sequence[int]) -> Spelling:
     """
-    Return the spelling of *words*, each of which has a list of places inside it where a search may start as well.
-
-    The words with numbers in *joined* need no blank before them.
+    Return the spelling of *words*, each of which has a list of places inside it where a search may start as well. The
+    words with numbers in *joined* need no blank before them.
     """
     key = " ".join(word for word, _starts in words)
     most = MAX_KEY if key.isascii() else MAX_KEY * (5 if re.search("[\u1100-\u11ff]", key) else 1)

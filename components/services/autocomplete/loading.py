@@ -124,9 +124,8 @@ def id_of(row: str) -> str:
 
 def _parts(entries: Iterable[tuple[str | int, str]], words: bool, most: int) -> Iterator[list[list[str]]]:
     """
-    Yield the rows of *entries* in parts. A large part is in halves that may be sent at once.
-
-    If an id occurs twice in a part, that part keeps its order.
+    Yield the rows of *entries* in parts. A large part is in halves that may be sent at once. If an id occurs twice in
+    a part, that part keeps its order.
     """
     given, size = iter(entries), _FEW
     while rows := [row(entry, label, words=words) for entry, label in islice(given, size)]:
@@ -153,7 +152,6 @@ def _told(done: int, progress: Callable[[int], object] | None) -> int:
 class _OneAhead:
     """
     Sends one part at a time, in other threads or in tasks of the event loop. Nothing is in flight after its end.
-
     Threads only send: the entries come from the caller's thread, which may use its database.
     """
 

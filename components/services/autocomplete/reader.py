@@ -53,9 +53,7 @@ class AddressBookReader:
 
 def _range(beginning: str) -> tuple[bytes, bytes]:
     """
-    Return the bounds of the names with this *beginning*.
-
-    The last byte of the upper bound never occurs in UTF-8.
+    Return the bounds of the names with this *beginning*. The last byte of the upper bound never occurs in UTF-8.
     """
     begun = b"[" + beginning.encode()
     return (begun, begun + b"\xff") if beginning else (b"-", b"+")

@@ -517,9 +517,7 @@ class Chat:
     ) -> tuple[list[str] | None, bytes]:
         """
         Return the new members among *persons*, and when somebody was last removed. With *after*, add them to the
-        chat.
-
-        The list is None if somebody was removed after that.
+        chat. The list is None if somebody was removed after that.
         """
         said, *facts = await ENTER.run(
             client,
@@ -755,9 +753,7 @@ class Chat:
 
     async def _trim_all(self, client: AnyRedis, *, before: int = 0) -> int:
         """
-        Remove entries beyond the limits of the chat, or all up to *before*.
-
-        Return how many entries were removed.
+        Remove entries beyond the limits of the chat, or all up to *before*. Return how many entries were removed.
         """
         gone, more = 0, True
         while more:
@@ -785,9 +781,7 @@ class Chat:
 @lru_cache(maxsize=1_024)
 def _keys_of_send(chat_id: str, first: str) -> list[str]:
     """
-    Return the keys of send.lua.
-
-    *first* is one of them: it makes the cache follow the prefix, which is a setting.
+    Return the keys of send.lua. *first* is one of them: it makes the cache follow the prefix, which is a setting.
     """
     return SEND.contract.keys_of(ChatKeys(chat_id), {})
 

@@ -180,7 +180,6 @@ def read_message(chat_id: str, entry: Sequence[Any]) -> ChatMessage:
 def _read_altered(altered: bytes) -> tuple[tuple[datetime, bytes, bytes] | None, dict[str, list[str]]]:
     """
     Return when a message was edited, its mentions and body since then; None if it was not. Also return the reactions.
-
     Raises ValueError.
     """
     edited_at, mentions, body, *pairs = _parts(altered)

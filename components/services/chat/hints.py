@@ -92,7 +92,6 @@ async def forget_hints(client: AnyRedis, person: str, chat_ids: Sequence[str], *
 async def _prune_past(client: AnyRedis, person: str) -> None:
     """
     Examine some past chats of *person*, and forget those with no messages left from the time of their membership.
-
     They are chosen at random, and faster than new ones come in, so that in the end only those that an erasure needs
     remain.
     """

@@ -196,9 +196,8 @@ class Inbox:
 
     async def _places(self, client: AnyRedis, chat_ids: Iterable[str]) -> list[tuple[int, str]]:
         """
-        Return pairs for sorting: the negative millisecond of a chat's last message, and its id.
-
-        Chats whose cluster node does not answer come last.
+        Return pairs for sorting: the negative millisecond of a chat's last message, and its id. Chats whose cluster
+        node does not answer come last.
         """
         asked: dict[str, list[str]] = {}
         for chat_id in chat_ids:
@@ -228,9 +227,8 @@ class Inbox:
         self, client: AnyRedis, hints: Mapping[str, int], questions: list[Question], limit: int
     ) -> tuple[dict[str, _Found], bool]:
         """
-        Return the answers to *questions*, with at most _MOST_CHATS changed chats, and whether more have changed.
-
-        If there are many chats, they are first asked only whether they have changed, so the answer does not grow with
+        Return the answers to *questions*, with at most _MOST_CHATS changed chats, and whether more have changed. If
+        there are many chats, they are first asked only whether they have changed, so the answer does not grow with
         their number.
         """
         if len(questions) <= _AT_ONCE:
@@ -272,9 +270,7 @@ class Inbox:
         away: RedisUnavailable | None,
     ) -> Changes:
         """
-        Return the changes in the chats *asked*; other positions stay.
-
-        *away* is the error that hid the hints, if any.
+        Return the changes in the chats *asked*; other positions stay. *away* is the error that hid the hints, if any.
         """
         questions: list[Question] = []
         for chat_id in filter(is_id, asked):
@@ -324,10 +320,9 @@ class Inbox:
         most_bytes: int = MAX_BYTES,
     ) -> dict[str, _Found]:
         """
-        Return the chats that the person is in: True for one without news, None for one whose state is unknown.
-
-        Hints that chats have denied for long are removed. Raises RedisUnavailable if all of Redis is unavailable, not
-        only one cluster node.
+        Return the chats that the person is in: True for one without news, None for one whose state is unknown. Hints
+        that chats have denied for long are removed. Raises RedisUnavailable if all of Redis is unavailable, not only
+        one cluster node.
         """
         asked: dict[str, list[Question]] = {}
         for each in questions:

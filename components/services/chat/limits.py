@@ -63,9 +63,8 @@ async def charge(client: AnyRedis, person: str, *, chat_id: str = "", people: in
 
 async def _clear_created(client: AnyRedis, person: str, now: int) -> None:
     """
-    Remove chats that no longer exist from those that *person* created.
-
-    Young ones stay: they may be about to be created.
+    Remove chats that no longer exist from those that *person* created. Young ones stay: they may be about to be
+    created.
     """
     created = InboxKeys(person).created
     old = await idempotent(lambda: client.zrangebyscore(created, "-inf", now - YOUNG_AFTER_LEAVING))

@@ -80,9 +80,8 @@ def check_client_id(client_id: object) -> str:
 
 def _check_characters(text: str, *, nul: str, half: str) -> None:
     """
-    Refuse a NUL, which most databases cannot store or show, and half surrogate pairs, which cannot be sent.
-
-    *nul* and *half* are the sentences that say so.
+    Refuse a NUL, which most databases cannot store or show, and half surrogate pairs, which cannot be sent. *nul* and
+    *half* are the sentences that say so.
     """
     for wrong, said in (("\0", nul), *((chr(code), half) for code in _halves(text))):
         if wrong in text:

@@ -66,9 +66,8 @@ def _verb(
     deletes: bool = False,
 ) -> Verb:
     """
-    Return a verb. Its texts have placeholders for the chat, the person and the number of the message.
-
-    *found* returns a sentence about the object of the action; None if there is nothing to do.
+    Return a verb. Its texts have placeholders for the chat, the person and the number of the message. *found* returns
+    a sentence about the object of the action; None if there is nothing to do.
     """
 
     def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:

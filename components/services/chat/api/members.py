@@ -143,9 +143,7 @@ async def _members(user: str, chat_id: str) -> list[shapes.Member]:
 
 def _rank(name: str, wanted: Spelling) -> tuple[bool, str] | None:
     """
-    Return the sort key of a matching name; None if it does not match.
-
-    Names that begin with *wanted* come first.
+    Return the sort key of a matching name; None if it does not match. Names that begin with *wanted* come first.
     """
     own = spell(name)
     return (not own.key.startswith(wanted.key), own.key) if is_found(own, wanted) else None
