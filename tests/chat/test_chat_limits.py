@@ -11,12 +11,12 @@ import pytest
 from django.test.utils import override_settings
 from redis import Redis
 
-from components.exceptions import TooFast, TooManyBlocked, TooManyChats
+from components.exceptions import TooFast, TooManyChats
 from components.services.chat import Chat, ChatSettings, Inbox, Presence
 from components.services.chat.hints import YOUNG, YOUNG_AFTER_LEAVING
 from components.services.chat.keys import ChatKeys, InboxKeys
 from components.services.chat.settings import SETTINGS
-from tests.support.chats import FREE, texts
+from tests.support.chats import FREE
 
 OPEN = ChatSettings(rate_limit=0, is_open=True)
 SMALL = {"CHAT_CREATE_LIMIT": 3, "CHAT_ADD_LIMIT": 5, "MAX_CHATS_CREATED": 4, "MAX_CHATS_JOINED": 4}
@@ -201,21 +201,3 @@ def test_use_does_not_let_a_chat_grow(redis: Redis) -> None:
 
     assert [key for key in redis.keys(f"*:{chat.id}*") if redis.ttl(key) == -1] == []
     assert redis.zscore(ChatKeys(chat.id).names, chat.id) is None
-
-
-def test_the_number_of_blocked_senders_is_limited(redis: Redis) -> None:
-    chat = Chat.create("joe", members=["jack"], settings=FREE)
-    blocked = ChatKeys(chat.id).blocked
-    redis.hset(blocked, mapping={f"p{number}": 1 for number in range(9_999)})
-    chat.block("one more", by="joe")
-    before = texts(chat.history("joe").messages)
-
-    with pytest.raises(TooManyBlocked):
-        chat.block("jack", by="joe")
-    chat.block("p7", by="joe")  # who is blocked is blocked
-
-    assert redis.hlen(blocked) == 10_000
-    assert texts(chat.history("joe").messages) == before
-    assert [each.user for each in chat.members()] == ["joe", "jack"]
-    chat.unblock("p7")
-    chat.block("jack", by="joe")

@@ -85,10 +85,9 @@ def test_a_muted_member_reads_and_does_not_write_until_it_ends(chat: Chat, redis
     assert [member.muted_until for member in chat.members()] == [None] * 4
 
 
-@pytest.mark.parametrize("seconds", [None, 3600])
-def test_a_mute_lasts_through_leaving_and_coming_back(chat: Chat, seconds: float | None) -> None:
+def test_a_mute_lasts_through_leaving_and_coming_back(chat: Chat) -> None:
     chat.configure(is_open=True)
-    chat.mute("jack", seconds=seconds, by="mod")
+    chat.mute("jack", seconds=3600, by="mod")
     until = chat.news("jack").muted_until
     assert until
     chat.block("jack")
@@ -97,7 +96,7 @@ def test_a_mute_lasts_through_leaving_and_coming_back(chat: Chat, seconds: float
 
     chat.add(["mary", "jack"], by="joe")
 
-    with pytest.raises(Muted, match="unmuted" if seconds is None else str(until.year)):
+    with pytest.raises(Muted, match=str(until.year)):
         chat.send("jack", "but")
     assert (chat.news("jack").muted_until, chat.muted()) == (until, {})
     chat.unmute("jack", by="mod")

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 import pytest
 from redis import Redis
 
-from components.exceptions import MessageNotFound, RedisUnavailable, TooManyBlocked
+from components.exceptions import MessageNotFound, RedisUnavailable
 from components.kit.keyspace import bucket
 from components.services.autocomplete import RecentContacts
 from components.services.chat import Chat, ChatReader, ChatSettings, Inbox, Position
 from components.services.chat.keys import InboxKeys
-from components.services.mailboxes import Fate, Mailbox, MailboxReader, mailbox
+from components.services.mailboxes import Fate, Mailbox, MailboxReader
 from components.services.mailboxes.keys import MailboxKeys, index
 from tests.support.chats import FREE, let_pass
 from tests.support.mailboxes import sent
@@ -192,21 +192,6 @@ def test_names_of_mailboxes_go_a_year_after_their_last_use(redis: Redis) -> None
     redis.delete(names)
     Mailbox("jack").pull()
     assert redis.ttl(names) > 0
-
-
-def test_a_mailbox_refuses_the_mail_of_so_many_and_no_more(redis: Redis) -> None:
-    jack = Mailbox("jack")
-    jack.block("joe")
-    blocked = MailboxKeys("jack").blocked
-    redis.hset(blocked, mapping={f"other {number}": "1" for number in range(mailbox.MAX_BLOCKED - 1)})
-
-    with pytest.raises(TooManyBlocked):
-        jack.block("jill")
-    jack.block("joe")  # is blocked already
-    assert redis.hlen(blocked) == mailbox.MAX_BLOCKED
-    jack.unblock("joe")
-    jack.block("jill")
-    assert redis.hexists(blocked, "jill")
 
 
 # Inboxes

@@ -66,25 +66,13 @@ def test_a_chat_is_created_once(joe: Asker, jill: Asker) -> None:
     assert joe("POST", "chats").json()["member_count"] == 1  # it needs no fields
 
 
-@pytest.mark.parametrize(
-    ("content", "kind"),
-    [
-        ({"members": ["999999"]}, "invalid-value"),
-        ({"title": "a\0b"}, "invalid-value"),
-        ({"title": "two\nlines"}, "invalid-value"),
-        ({"slow_mode": 1e-9}, "invalid-value"),
-        ({"id": "guild:1"}, "invalid-value"),
-        ({"rate_limit": 0}, "invalid-value"),
-        ({"text": "a", "data": "b" * 9_000}, "invalid-message"),
-        ({"data": ["\ud800"]}, "invalid-message"),
-    ],
-)
-def test_a_chat_with_invalid_values_is_not_created(
-    joe: Asker, redis: Redis, content: dict[str, Any], kind: str
-) -> None:
-    told = problem(joe("POST", "chats", content), 422, kind)
-
-    assert told.get("field", next(iter(content))) == next(iter(content))
+def test_a_chat_with_invalid_values_is_not_created(joe: Asker, redis: Redis) -> None:
+    values = ({"members": ["999999"]}, {"title": "a\0b"}, {"title": "two\nlines"}, {"slow_mode": 1e-9})
+    for content in (*values, {"id": "guild:1"}, {"rate_limit": 0}):
+        told = problem(joe("POST", "chats", content), 422, "invalid-value")
+        assert told["field"] == next(iter(content))
+    for content in ({"text": "a", "data": "b" * 9_000}, {"data": ["\ud800"]}):
+        problem(joe("POST", "chats", content), 422, "invalid-message")
     assert redis.dbsize() == 0
 
 
@@ -360,25 +348,15 @@ def test_a_cursor_too_long_for_an_address_can_be_posted(joe: Asker, jill: Asker)
 # Cursors
 
 
-@pytest.mark.parametrize(
-    "forge",
-    [
-        lambda cursor: "x",
-        lambda cursor: cursor[:-1],
-        lambda cursor: "a" + cursor,
-        lambda cursor: cursor.partition(":")[0],
-        lambda cursor: "\0",
-        lambda cursor: "ä",
-        lambda cursor: "a" * 5_000,
-        lambda cursor: signing.dumps({"a": [1, 0]}, key="guessed", salt="components.api.cursor.1:1"),
-        lambda cursor: make_cursor("somebody else", {"a": Position(1)}),
-    ],
-)
-def test_a_forged_cursor_is_refused(joe: Asker, redis: Redis, forge: Any) -> None:
-    cursor = forge(sync(joe)["cursor"])
+def test_a_forged_cursor_is_refused(joe: Asker, redis: Redis) -> None:
+    own = sync(joe)["cursor"]
+    guessed = signing.dumps({"a": [1, 0]}, key="guessed", salt="components.api.cursor.1:1")
+    others = make_cursor("somebody else", {"a": Position(1)})
+    cut = (own[:-1], f"a{own}", own.partition(":")[0])
 
-    problem(joe("GET", f"sync?timeout=0&cursor={quote(cursor)}"), 400, "invalid-cursor")
-    problem(joe("POST", "sync", {"cursor": cursor, "timeout": 0}), 400, "invalid-cursor")
+    for cursor in (*cut, "x", "\0", "ä", "a" * 5_000, guessed, others):
+        problem(joe("GET", f"sync?timeout=0&cursor={quote(cursor)}"), 400, "invalid-cursor")
+        problem(joe("POST", "sync", {"cursor": cursor, "timeout": 0}), 400, "invalid-cursor")
     assert redis.dbsize() == 0
 
 

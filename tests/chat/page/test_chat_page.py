@@ -13,7 +13,7 @@ from django.test.utils import override_settings
 from pytest_django.asserts import assertContains, assertNotContains, assertRedirects
 
 from components.services.chat import Chat, Inbox, Presence, Role, Unread
-from components.services.chat.page.texts import here_now, linked
+from components.services.chat.page.texts import linked
 from components.testing import redis_at
 from tests.support.chats import FREE, let_pass
 from tests.support.restricted import operator
@@ -237,12 +237,6 @@ def test_a_page_says_who_is_there_and_who_was(people, chat):
     with override_settings(COMPONENTS={"CHAT_PRESENCE": False}):
         assertNotContains(client.get(f"/chat/{chat.id}/"), "data-presence")
         assertNotContains(client.get(f"/chat/{chat.id}/members/"), "last here")
-
-
-def test_of_many_people_some_are_named():
-    assert here_now([], 0) == ""
-    assert here_now(["Ann", "Bo", "Cy"], 3) == "Here now: Ann, Bo, Cy"
-    assert here_now(["Ann", "Bo", "Cy", "Di"], 70) == "Here now: Ann, Bo, Cy and 67 more"
 
 
 # What is refused
