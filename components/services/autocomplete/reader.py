@@ -23,7 +23,8 @@ class AddressBookReader:
 
     def count(self, beginning: str = "") -> int:
         """Return how many books have a name with this *beginning*."""
-        return at_once(_count(get_client(), beginning))
+        client = get_client()
+        return int(at_once(idempotent(lambda: client.zlexcount(names(ALL), *_range(beginning)))))
 
     def page(self, beginning: str = "", *, offset: int = 0, limit: int = 50) -> list[BookInfo]:
         """Return a page of the books whose names have this *beginning*, ordered by name, from the *offset*-th on."""
@@ -48,27 +49,18 @@ class AddressBookReader:
         Return how many entries the running load of the book *name* has; None if no load is running. The book need not
         exist yet.
         """
-        return at_once(_loading(get_client(), BookKeys(name).loading))
+        client, key = get_client(), BookKeys(name).loading
+        token, count = at_once(idempotent(lambda: client.hmget(key, "token", "count")))
+        return number_of(count) if token else None
 
 
 def _range(beginning: str) -> tuple[bytes, bytes]:
-    """
-    Return the bounds of the names with this *beginning*. The last byte of the upper bound never occurs in UTF-8.
-    """
+    """Return the bounds of the names with this *beginning*. The last byte of the upper one never occurs in UTF-8."""
     begun = b"[" + beginning.encode()
     return (begun, begun + b"\xff") if beginning else (b"-", b"+")
-
-
-async def _count(client: AnyRedis, beginning: str) -> int:
-    return int(await idempotent(lambda: client.zlexcount(names(ALL), *_range(beginning))))
 
 
 async def _names(client: AnyRedis, beginning: str, offset: int, limit: int) -> list[str]:
     first, last = _range(beginning)
     found = await idempotent(lambda: client.zrangebylex(names(ALL), first, last, start=offset, num=limit))
     return [text_of(name) for name in found]
-
-
-async def _loading(client: AnyRedis, key: str) -> int | None:
-    token, count = await idempotent(lambda: client.hmget(key, "token", "count"))
-    return number_of(count) if token else None

@@ -34,7 +34,15 @@ class ChatReader:
 
         Pages go through one bucket after another. New messages can move a chat to another page.
         """
-        return at_once(self._page(get_client(), offset, limit))
+        client, wanted = get_client(), []
+        for tag, size in zip(BUCKETS, at_once(_sizes(client)), strict=True):
+            if offset < size and limit > 0:
+                wanted.append((tag, offset, offset + min(limit, size - offset) - 1))
+                limit -= min(limit, size - offset)
+            offset = max(0, offset - size)
+        listed = at_once(pipelined(client, wanted, _add_names))
+        found = at_once(look_at(client, [text_of(name) for names in listed for name in names]))
+        return sorted((info for info in found if info), key=_last_at, reverse=True)
 
     def find(self, id: str) -> ChatInfo | None:
         """Return the chat with this id; None if there is none."""
@@ -47,17 +55,6 @@ class ChatReader:
     def search(self, id: str, words: str, *, before: int | None = None, limit: int = 50) -> Found:
         """Search a chat's history as Chat.search() does, for users who may read all of it."""
         return at_once(Chat(id)._find(get_client(), "", Search(words), before, limit))
-
-    async def _page(self, client: AnyRedis, offset: int, limit: int) -> list[ChatInfo]:
-        wanted = []
-        for tag, size in zip(BUCKETS, await _sizes(client), strict=True):
-            if offset < size and limit > 0:
-                wanted.append((tag, offset, offset + min(limit, size - offset) - 1))
-                limit -= min(limit, size - offset)
-            offset = max(0, offset - size)
-        listed = await pipelined(client, wanted, _add_names)
-        found = await look_at(client, [text_of(name) for names in listed for name in names])
-        return sorted((info for info in found if info), key=_last_at, reverse=True)
 
 
 def _last_at(info: ChatInfo) -> float:

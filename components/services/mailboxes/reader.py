@@ -8,8 +8,6 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from components.kit.at_once import at_once
 from components.kit.client import AnyRedis, get_client
 from components.kit.keyspace import BUCKETS
@@ -33,14 +31,13 @@ class MailboxReader:
 
         Using a mailbox may move it to another page, at most once a day.
         """
-        client = get_client()
-        wanted = []
+        client, wanted = get_client(), []
         for tag, size in zip(BUCKETS, at_once(_sizes(client)), strict=True):
             if offset < size and limit > 0:
                 wanted.append((tag, offset, offset + min(limit, size - offset) - 1))
                 limit -= min(limit, size - offset)
             offset = max(0, offset - size)
-        listed = at_once(_names(client, wanted))
+        listed = at_once(pipelined(client, wanted, lambda pipe, each: pipe.zrange(index(each[0]), *each[1:])))
         return at_once(look(client, sorted(text_of(name) for names in listed for name in names)))
 
     def find(self, name: str) -> MailboxInfo | None:
@@ -57,7 +54,3 @@ class MailboxReader:
 
 async def _sizes(client: AnyRedis) -> list[int]:
     return await pipelined(client, BUCKETS, lambda pipe, tag: pipe.zcard(index(tag)))
-
-
-async def _names(client: AnyRedis, wanted: Sequence[tuple[str, int, int]]) -> list[list[bytes]]:
-    return await pipelined(client, wanted, lambda pipe, each: pipe.zrange(index(each[0]), *each[1:]))
