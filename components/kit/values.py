@@ -7,12 +7,15 @@ Errors are raised before anything is sent, so the state of Redis does not change
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 from components.exceptions import InvalidName, InvalidValue
 
 MAX_NAME = 500  # characters
 #: Seconds: far longer than anybody waits, and small enough for Redis and for floats to count.
 LONGEST = 100 * 366 * 86_400
+Many = TypeVar("Many", bound=Iterable[Any])
 _SHORTEST = 0.001  # seconds: Redis counts milliseconds
 #: The largest number of a 64-bit column. The fences of our locks are microseconds, and reach 2^53 in 2255.
 MAX_FENCE = 2**63 - 1
@@ -30,6 +33,13 @@ def check_name(kind: str, name: object) -> str:
 def is_name(name: object) -> bool:
     """Return True if *name* is a valid name."""
     return isinstance(name, str) and 1 <= len(name) <= MAX_NAME and _is_unicode(name)
+
+
+def check_several(what: str, values: Many) -> Many:
+    """Return *values* unless they are a text, whose characters would be taken for them. Raises InvalidValue."""
+    if isinstance(values, str | bytes):
+        raise InvalidValue(f"The {what} are {_shown(values)}; give a list, even of one.")
+    return values
 
 
 def check_seconds(what: str, value: object, *, may_be_zero: bool = False) -> float:

@@ -24,13 +24,17 @@ from redis import Redis
 from redis.exceptions import BusyLoadingError, ClusterCrossSlotError, RedisClusterException, ResponseError
 
 from components.embedded import EmbeddedServer
-from components.exceptions import RedisRefused, RedisUnavailable, RedisUnsuitable
+from components.exceptions import InvalidName, InvalidValue, RedisRefused, RedisUnavailable, RedisUnsuitable
 from components.kit.client import get_async_client, get_client
 from components.kit.errors import redis_errors
 from components.locations import mistakes
 from components.servers import inspect_server
-from components.services.counters import Counter
+from components.services.autocomplete import RecentContacts
+from components.services.chat import Chat
+from components.services.counters import Counter, CounterReader
+from components.services.locks import locks
 from components.services.queues import Consumer, TaskQueue
+from components.services.rows import RowCache
 from components.testing import ClusterServer, redis_at
 from tests.commands.processes import Command
 from tests.support.full import configured
@@ -438,3 +442,25 @@ class _Connection(socketserver.StreamRequestHandler):
     def _part(self) -> bytes:
         length = int(self.rfile.readline()[1:])
         return self.rfile.read(length + 2)[:-2]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: Chat.create("ann", members="12"),
+        lambda: Chat("c").add("12"),
+        lambda: Chat("c").send("ann", "hi", mentions="12"),
+        lambda: CounterReader().read("abc", 60),
+        lambda: CounterReader().histograms("abc", 60),
+        lambda: CounterReader().sizes("abc"),
+        lambda: TaskQueue().cancel("default", "abc"),
+        lambda: TaskQueue().present("default", ["ready"], "abc"),
+        lambda: RowCache("c", shape="a").get_many("12"),
+        lambda: RecentContacts("ann").erase("12"),
+        lambda: locks("abc"),
+    ],
+)
+def test_a_text_in_place_of_a_list_is_refused(call: Callable[[], object], redis: Redis) -> None:
+    with pytest.raises((InvalidName, InvalidValue), match="give a list"):
+        call()
+    assert redis.keys() == []

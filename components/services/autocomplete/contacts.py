@@ -19,7 +19,7 @@ from components.kit.scripts import Call, Script
 from components.kit.stored import text_of
 from components.kit.together import together
 from components.kit.twins import twins
-from components.kit.values import check_int, check_name, is_name
+from components.kit.values import check_int, check_name, check_several, is_name
 from components.services.autocomplete.facts import Contact, instant
 from components.services.autocomplete.folding import (
     Spelling,
@@ -112,7 +112,7 @@ class RecentContacts:
         person's own list is deleted last. Raises InvalidName.
         """
         stored = (contact.id for contact in await self._list(client))
-        known = [*others, *(each for each in stored if is_name(each))]
+        known = [*check_several("others", others), *(each for each in stored if is_name(each))]
         lists = [RecentContacts(each) for each in dict.fromkeys(known) if each != self.user]
         found = 0
         for at in range(0, len(lists), _TOGETHER):

@@ -13,6 +13,7 @@ from components.kit.at_once import at_once
 from components.kit.client import AnyRedis, get_client
 from components.kit.scripts import idempotent
 from components.kit.stored import number_of, text_of
+from components.kit.values import check_several
 from components.services.autocomplete.address_book import look
 from components.services.autocomplete.facts import BookInfo
 from components.services.autocomplete.keys import ALL, BookKeys, names
@@ -42,7 +43,7 @@ class AddressBookReader:
 
     def look(self, names: Sequence[str]) -> list[BookInfo | None]:
         """Return the state of these books, None for each that does not exist, in one round trip to each node."""
-        return at_once(look(get_client(), names))
+        return at_once(look(get_client(), check_several("books", names)))
 
     def loading(self, name: str) -> int | None:
         """

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from asgiref.sync import sync_to_async
 
 from components.exceptions import InvalidValue, RedisUnavailable
+from components.kit.values import check_several
 from components.people import people
 from components.services.autocomplete import RecentContacts
 from components.services.autocomplete.folding import check_label
@@ -48,7 +49,7 @@ async def anote(user: str, ids: Collection[str], *, anew: bool = False) -> None:
 
 def _some(user: str, ids: Iterable[str]) -> list[str]:
     """Return the first few of *ids* in reverse order, because the contact that is touched last comes first."""
-    return [id for id in dict.fromkeys(ids) if id != user][:_MOST][::-1]
+    return [id for id in dict.fromkeys(check_several("ids", ids)) if id != user][:_MOST][::-1]
 
 
 def _label(names: Mapping[str, str], id: str) -> str:

@@ -46,7 +46,7 @@ from components.kit.stored import EPOCH, from_ms, number_of, text_of
 from components.kit.texts import gettext, grouped
 from components.kit.together import together
 from components.kit.twins import twins
-from components.kit.values import check_int, check_seconds
+from components.kit.values import check_int, check_seconds, check_several
 from components.services.chat.facts import (
     ChatInfo,
     ChatMessage,
@@ -154,7 +154,7 @@ class Chat:
         chat = cls(uuid7() if id is None else check_id(id))
         check_title(title)
         actor = check_actor(by)
-        persons = list(dict.fromkeys(map(check_person, [owner, *members])))
+        persons = list(dict.fromkeys(map(check_person, [owner, *check_several("members", members)])))
         check_settings(settings)
         if len(persons) > settings.max_members:
             raise TooManyMembers(
@@ -261,7 +261,7 @@ class Chat:
                 "data_bytes": size,
                 "channel": self._channel,
                 "reply_to": "" if reply_to is None else check_seq("reply_to", reply_to),
-                "mentioned": dict.fromkeys(map(check_person, mentions)) if mentions else (),
+                "mentioned": _mentioned(mentions) if mentions else (),
             }
         )
         return _keys_of_send(self.id, self._keys.chat), args
@@ -399,7 +399,7 @@ class Chat:
             data_bytes=size,
             call=new_call(),
             channel=self._channel,
-            mentioned=list(dict.fromkeys(map(check_person, mentions))),
+            mentioned=_mentioned(mentions),
         )
         if said != b"edited":
             raise refusal(self.id, said, *facts)
@@ -493,7 +493,7 @@ class Chat:
         new members. Raises NotAllowed, Blocked, TooManyMembers, TooManyChats, TooFast; then nobody is added.
         """
         actor = check_actor(by)
-        persons = list(dict.fromkeys(map(check_person, users)))
+        persons = list(dict.fromkeys(map(check_person, check_several("people", users))))
         new, out = await self._enter(client, actor, persons)
         if new and actor:
             await charge(client, actor, people=len(new))
@@ -796,6 +796,10 @@ def question(tag: str, person: str, limit: int, asked: Sequence[Any], most_bytes
         most_told=READS_TOLD,
         questions=asked,
     )
+
+
+def _mentioned(mentions: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(map(check_person, check_several("mentions", mentions))))
 
 
 async def look_at(client: AnyRedis, chat_ids: Sequence[str]) -> list[ChatInfo | None]:

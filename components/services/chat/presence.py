@@ -22,7 +22,7 @@ from components.kit.scripts import ASYNCHRONOUS, Script
 from components.kit.stored import text_of
 from components.kit.together import together
 from components.kit.twins import twins
-from components.kit.values import check_seconds
+from components.kit.values import check_seconds, check_several
 from components.services.chat.chat import check_known, refusal, unknown
 from components.services.chat.facts import Present
 from components.services.chat.ids import check_person
@@ -73,6 +73,7 @@ class Presence:
         *typing* are those of whom the caller knows that they are typing. If they are still the same, wait for up to
         *wait* seconds until that changes; None does not wait.
         """
+        check_several("people who are typing", typing or ())
         left, cancelled = check_seconds("wait", wait, may_be_zero=True), cancellations()
         client, mode = get_async_client(), "note" if is_shown else "hide"
         if typing is None or not left:

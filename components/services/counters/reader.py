@@ -22,7 +22,7 @@ from components.kit.keyspace import BUCKETS, bucket
 from components.kit.scripts import Script, all_well, pipelined
 from components.kit.stored import instant_of, text_of
 from components.kit.twins import twins
-from components.kit.values import check_int, check_name, is_name
+from components.kit.values import check_int, check_name, check_several, is_name
 from components.services.counters.counter import READ
 from components.services.counters.histograms import Histogram, Measured, read_histogram
 from components.services.counters.keys import CounterKeys, FamilyKeys
@@ -73,7 +73,7 @@ class CounterReader:
         InvalidName.
         """
         asked, fill = ask(precision, since, until), check_fill(fill)
-        parts = _parts(dict.fromkeys(check_name("counter", name) for name in names), asked.names_at_once)
+        parts = _parts(_checked(names), asked.names_at_once)
         calls = [READ.call(CounterKeys(tag), names=some, **asked.args) for tag, some in parts]
         answers = await READ.amany(client, calls) if calls else []
         return _all_series(asked, fill, names, parts, answers)
@@ -94,7 +94,7 @@ class CounterReader:
         Raises what read() does.
         """
         asked = ask(precision, since, until)
-        parts = _parts(dict.fromkeys(check_name("counter", name) for name in names), asked.names_at_once)
+        parts = _parts(_checked(names), asked.names_at_once)
         asks = []
         for tag, some in parts:
             keys = CounterKeys(tag)
@@ -149,7 +149,7 @@ class CounterReader:
     ) -> dict[str, tuple[float, int, bytes]]:
         """Return the answers of histograms.lua: the server's time, the first second, and the text of each name."""
         args = asked.histogram_args | {"merged": int(is_merged)}
-        wanted = dict.fromkeys(check_name("counter", name) for name in names)
+        wanted = _checked(names)
         parts = _parts(wanted, asked.histograms_at_once)
         calls = [HISTOGRAMS.call(CounterKeys(tag), names=some, **args) for tag, some in parts]
         answers = await HISTOGRAMS.amany(client, calls) if calls else []
@@ -207,7 +207,8 @@ class CounterReader:
         """
         Return how many counters each of these families has, in one round trip to each node. Raises InvalidName.
         """
-        wanted = [check_name("family of counters", family) for family in dict.fromkeys(families)]
+        several = dict.fromkeys(check_several("families", families))
+        wanted = [check_name("family of counters", family) for family in several]
         found = await SIZES.amany(client, [SIZES.call(CounterKeys(tag), families=wanted) for tag in BUCKETS])
         return {family: sum(some) for family, some in zip(wanted, zip(*found, strict=True), strict=True)}
 
@@ -254,6 +255,11 @@ def recent(name: str) -> Reading[Series]:
     read = partial(READ.put, keys=keys, names=[check_name("counter", name)], **asked.args)
     [(now, first, text)] = yield [Ask(keys.samples, read)]
     return asked.series(name, int(now) / 1_000_000, int(first), text, 0)
+
+
+def _checked(names: Iterable[str]) -> dict[str, None]:
+    """Return the names, each once. Raises InvalidName, InvalidValue."""
+    return dict.fromkeys(check_name("counter", name) for name in check_several("counters", names))
 
 
 def _parts(names: Iterable[str], many: int) -> list[tuple[str, list[str]]]:

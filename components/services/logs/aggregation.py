@@ -25,7 +25,7 @@ from components.kit.client import get_client, longest_block
 from components.kit.errors import redis_errors
 from components.kit.scripts import Script
 from components.kit.stored import EPOCH, instant_of, text_of
-from components.kit.values import check_int, check_name, check_seconds
+from components.kit.values import check_int, check_name, check_seconds, check_several
 from components.services.logs import codec
 from components.services.logs.jobs import DEFAULT_JOB, LogWorkerInfo, WorkerRecord, look_at, tell
 from components.services.logs.keys import JobKeys
@@ -136,13 +136,13 @@ class Aggregation:
 
     def resend(self, chunks: Collection[str]) -> int:
         """Hand out dead chunks again. Return how many were dead."""
-        if not chunks:
+        if not check_several("chunks", chunks):
             return 0
         return sum(at_once(RESEND.run(get_client(), self._keys, name=self.name, chunks=chunks)))
 
     def discard(self, chunks: Collection[str]) -> int:
         """Discard dead chunks without counting them. Return how many were dead."""
-        if not chunks:
+        if not check_several("chunks", chunks):
             return 0
         return int(at_once(DISCARD.run(get_client(), self._keys, name=self.name, chunks=chunks)))
 
@@ -171,7 +171,7 @@ class Aggregation:
 
     def drop(self, tables: Iterable[str]) -> int:
         """Remove *tables* and all counts in them. Return how many there were, or fewer if a reply was lost."""
-        names = [self._keys.counts(table) for table in tables]
+        names = [self._keys.counts(table) for table in check_several("tables", tables)]
         pages = [names[at : at + _PAGE] for at in range(0, len(names), _PAGE)]
         with redis_errors():
             return sum(int(get_client().unlink(*page)) for page in pages)

@@ -28,6 +28,7 @@ from components.kit.ids import new_call
 from components.kit.scripts import ASYNCHRONOUS, Call, Script
 from components.kit.stored import text_of
 from components.kit.twins import twins
+from components.kit.values import check_several
 from components.services.counters import tally, tally_each
 from components.services.queues.chains import enqueue_through
 from components.services.queues.facts import (
@@ -394,7 +395,7 @@ class TaskQueue:
 
     def present(self, queue: str, states: Sequence[State], task_ids: Sequence[str]) -> list[str]:
         """Return the ids in *task_ids* that are now in one of *states* of *queue*."""
-        if not task_ids:
+        if not check_several("ids", task_ids):
             return []
         with redis_errors(), get_client().pipeline(transaction=False) as pipe:
             for state in states:
@@ -542,7 +543,7 @@ setting_changed.connect(_forget, dispatch_uid="components.services.queues.queue"
 
 
 def _chunks(many: Sequence[_T]) -> Iterator[Sequence[_T]]:
-    for start in range(0, len(many), CHUNK):
+    for start in range(0, len(check_several("ids", many)), CHUNK):
         yield many[start : start + CHUNK]
 
 

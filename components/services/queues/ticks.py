@@ -25,6 +25,7 @@ from components.kit.client import get_client
 from components.kit.errors import redis_errors
 from components.kit.figures import Ask
 from components.kit.scripts import Script
+from components.kit.values import check_several
 from components.services.queues.facts import MICROSECOND, from_us, read_instant, to_us
 from components.services.queues.keys import BackendKeys
 
@@ -96,14 +97,17 @@ class Ticks:
         known. A last tick that is later than the limit of its name, if it has one in *limits*, becomes now.
         """
         limits = limits or {}
-        declared = [_Declared(name, to_us(limits[name]) if name in limits else 0) for name in names]
+        wanted = check_several("names", names)
+        declared = [_Declared(name, to_us(limits[name]) if name in limits else 0) for name in wanted]
         answer = DECLARE.run(get_client(), self._keys, kept=KEPT // MICROSECOND, names=declared)
         now, *last = at_once(answer)
         return from_us(now), {name: read_instant(at) for name, at in zip(names, last, strict=True)}
 
     def look(self, names: Sequence[str]) -> tuple[datetime, dict[str, datetime]]:
         """Return the same as declare(), but change nothing. Names that no worker has declared are left out."""
-        return self.read(names, at_once(TICKS.run(get_client(), self._keys, names=names)))
+        return self.read(
+            names, at_once(TICKS.run(get_client(), self._keys, names=check_several("names", names)))
+        )
 
     def ask(self, names: Sequence[str]) -> Ask:
         """Return the question of look(), to send it together with others; read() takes the answer."""
@@ -121,7 +125,7 @@ class Ticks:
 
     def outcomes(self, names: Sequence[str]) -> dict[str, list[TickRun]]:
         """Return what became of the tasks of the last ticks of each name, up to twelve, the newest first."""
-        if not names:
+        if not check_several("names", names):
             return {}
         answer = at_once(OUTCOMES.run(get_client(), self._keys, names=names))
         return {name: [_read_run(*run) for run in runs] for name, runs in zip(names, answer, strict=True)}

@@ -19,7 +19,7 @@ from components.kit.client import AnyRedis
 from components.kit.keyspace import bucket
 from components.kit.scripts import ASYNCHRONOUS, Call, Script
 from components.kit.together import together
-from components.kit.values import LONGEST, check_name, check_seconds
+from components.kit.values import LONGEST, check_name, check_seconds, check_several
 
 _T = TypeVar("_T")
 
@@ -83,7 +83,7 @@ def name_and_key(member: str) -> tuple[str, str]:
 
 def each_once(keys: Iterable[Hashable]) -> list[str]:
     """Return the keys as text, each once and in order. Raises InvalidName."""
-    return list(dict.fromkeys(map(check_key, keys)))
+    return list(dict.fromkeys(map(check_key, check_several("keys", keys))))
 
 
 def members_of(name: str, keys: Iterable[Hashable]) -> list[str]:

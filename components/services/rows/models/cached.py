@@ -29,6 +29,7 @@ from django.db.models.signals import class_prepared
 from django.db.models.sql.compiler import SQLCompiler
 
 from components.exceptions import InvalidName, RowsUnavailable
+from components.kit.values import check_several
 from components.services.rows import LEASE, Row, RowCache, Shape, Unshared, check_delay
 from components.services.rows.loader import Loaded
 from components.services.rows.members import parts
@@ -141,7 +142,7 @@ class CachedRows(Generic[_Model]):
         """
         Return the existing rows by *pks*. Missing ones are loaded in one query. Raises the same errors as get().
         """
-        wanted = {pk: self.key(pk) for pk in pks}
+        wanted = {pk: self.key(pk) for pk in check_several("primary keys", pks)}
         options: dict[str, Any] = {"max_age": max_age, "stale": stale}
         # A transaction may hold database locks, so it does not wait for another reader's load.
         if self._is_within_a_transaction():
@@ -155,7 +156,7 @@ class CachedRows(Generic[_Model]):
         self, pks: Iterable[Any], *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
     ) -> dict[Any, _Model]:
         """Return the existing rows, as get_many() does."""
-        wanted = {pk: self.key(pk) for pk in pks}
+        wanted = {pk: self.key(pk) for pk in check_several("primary keys", pks)}
         options: dict[str, Any] = {"max_age": max_age, "stale": stale}
         try:
             found = await self.cache.aget_or_load(
