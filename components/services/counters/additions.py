@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TypeAlias
 
-from components.conf import conf
 from components.exceptions import CountRefused, InvalidValue
-from components.kit.keyspace import bucket
+from components.kit.keyspace import bucket, stem
 from components.kit.scripts import Call, Script
 from components.services.counters.keys import SourceKeys, SumSourceKeys
 from components.services.counters.precisions import plan
@@ -48,7 +47,7 @@ class Source:
     """Sends to the bucket *tag*, or to the sums, one call at a time."""
 
     def __init__(self, tag: str) -> None:
-        self.tag, self.id, self.prefix = tag, secrets.token_hex(8), conf().prefix
+        self.tag, self.id, self.prefix = tag, secrets.token_hex(8), stem("counters", tag)
         self.script, keys = (SUM, SumSourceKeys) if tag == TAG else (ADD, SourceKeys)
         #: The keys of the script, made once because each update needs them.
         self.keys = self.script.contract.keys_of(keys(tag, self.id), {})
@@ -69,7 +68,7 @@ def _take(tag: str) -> Source:
         source = _idle[tag].pop()
     except IndexError:
         return Source(tag)
-    return source if source.prefix == conf().prefix else Source(tag)
+    return source if source.prefix == stem("counters", tag) else Source(tag)
 
 
 def forget() -> None:
