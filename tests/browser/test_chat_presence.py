@@ -58,7 +58,8 @@ def test_two_people_see_each_other_come_type_send_and_go(enter, served, chat):
         "Who has the Schlüssel?",
         "I have it",
     ]
-    expect(here(jacks)).to_have_text("Here now: joe")
+    composer(page).press_sequentially("so")
+    expect(here(jacks)).to_have_text("Here now: joe")  # whoever types wakes those who wait
     chat.kick(served.ids["jack"])
     expect(jacks.locator("#chat[data-view=list]")).to_have_count(1)
     assert Presence(chat.id).look(served.ids["joe"]).count == 0

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from components.embedded import EmbeddedServer
+from components.services.queues import TaskQueue
 from components.testing import redis_at
 from tests.browser.axe import assert_accessible
 from tests.browser.clock import stop_clock
@@ -67,6 +68,11 @@ def test_figures_are_renewed_and_what_the_reader_has_done_stays(opened, redis):
     expect(ready_of(page, "a queue that comes before")).to_have_text("1")
     expect(link).to_be_focused()
     assert [bool(each.headers.get("if-none-match")) for each in seen] == [False, True]
+
+    page.context.clear_cookies()
+    page.clock.fast_forward(5_000)
+    expect(page.get_by_role("status")).to_contain_text("Refresh has stopped")  # of somebody who is logged out
+    expect(ready_of(page)).to_have_text("1,234")
     assert opened.complaints == []
 
 
@@ -88,24 +94,52 @@ def test_scrolling_open_details_and_a_selection_stay(opened, redis):
     assert opened.complaints == []
 
 
-def test_rows_that_go_take_no_others_with_them(opened, redis):
-    _first, _second, third = scene.ready("mail", count=3)
-    page = opened.open(f"{ROOT}tasks/?alias=default&queue=mail")
-    kept = page.locator(f'tr[data-key="{third}"]').element_handle()
-    consumer = scene.worker("mail")
-    consumer.advance(consumer.request({"mail": 2}, 2))
+def test_rows_that_go_take_no_others_with_them_and_nothing_new_is_selected(opened, redis):
+    gone, other, chosen = (scene.dead() for _ in range(3))
+    page = opened.open(f"{ROOT}tasks/?alias=default&queue=mail&state=dead")
+    kept = page.locator(f'tr[data-key="{chosen}"]').element_handle()
+    page.locator(f'input[value="{chosen}"]').check()
+    page.get_by_role("searchbox", name="Search").fill("half a wo")
+    TaskQueue().delete("mail", "dead", [gone])
+    new = scene.dead()
 
     refreshed(page)
 
-    expect(page.locator("#live tbody tr")).to_have_count(1)
+    expect(page.locator(f'input[value="{new}"]')).not_to_be_checked()
+    expect(page.locator(f'input[value="{other}"]')).not_to_be_checked()
+    expect(page.locator(f'input[value="{gone}"]')).to_have_count(0)
+    expect(page.locator(f'input[value="{chosen}"]')).to_be_checked()
     assert kept.evaluate("node => node.isConnected")
-    expect(page.get_by_role("link", name="Running 2")).to_be_visible()
+    expect(page.get_by_role("searchbox", name="Search")).to_have_value("half a wo")
 
 
-def test_a_reader_chooses_how_often_and_is_remembered(opened, redis):
+def test_page_scripts_and_numbers_are_in_the_language_of_the_browser(window, admin, redis):
+    opened = window(admin, locale="de-DE")
+    stop_clock(opened.page)
+    page = opened.open(ROOT)
+    scene.ready("mail", count=1234)
+
+    refreshed(page, says="Aktualisiert um")
+
+    expect(page.locator("html")).to_have_attribute("lang", "de")
+    expect(page.get_by_role("heading", name="Warteschlangen")).to_be_visible()
+    expect(ready_of(page)).to_have_text("1.234")
+    page.get_by_label("Aktualisieren").select_option("0")
+    expect(page.get_by_role("status")).to_have_text("Die Aktualisierung ist ausgeschaltet.")
+    assert opened.complaints == []
+
+
+def test_a_hidden_page_rests_and_a_reader_chooses_how_often_and_is_remembered(opened, redis):
     scene.ready("mail")
     page = opened.open(ROOT)
     seen = fetches(page)
+    page.evaluate(HIDE, True)
+    page.clock.fast_forward("10:00")
+    assert seen == []
+    page.evaluate(HIDE, False)
+    expect(page.get_by_role("status")).to_contain_text("Updated")
+    assert len(seen) == 1
+    seen.clear()
 
     page.get_by_label("Refresh").select_option("every 15 s")
     page.reload()
@@ -121,19 +155,6 @@ def test_a_reader_chooses_how_often_and_is_remembered(opened, redis):
     page.reload()
     page.clock.fast_forward("10:00")
     expect(page.get_by_label("Refresh")).to_have_value("0")
-    assert len(seen) == 1
-
-
-def test_a_hidden_page_rests_and_is_renewed_when_it_is_seen_again(opened, redis):
-    page = opened.open(ROOT)
-    seen = fetches(page)
-
-    page.evaluate(HIDE, True)
-    page.clock.fast_forward("10:00")
-    assert seen == []
-
-    page.evaluate(HIDE, False)
-    expect(page.get_by_role("status")).to_contain_text("Updated")
     assert len(seen) == 1
 
 
@@ -163,6 +184,7 @@ def test_figures_fade_while_redis_is_away_and_say_since_when(opened, tmp_path):
             scene.dead("mail")
             page.clock.fast_forward(5_000)
             expect(page.locator('tr[data-key="mail"]')).to_be_visible()  # the page was loaded anew
+            expect(page.get_by_label("Refresh")).to_be_visible()  # and its script waits for the clock
             before = page.locator("#live :is(h2, tr, th, td)").evaluate_all(PLACES)
             colour = ready_of(page).evaluate("node => getComputedStyle(node).color")
 
@@ -196,15 +218,4 @@ def test_after_some_failures_refresh_stops_and_when_seen_again_it_goes_on(opened
     page.unroute(f"**{ROOT}")
     scene.ready("mail")
     page.evaluate(HIDE, False)
-    expect(ready_of(page)).to_have_text("1")
-
-
-def test_a_logged_out_person_is_told(opened, redis):
-    scene.ready("mail")
-    page = opened.open(ROOT)
-    page.context.clear_cookies()
-
-    page.clock.fast_forward(5_000)
-
-    expect(page.get_by_role("status")).to_contain_text("Refresh has stopped")
     expect(ready_of(page)).to_have_text("1")
