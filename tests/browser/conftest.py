@@ -18,7 +18,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.signals import request_finished, request_started
 from django.test import Client
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, expect, sync_playwright
 
 from components.embedded import EmbeddedServer
 from components.testing import empty
@@ -33,6 +33,12 @@ expect.set_options(timeout=20_000)  # ms: on a busy machine a server takes long 
 LIVE = "#chat[data-live]:not(:has([aria-busy=true]))"
 
 
+def stop_clock(page: Page) -> None:
+    """From now on, time passes for the page, and for those that it goes to, only by page.clock."""
+    page.clock.install(time=0)
+    page.clock.pause_at(1_000)
+
+
 @dataclass
 class Window:
     """One browser page, and the errors of its console: scripts, policy violations, missing files."""
@@ -40,6 +46,8 @@ class Window:
     page: Page
     base: str
     complaints: list[str] = field(default_factory=list)
+    #: Those of scripts.
+    failures: list[str] = field(default_factory=list)
 
     def open(self, path: str) -> Page:
         self.page.goto(self.base + path)
@@ -49,6 +57,10 @@ class Window:
         """The same for a page of chats, once its scripts have taken over and have the messages."""
         self.open(path).locator(LIVE).wait_for()
         return self.page
+
+    def fail(self, error: Error) -> None:
+        self.failures.append(str(error))
+        self.complaints.append(str(error))
 
     def note(self, message: ConsoleMessage) -> None:
         is_about_the_page = message.location.get("url") == self.page.url  # its own status, 404 or 503
@@ -76,28 +88,36 @@ def browser() -> Iterator[Browser]:
         yield browser
 
 
+@contextmanager
+def _windows(browser: Browser, base: str) -> Iterator[Callable[..., Window]]:
+    """Yield opened(session, **options of a browser context), and close in the end what it has opened."""
+    windows: list[Window] = []
+
+    def opened(session: str, **options: Any) -> Window:
+        context = browser.new_context(**options)
+        context.route("**/favicon.ico", lambda route: route.fulfill(status=204))
+        if session:
+            context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": base}])
+        window = Window(context.new_page(), base)
+        window.page.on("console", window.note)
+        window.page.on("pageerror", window.fail)
+        windows.append(window)
+        return window
+
+    yield opened
+    for window in windows:
+        window.page.context.close()
+    assert [each for window in windows for each in window.failures] == []
+
+
 @pytest.fixture
 def window(browser: Browser, live_server: Any) -> Iterator[Callable[..., Window]]:
     """window(client, **options of a browser context): a window in which the user of *client* is logged in."""
-    contexts = []
-
-    def opened(client: Client | None = None, **options: Any) -> Window:
-        context = browser.new_context(**options)
-        contexts.append(context)
-        context.route("**/favicon.ico", lambda route: route.fulfill(status=204))
-        if client is not None:
-            session = client.cookies[settings.SESSION_COOKIE_NAME].value
-            cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}
-            context.add_cookies([cookie])
-        window = Window(context.new_page(), live_server.url)
-        window.page.on("console", window.note)
-        window.page.on("pageerror", lambda error: window.complaints.append(str(error)))
-        return window
-
     with _requests_under_way() as requests:
-        yield opened
-        for context in contexts:
-            context.close()
+        with _windows(browser, live_server.url) as opened:
+            yield lambda client=None, **options: opened(
+                client.cookies[settings.SESSION_COOKIE_NAME].value if client else "", **options
+            )
         # The tables are emptied next, which one who still reads them would not let happen.
         assert eventually(lambda: not requests), f"{len(requests)} requests have not ended"
 
@@ -153,28 +173,9 @@ def served(served_site: Served, served_redis: EmbeddedServer) -> Iterator[Served
 
 @pytest.fixture
 def enter(browser: Browser, served: Served) -> Iterator[Callable[..., Window]]:
-    """
-    enter(name, **options of a browser context): a window of the served site in which that user is logged in.
-    No script of it may fail.
-    """
-    contexts, failures = [], list[str]()
-
-    def opened(name: str, **options: Any) -> Window:
-        context = browser.new_context(locale="en-GB", **options)
-        contexts.append(context)
-        context.route("**/favicon.ico", lambda route: route.fulfill(status=204))
-        session = {"name": settings.SESSION_COOKIE_NAME, "value": served.sessions[name], "url": served.url}
-        context.add_cookies([session])
-        window = Window(context.new_page(), served.url)
-        window.page.on("console", window.note)
-        window.page.on("pageerror", lambda error: window.complaints.append(str(error)))
-        window.page.on("pageerror", lambda error: failures.append(str(error)))
-        return window
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert not failures
+    """enter(name, **options of a browser context): a window of the served site in which that user is logged in."""
+    with _windows(browser, served.url) as opened:
+        yield lambda name, **options: opened(served.sessions[name], locale="en-GB", **options)
 
 
 @pytest.fixture

@@ -7,9 +7,13 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from components.services.chat import Chat, Inbox
+from components.services.autocomplete import RecentContacts
+from components.services.chat import Chat, Inbox, Presence
+from tests.browser.axe import assert_accessible
 from tests.browser.conftest import LIVE
 from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.slow
 
 KEYS = "Who has the key?"
 
@@ -53,7 +57,6 @@ def stored(chat, user):
     return [message.text for message in chat.history(user, limit=200).messages if not message.event]
 
 
-@pytest.mark.slow
 def test_messages_sent_while_a_member_is_offline_are_there_on_return(enter, served, chat):
     joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack")
     Chat.create(served.ids["jack"], title="Elsewhere", text="alone")
@@ -79,7 +82,6 @@ def test_messages_sent_while_a_member_is_offline_are_there_on_return(enter, serv
     expect(item(page)).to_have_accessible_name(re.compile(r"I can't wait\.$"))
 
 
-@pytest.mark.slow
 def test_erased_people_disappear_from_open_pages_and_counts(enter, served, chat):
     joe, jack, jill = (served.ids[name] for name in ("joe", "jack", "jill"))
     chat.add([jill])
@@ -106,28 +108,6 @@ def test_erased_people_disappear_from_open_pages_and_counts(enter, served, chat)
     assert held == []  # it was the sync that told
 
 
-@pytest.mark.slow
-def test_messages_written_offline_are_sent_once_and_in_order(enter, served, chat):
-    joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
-    expect(said(joe)).to_have_count(1)
-    joe.context.set_offline(True)
-
-    texts = [f"offline {number}" for number in range(5)]
-    for text in texts:
-        say(joe, text)
-    expect(said(joe)).to_have_text([KEYS, *texts])
-    expect(joe.locator(".pending")).to_have_count(5)
-    say(jack, "meanwhile")
-    expect(jack.locator(".chat-message:not(.pending) .chat-text")).to_have_text([KEYS, "meanwhile"])
-    joe.context.set_offline(False)
-
-    expect(said(jack)).to_have_text([KEYS, "meanwhile", *texts])
-    expect(said(joe)).to_have_text([KEYS, "meanwhile", *texts])
-    expect(joe.locator(".pending")).to_have_count(0)
-    assert stored(chat, served.ids["joe"]) == [KEYS, "meanwhile", *texts]
-
-
-@pytest.mark.slow
 def test_an_answer_that_is_lost_makes_no_second_message(enter, served, chat):
     page = enter("joe").chat(f"/chat/{chat.id}/")
     expect(said(page)).to_have_count(1)
@@ -149,28 +129,30 @@ def test_an_answer_that_is_lost_makes_no_second_message(enter, served, chat):
     assert stored(chat, served.ids["joe"]) == [KEYS, "once"]
 
 
-@pytest.mark.slow
-def test_tabs_of_one_person_send_what_was_written_once(enter, served, chat):
-    window = enter("joe")
-    first = window.chat(f"/chat/{chat.id}/")
+def test_messages_written_offline_in_several_tabs_are_sent_once_and_in_order(enter, served, chat):
+    jack, first = enter("jack").chat(f"/chat/{chat.id}/"), enter("joe").chat(f"/chat/{chat.id}/")
     second = first.context.new_page()
     second.goto(first.url)
     second.locator(LIVE).wait_for()
     first.context.set_offline(True)
 
-    say(first, "from the first")
-    say(second, "from the second")
+    texts = [f"offline {number}" for number in range(4)]
+    for number, text in enumerate(texts):
+        say(second if number % 2 else first, text)
+        expect(said(first)).to_have_count(number + 2)
     for page in (first, second):
-        expect(said(page)).to_have_text([KEYS, "from the first", "from the second"])
+        expect(said(page)).to_have_text([KEYS, *texts])
+        expect(page.locator(".pending")).to_have_count(4)
+    say(jack, "meanwhile")
+    expect(jack.locator(".chat-message:not(.pending) .chat-text")).to_have_text([KEYS, "meanwhile"])
     first.context.set_offline(False)
 
-    for page in (first, second):
+    for page in (first, second, jack):
+        expect(said(page)).to_have_text([KEYS, "meanwhile", *texts])
         expect(page.locator(".pending")).to_have_count(0)
-        expect(said(page)).to_have_text([KEYS, "from the first", "from the second"])
-    assert stored(chat, served.ids["joe"]) == [KEYS, "from the first", "from the second"]
+    assert stored(chat, served.ids["joe"]) == [KEYS, "meanwhile", *texts]
 
 
-@pytest.mark.slow
 def test_a_restart_of_the_server_loses_nothing(enter, served, chat):
     joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
     say(joe, "before")
@@ -193,7 +175,6 @@ def test_a_restart_of_the_server_loses_nothing(enter, served, chat):
         expect(said(page)).to_have_text(in_order)
 
 
-@pytest.mark.slow
 def test_a_message_refused_by_the_server_stays_and_can_be_edited(enter, served, chat):
     window = enter("joe")
     page = window.chat(f"/chat/{chat.id}/")
@@ -211,7 +192,6 @@ def test_a_message_refused_by_the_server_stays_and_can_be_edited(enter, served, 
     expect(said(page)).to_have_text([KEYS, "short", "shorter"])
 
 
-@pytest.mark.slow
 def test_the_history_is_loaded_above_and_nothing_moves(enter, served, chat):
     chat.configure(rate_limit=0)
     for number in range(130):
@@ -240,7 +220,6 @@ def test_the_history_is_loaded_above_and_nothing_moves(enter, served, chat):
     )
 
 
-@pytest.mark.slow
 def test_an_edited_message_changes_on_all_open_pages(enter, served, chat):
     joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
     expect(said(jack)).to_have_text([KEYS])
@@ -263,7 +242,6 @@ def test_an_edited_message_changes_on_all_open_pages(enter, served, chat):
     assert stored(chat, served.ids["jack"]) == ["Who has the keys, @jack?"]
 
 
-@pytest.mark.slow
 def test_a_reply_quotes_the_message_and_leads_to_it(enter, served, chat):
     chat.configure(rate_limit=0)
     for number in range(150):
@@ -295,7 +273,6 @@ def test_a_reply_quotes_the_message_and_leads_to_it(enter, served, chat):
     expect(joe.locator(".chat-quote.gone")).to_have_text("Reply to a message that is no longer there")
 
 
-@pytest.mark.slow
 def test_the_keyboard_is_enough(enter, served, chat):
     for title in ("Alpha", "Beta"):
         Chat.create(served.ids["joe"], members=[served.ids["jack"]], title=title, text="hi")
@@ -332,7 +309,6 @@ def test_the_keyboard_is_enough(enter, served, chat):
     expect(page.get_by_role("heading", level=2, name="Keepers")).to_be_visible()
 
 
-@pytest.mark.slow
 def test_a_logged_out_person_is_told_and_keeps_their_text(enter, served, chat):
     window = enter("joe")
     page = window.chat(f"/chat/{chat.id}/")
@@ -344,3 +320,168 @@ def test_a_logged_out_person_is_told_and_keeps_their_text(enter, served, chat):
 
     expect(status(page)).to_contain_text("You are logged out.")
     expect(said(page)).to_contain_text([KEYS, "not lost"])
+
+
+# Presence, typing and the search
+
+SPOKEN = """() => {
+    const region = document.querySelector(".chat-typing + [role=status]");
+    window.said = [];
+    new MutationObserver(() => window.said.push(region.textContent)).observe(region, { childList: true });
+}"""
+
+
+def here(page):
+    return page.locator(".chat-here")
+
+
+def typing(page):
+    return page.locator(".chat-typing")
+
+
+def test_two_people_see_each_other_come_type_send_and_go(enter, served, chat):
+    joe, jack = enter("joe"), enter("jack")
+    jacks = jack.chat(f"/chat/{chat.id}/")
+    assert eventually(lambda: Presence(chat.id).look(served.ids["joe"]).count == 1)
+    page = joe.chat(f"/chat/{chat.id}/")
+    expect(here(page)).to_have_text("Here now: jack")
+    page.evaluate(SPOKEN)
+
+    composer(jacks).press_sequentially("I h")
+    expect(typing(page)).to_have_text("jack is typing…")
+    expect(typing(jacks)).to_be_empty()
+    assert page.evaluate("() => window.said") == ["jack is typing…"]
+    composer(jacks).press_sequentially("ave it")
+    composer(jacks).press("Enter")
+    expect(said(page)).to_have_text([KEYS, "I have it"])
+    expect(typing(page)).to_be_empty()
+
+    composer(jacks).press_sequentially("or not")
+    expect(typing(page)).to_have_text("jack is typing…")
+    assert page.evaluate("() => window.said") == ["jack is typing…", ""]  # not again so soon
+    expect(typing(page)).to_be_empty()  # after six seconds without a key
+    assert stored(chat, served.ids["joe"]) == [KEYS, "I have it"]
+    composer(page).press_sequentially("so")
+    expect(here(jacks)).to_have_text("Here now: joe")  # whoever types wakes those who wait
+    chat.kick(served.ids["jack"])
+    expect(jacks.locator("#chat[data-view=list]")).to_have_count(1)
+    assert Presence(chat.id).look(served.ids["joe"]).count == 0
+    assert joe.complaints == []
+
+
+def test_a_search_leads_to_the_message_with_scripts_and_without(enter, served, chat):
+    for number in range(130):
+        chat.configure(rate_limit=0)
+        chat.send(served.ids["jack"], f"text {number}")
+    for options in ({}, {"java_script_enabled": False}):
+        joe = enter("joe", viewport={"width": 390, "height": 800}, **options)
+        page = joe.open(f"/chat/{chat.id}/")
+        if not options:
+            page.locator("#chat[data-live]").wait_for()
+        page.get_by_role("link", name="Search in this chat").click()
+        field = page.get_by_role("searchbox", name="Words in the messages")
+        field.fill("ke")
+        field.press("Enter")
+        expect(page.locator(".chat-found mark")).to_have_text(["key"])
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        if not options:
+            assert_accessible(page)
+        page.locator(".chat-found a").click()
+        expect(page.locator(".chat-message.wanted .chat-text")).to_have_text(KEYS)
+        assert joe.complaints == []
+
+
+# Names: "@" offers the members
+
+ANN, ANNA, ELODIE = "901", "902", "903"
+NAMES = {ANN: "Ann", ANNA: "Ann Smith", ELODIE: "Élodie"}
+
+
+def offered(page):
+    """The names that are offered, the initials before them left out."""
+    return page.locator("[role=option] .complete-label")
+
+
+def active(page):
+    return page.locator("[role=option][aria-selected=true] .complete-label")
+
+
+def mentions(chat, user):
+    return [message.mentions for message in chat.history(user).messages if message.sender == user]
+
+
+@pytest.fixture
+def named(enter, served, chat):
+    """Joe's page of the chat, in which some have names that no user of this site has; it complains of nothing."""
+    window = enter("joe")
+    chat.add([served.ids["jill"], *NAMES])
+    names = {**{id: name for name, id in served.ids.items()}, **NAMES}
+
+    def name(route):
+        told = route.fetch().json()
+        route.fulfill(json={"members": [{**each, "name": names[each["id"]]} for each in told["members"]]})
+
+    window.page.route("**/members?*", name)
+    yield window.chat(f"/chat/{chat.id}/")
+    assert window.complaints == []
+
+
+def test_a_member_is_mentioned_by_keys_alone(named, served, chat):
+    page = named
+    composer(page).focus()
+    page.keyboard.type("hi @")
+    expect(offered(page)).to_have_text(["Ann", "Ann Smith", "Élodie", "jack", "jill"])
+    expect(active(page)).to_have_text("Ann")
+    page.keyboard.type("el")
+    expect(offered(page)).to_have_text(["Élodie"])
+    expect(page.locator(".chat-composer mark")).to_have_text("Él")
+    page.keyboard.press("Tab")
+    expect(composer(page)).to_have_value("hi @Élodie ")
+    expect(composer(page)).to_be_focused()
+
+    page.keyboard.type("and @sm")
+    expect(offered(page)).to_have_text(["Ann Smith"])
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("listbox")).to_be_hidden()
+    for _ in "@sm":
+        page.keyboard.press("Backspace")
+    page.keyboard.type("@ann s")
+    expect(offered(page)).to_have_text(["Ann Smith"])
+    page.keyboard.press("Enter")
+    expect(composer(page)).to_have_value("hi @Élodie and @Ann Smith ")
+    page.keyboard.press("Enter")
+
+    expect(page.locator(".chat-message:not(.pending) .chat-text").last).to_have_text(
+        "hi @Élodie and @Ann Smith"
+    )
+    joe = served.ids["joe"]
+    assert mentions(chat, joe)[-1] == (ANNA, ELODIE)
+    assert eventually(lambda: [each.id for each in RecentContacts(joe).list()] == [ANNA, ELODIE])
+
+
+#: Keys that come faster than any answer: what is in the text area after each.
+TYPED = """(node, texts) => {
+    for (const text of texts) {
+        node.value = text;
+        node.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    }
+}"""
+
+
+def test_members_of_a_large_chat_are_searched_when_typing_pauses(enter, served):
+    large = Chat.create(served.ids["joe"], members=[f"p{number:03}" for number in range(220)], text="hi")
+    page = enter("joe").chat(f"/chat/{large.id}/")
+    asked = []
+    page.on(
+        "request", lambda request: "/members?" in request.url and asked.append(request.url.partition("?")[2])
+    )
+    composer(page).focus()
+    composer(page).evaluate(TYPED, ["@", "@p", "@p2", "@p21"])
+    expect(offered(page)).to_have_text([f"p21{digit}" for digit in range(8)])
+    assert asked == ["limit=9&q=p21"]
+    page.keyboard.type("9")
+    expect(offered(page)).to_have_text(["p219"])
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    expect(page.locator(".chat-message:not(.pending) mark")).to_have_text("@p219")
+    assert mentions(large, served.ids["joe"])[-1] == ("p219",)

@@ -19,13 +19,13 @@ from django.contrib import admin as admins
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from components.services.chat import Chat
 from project.market import demo
 from tests.browser.axe import Scheme, assert_accessible, find_violations
 from tests.browser.conftest import LIVE
-from tests.control_room.every_page import ASKED, PAGES, one_periodic_task, query  # noqa: F401
+from tests.control_room.every_page import ASKED, PAGES, ROOTS, one_periodic_task, query  # noqa: F401
 from tests.project.tour.conftest import toured  # noqa: F401
 
 pytestmark = pytest.mark.slow
@@ -75,6 +75,11 @@ MODELS = [model for model in admins.site._registry if model._meta.app_label != "
 #: How wide the page is, or on a small screen a table in it.
 WIDE = """() => Math.max(document.documentElement.scrollWidth, ...(innerWidth > 768 ? [] : [
     ...document.querySelectorAll(".cards")].map((table) => table.scrollWidth)))"""
+#: What of the chat is too small for thumbs.
+SMALL = """() => [...document.querySelectorAll("#chat :is(a, button, summary, input:not([type=hidden]), textarea)")]
+    .filter((node) => node.checkVisibility() && !node.closest(".chat-text, .chat-picture, .chat-status"))
+    .map((node) => [node.textContent.trim() || node.ariaLabel, node.getBoundingClientRect()])
+    .filter(([, box]) => box.width < 43.9 || box.height < 43.9).map(([name]) => name)"""
 #: Of the page: levels of its headings; what has no name; ids that are there twice.
 STRUCTURE = """() => {
     const all = (selector) => [...document.querySelectorAll(selector)];
@@ -195,6 +200,13 @@ def test_pages_of_chats_shut_nobody_out(enter, served):
     assert_for_all(opened, ["/chat/", f"/chat/{chat.id}/"], settled=LIVE)
     others = (f"/chat/{chat.id}/{page}" for page in ("members/", "search/?q=map"))
     assert_for_all(opened, ["/chat/-/new/", *others])
+    for scripts in (True, False):
+        phone = enter(
+            "joe", viewport={"width": 320, "height": 640}, has_touch=True, java_script_enabled=scripts
+        )
+        for path in ("/chat/", f"/chat/{chat.id}/", f"/chat/{chat.id}/members/", "/chat/-/new/"):
+            assert phone.open(path).evaluate(SMALL) == [], path
+            assert phone.page.evaluate(FITS), path
 
     # Without the colours of the site it has its own.
     opened.page.route("**/market.css", lambda route: route.fulfill(body="", content_type="text/css"))
@@ -215,3 +227,51 @@ def test_each_address_is_a_page_that_is_looked_at_or_none(toured):  # noqa: F811
 
     assert names - known - djangos == set()
     assert known - names == set()
+
+
+# Each room of the control room with the keyboard alone and without scripts, on a small screen
+
+FOCUSED = """() => {
+    const node = document.activeElement, style = getComputedStyle(node);
+    const isOurs = Boolean(node.closest("#live, .live-control"));
+    return [node.ariaLabel ?? node.value ?? node.textContent.trim(), !isOurs || style.outlineStyle !== "none"];
+}"""
+FITS = "() => document.documentElement.scrollWidth <= innerWidth"
+#: Where it begins; what is pressed, one after the other; what is said then.
+JOURNEYS = {
+    "addressbook": ("", ["market.item", "Remove the book…", "Remove the book"], "market.item"),
+    "cachedrow": ("row/?row=items:1", ["Remove from the cache…", "Remove from the cache"], "items:1"),
+    "chat": ("", ["Lantern Keepers", "Remove from the chat: jack", "Remove from the chat"], "jack"),
+    "lock": ("", ["item:42", "Release by force…", "Release by force"], "item:42"),
+    "logjob": ("job/?job=default", ["Remove: places", "Remove"], "places"),
+    "mailbox": ("", ["jack", "Empty the mailbox…", "Empty the mailbox"], "jack"),
+    "queue": ("", ["Pause: mail", "Pause"], "mail"),
+    "semaphore": ("", ["api", "Take away: jill", "Take away"], "jill"),
+}
+
+
+def press_tab_until(page, name):
+    """Whatever has the focus meanwhile, it is seen that it has."""
+    for _attempt in range(100):
+        page.keyboard.press("Tab")
+        label, is_seen = page.evaluate(FOCUSED)
+        assert is_seen, label
+        if label == name or label.startswith(f"{name}, "):
+            return
+    pytest.fail(f"{name} cannot be reached")
+
+
+@pytest.mark.parametrize("room", JOURNEYS)
+def test_the_keyboard_is_enough_and_no_script_is_needed(window, admin, query, room):  # noqa: F811
+    path, names, said = JOURNEYS[room]
+    opened = window(admin, java_script_enabled=False, viewport={"width": 360, "height": 640})
+    page = opened.open(ROOTS[room] + path)
+    expect(page.get_by_label("Refresh")).to_be_hidden()
+
+    for name in names:
+        press_tab_until(page, name)
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+        assert page.evaluate(FITS)
+
+    expect(page.locator(".messagelist .success")).to_contain_text(said)
