@@ -24,6 +24,8 @@ import pytest
 from components.embedded import is_running
 from tests.support.waiting import eventually, has_ended
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 BOUND = 60  # seconds that a demo may take for whatever a test waits for
 
@@ -57,15 +59,16 @@ class Demo:
         return next(process for process in reversed(self.family) if word in " ".join(process.cmdline()))
 
     def has_left_nothing(self) -> bool:
-        return not self.left()
+        return all(map(has_ended, self.family))
 
-    def left(self) -> list[psutil.Process]:
-        """The processes that have not ended."""
-        return [process for process in self.family if not has_ended(process)]
+    def page(self, path: str) -> str:
+        with urlopen(f"http://127.0.0.1:{self.port}{path}") as page:
+            said: str = page.read().decode()
+        return said
 
 
 class StartDemo(Protocol):
-    def __call__(self, *options: str, port: int | None = None, **env: str) -> Demo: ...
+    def __call__(self, *options: str) -> Demo: ...
 
 
 @pytest.fixture(scope="module")
@@ -77,24 +80,28 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def manage(checkout: Path, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "manage.py", *arguments],
+        cwd=checkout,
+        # A newcomer has no numba, which compiles for seconds.
+        env={"PATH": os.environ["PATH"], "LOG_KERNEL": "naive", **environment},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        preexec_fn=heed_signals,
+    )
+
+
 @pytest.fixture
 def launch(checkout: Path) -> Iterator[StartDemo]:
     """Start a demo, without waiting for anything."""
     with ExitStack() as stack:
 
-        def launch(*options: str, port: int | None = None, **env: str) -> Demo:
-            port = port or free_port()
-            process = subprocess.Popen(
-                [sys.executable, "manage.py", "demo", "--port", str(port), *options],
-                cwd=checkout,
-                # A newcomer has no numba, which compiles for seconds.
-                env={"PATH": os.environ["PATH"], "LOG_KERNEL": "naive", **env},
-                text=True,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=heed_signals,
-            )
+        def launch(*options: str) -> Demo:
+            port = free_port()
+            process = manage(checkout, "demo", "--port", str(port), *options)
             stack.enter_context(process)
             stack.callback(process.kill)
             watchdog = Timer(10 * BOUND, process.kill)
@@ -109,8 +116,8 @@ def launch(checkout: Path) -> Iterator[StartDemo]:
 def start(launch: StartDemo) -> StartDemo:
     """Start a demo that is ready."""
 
-    def start(*options: str, port: int | None = None, **env: str) -> Demo:
-        demo = launch(*options, port=port, **env)
+    def start(*options: str) -> Demo:
+        demo = launch(*options)
         demo.hear("Ctrl-C stops everything")
         demo.family = psutil.Process(demo.process.pid).children(recursive=True)
         return demo
@@ -128,107 +135,8 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.mark.slow
-def test_is_where_it_says_on_this_machine_only_once_in_a_folder_until_a_signal(
-    start: StartDemo, launch: StartDemo, checkout: Path
-) -> None:
-    demo = start("--no-log")
-
-    assert f"http://127.0.0.1:{demo.port}/" in demo.said
-    assert "log in as joe, jack, jill; password demo" in demo.said
-    with urlopen(f"http://127.0.0.1:{demo.port}/") as page:
-        assert page.status == 200
-    listening = [
-        connection.laddr.ip
-        for process in demo.family
-        for connection in process.net_connections(kind="inet")
-        if connection.status == psutil.CONN_LISTEN
-    ]
-    assert listening == ["127.0.0.1"]
-    second = launch()
-    assert second.hear_out() == 2
-    assert f"process {demo.process.pid} started it" in second.said
-
-    os.killpg(demo.process.pid, signal.SIGTERM)
-
-    assert demo.hear_out() == 0
-    assert "Its data stay in var/" in demo.said
-    assert "Traceback" not in demo.said
-    assert demo.has_left_nothing()
-    assert not is_running(checkout / "var" / "redis")
-
-
-@pytest.mark.slow
-def test_an_early_ctrl_c_stops_it_as_well(launch: StartDemo) -> None:
-    demo = launch()
-    demo.hear(" has started.")
-    demo.family = psutil.Process(demo.process.pid).children(recursive=True)
-    demo.process.send_signal(signal.SIGINT)
-
-    assert demo.hear_out() == 0
-    assert demo.has_left_nothing()
-
-
-@pytest.mark.long
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])
-def test_leaves_nothing_behind_when_nobody_listens_any_more(start: StartDemo, number: signal.Signals) -> None:
-    demo = start("--no-log")
-    assert demo.process.stdout
-    demo.process.stdout.close()
-    demo.process.send_signal(number)
-
-    assert eventually(demo.has_left_nothing), [process.cmdline() for process in demo.left()]
-
-
-@pytest.mark.long
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("word", "name"),
-    [("--concurrency", "worker"), ("uvicorn", "web")],
-)
-def test_ends_with_any_of_its_processes_and_says_which(start: StartDemo, word: str, name: str) -> None:
-    demo = start("--no-log")
-    demo.member(word).kill()
-
-    assert demo.hear_out() == 1
-    ended = re.findall(r"Process \d+ of (\w+) was killed by SIGKILL; stopping the others.", demo.said)
-    assert ended == [name]
-    assert "ended by itself" in demo.said
-    assert demo.has_left_nothing()
-
-
-@pytest.mark.long
-@pytest.mark.slow
-def test_counts_what_players_do_and_goes_on_when_redis_is_back(start: StartDemo, checkout: Path) -> None:
-    demo = start("--redis-pause", "0.5")
-
-    def told(what: str) -> int:
-        """A number on the page of where the game is played; 0 while the site is without Redis."""
-        try:
-            with urlopen(f"http://127.0.0.1:{demo.port}/players/") as page:
-                found = re.search(what, page.read().decode())
-        except HTTPError as error:
-            if error.code != 503:
-                raise
-            return 0
-        assert found
-        return int(found[1].replace(",", ""))
-
-    today, highest = "<strong>([0-9,]+)</strong> events in the game", "the highest is ([0-9,]+)"
-    assert eventually(lambda: told(highest) > 10_000, within=BOUND, pause=0.2)  # on some day before
-    demo.member("redis.sock").terminate()
-    demo.hear("Redis has ended")
-    demo.hear("Redis is back")
-    assert is_running(checkout / "var" / "redis")
-    assert eventually(lambda: told(today), within=BOUND, pause=0.2)
-    before = told(today)
-    assert eventually(lambda: told(today) != before, within=BOUND, pause=0.2)
-
-
-@pytest.mark.slow
-def test_buttons_of_the_tour_kill_a_worker_and_redis_and_the_site_goes_on(start: StartDemo) -> None:
-    demo = start("--no-log", "--redis-pause", "0.5")
+def kill_a_worker_and_redis(demo: Demo) -> None:
+    """Press these buttons of the tour; the site goes on."""
     site = f"http://127.0.0.1:{demo.port}"
     browser = build_opener(HTTPCookieProcessor())
 
@@ -256,49 +164,113 @@ def test_buttons_of_the_tour_kill_a_worker_and_redis_and_the_site_goes_on(start:
     assert "Redis was killed." in press("redis")
     demo.hear("Redis has ended")
     demo.hear("Redis is back")
-    assert demo.process.poll() is None
 
 
-@pytest.mark.slow
-def test_a_taken_port_gets_a_clear_message(launch: StartDemo) -> None:
+def test_is_where_it_says_on_this_machine_only_once_in_a_folder_and_survives_the_tour_until_a_signal(
+    start: StartDemo, launch: StartDemo, checkout: Path
+) -> None:
+    demo = start("--no-log", "--redis-pause", "0.5")
+
+    assert f"http://127.0.0.1:{demo.port}/" in demo.said
+    assert "log in as joe, jack, jill; password demo" in demo.said
+    assert demo.page("/")
+    listening = [
+        connection.laddr.ip
+        for process in demo.family
+        for connection in process.net_connections(kind="inet")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert listening == ["127.0.0.1"]
+    second = launch()
+    assert second.hear_out() == 2
+    assert f"process {demo.process.pid} started it" in second.said
+
+    kill_a_worker_and_redis(demo)
+    demo.family = psutil.Process(demo.process.pid).children(recursive=True)
+    os.killpg(demo.process.pid, signal.SIGTERM)
+
+    assert demo.hear_out() == 0
+    assert "Its data stay in var/" in demo.said
+    assert "Traceback" not in demo.said
+    assert demo.has_left_nothing()
+    assert not is_running(checkout / "var" / "redis")
+
+
+def test_an_early_ctrl_c_stops_it_as_well(launch: StartDemo) -> None:
+    demo = launch()
+    demo.hear(" has started.")
+    demo.family = psutil.Process(demo.process.pid).children(recursive=True)
+    demo.process.send_signal(signal.SIGINT)
+
+    assert demo.hear_out() == 0
+    assert demo.has_left_nothing()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])
+def test_leaves_nothing_behind_when_nobody_listens_any_more(start: StartDemo, number: signal.Signals) -> None:
+    demo = start("--no-log")
+    assert demo.process.stdout
+    demo.process.stdout.close()
+    demo.process.send_signal(number)
+
+    assert eventually(demo.has_left_nothing)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("word", "name"), [("--concurrency", "worker"), ("uvicorn", "web")])
+def test_ends_with_any_of_its_processes_and_says_which(start: StartDemo, word: str, name: str) -> None:
+    demo = start("--no-log")
+    demo.member(word).kill()
+
+    assert demo.hear_out() == 1
+    ended = re.findall(r"Process \d+ of (\w+) was killed by SIGKILL; stopping the others.", demo.said)
+    assert ended == [name]
+    assert "ended by itself" in demo.said
+    assert demo.has_left_nothing()
+
+
+@pytest.mark.long
+def test_counts_what_players_do_and_goes_on_when_redis_is_back(start: StartDemo, checkout: Path) -> None:
+    demo = start("--redis-pause", "0.5")
+
+    def told(what: str) -> int:
+        """A number on the page of where the game is played; 0 while the site is without Redis."""
+        try:
+            found = re.search(what, demo.page("/players/"))
+        except HTTPError as error:
+            if error.code != 503:
+                raise
+            return 0
+        assert found
+        return int(found[1].replace(",", ""))
+
+    today, highest = "<strong>([0-9,]+)</strong> events in the game", "the highest is ([0-9,]+)"
+    assert eventually(lambda: told(highest) > 10_000, within=BOUND, pause=0.2)  # on some day before
+    demo.member("redis.sock").terminate()
+    demo.hear("Redis has ended")
+    demo.hear("Redis is back")
+    assert is_running(checkout / "var" / "redis")
+    assert eventually(lambda: told(today), within=BOUND, pause=0.2)
+    before = told(today)
+    assert eventually(lambda: told(today) != before, within=BOUND, pause=0.2)
+
+
+def test_what_it_cannot_run_with_is_named_and_other_commands_say_what_starts_redis(checkout: Path) -> None:
+    production = {"DEBUG": "0", "SECRET_KEY": "a", "ALLOWED_HOSTS": "*", "REDIS_URL": "redis://127.0.0.1"}
+    without = "is not running. It runs as long as `manage.py runall` (of the demo: `make demo`)"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        demo = launch(port=port)
-
-        assert demo.hear_out() == 2
-    assert f"make demo PORT={port + 1}" in demo.said
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("environment", "said"),
-    [
-        ({"REDIS_URL": "redis://127.0.0.1:1"}, "REDIS_URL"),
-        (
-            {"DEBUG": "0", "SECRET_KEY": "a", "ALLOWED_HOSTS": "*", "REDIS_URL": "redis://127.0.0.1"},
-            "production",
-        ),
-    ],
-)
-def test_what_it_cannot_run_with_is_named(launch: StartDemo, environment: dict[str, str], said: str) -> None:
-    demo = launch(**environment)
-
-    assert demo.hear_out() == 2
-    assert said in demo.said
-    assert "Traceback" not in demo.said
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", [["runworker", "--no-reload"], ["pollqueue"]])
-def test_without_it_other_commands_say_what_starts_redis(checkout: Path, command: list[str]) -> None:
-    ended = subprocess.run(
-        [sys.executable, "manage.py", *command],
-        cwd=checkout,
-        env={"PATH": os.environ["PATH"]},
-        capture_output=True,
-        text=True,
-    )
-
-    assert ended.returncode == 2
-    assert "is not running. It runs as long as `manage.py runall` (of the demo: `make demo`)" in ended.stderr
-    assert "Traceback" not in ended.stderr
+        refused = [
+            (manage(checkout, "demo", "--port", str(port)), f"make demo PORT={port + 1}"),
+            (manage(checkout, "demo", "--port", str(free_port()), **production), "production"),
+            (
+                manage(checkout, "demo", "--port", str(free_port()), REDIS_URL="redis://127.0.0.1:1"),
+                "REDIS_URL",
+            ),
+            (manage(checkout, "runworker", "--no-reload"), without),
+            (manage(checkout, "pollqueue"), without),
+        ]
+        for process, words in refused:
+            said, _ = process.communicate(timeout=BOUND)
+            assert (process.returncode, words in said, "Traceback" in said) == (2, True, False), said
