@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from django.db import transaction
-from django.db.models.signals import post_delete, post_save
+from django.db.models.signals import post_delete, post_save, pre_save
 
 from components.exceptions import Blocked, ChatExists, ChatNotFound, RedisUnavailable
 from components.services.chat import Chat, ChatNews
@@ -65,8 +65,15 @@ def leave(guild: Guild, user_id: int) -> None:
 
 def follow_memberships() -> None:
     """Let the chats follow memberships that are saved and deleted."""
+    pre_save.connect(_saving, sender=Membership, dispatch_uid="guilds.saving")
     post_save.connect(_saved, sender=Membership, dispatch_uid="guilds.saved")
     post_delete.connect(_deleted, sender=Membership, dispatch_uid="guilds.deleted")
+
+
+def _saving(*, instance: Membership, raw: bool, **kwargs: Any) -> None:
+    before = None if raw else Membership.objects.select_related("guild").filter(pk=instance.pk).first()
+    if before and before.guild_id != instance.guild_id:
+        _after_commit(leave, before)
 
 
 def _saved(*, instance: Membership, raw: bool, **kwargs: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from datetime import timedelta
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
+from django.http import HttpResponse
+from django.test import Client
 from django.utils import timezone
 
 from components.embedded import EmbeddedServer
@@ -49,6 +52,18 @@ def dagger(joe: Player) -> Item:
 def listing(dagger: Item) -> Listing:
     """Joe's dagger, for 100 gold, until it is sold."""
     return Listing.objects.create(item=dagger, seller=dagger.owner, price=100)
+
+
+def as_player(who: Player) -> Client:
+    client = Client()
+    client.force_login(who.user)
+    return client
+
+
+def text(response: HttpResponse) -> str:
+    """The words of a page, as a reader sees them."""
+    words = re.sub(r"<[^>]+>", " ", response.content.decode())
+    return re.sub(r"\s+", " ", words).replace("&#x27;", "'")
 
 
 def opens_in(listing: Listing, **span: float) -> Listing:

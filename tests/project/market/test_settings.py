@@ -60,32 +60,17 @@ def test_a_production_site_refuses_to_start_without(missing: str) -> None:
     )
 
 
-@pytest.mark.slow
-def test_a_production_site_passes_the_deployment_check() -> None:
-    result = python("manage.py", "check", "--deploy", "--fail-level", "INFO", environment=PRODUCTION)
-
-    assert result.returncode == 0, result.stderr
-    assert "no issues" in result.stdout
+CLUSTER = {"REDIS_URL": "redis://a.example,redis://b.example", "REDIS_CLUSTER": "1"}
+SENTINELS = {"REDIS_URL": "redis://mymaster/0", "REDIS_SENTINELS": "a.example:26379,b.example:26380"}
 
 
-@pytest.mark.slow
-def test_a_cluster_is_asked_for_by_the_environment_and_may_have_several_urls() -> None:
-    nodes = "redis://a.example,redis://b.example"
-    found = settings("CACHES", REDIS_URL=nodes, REDIS_CLUSTER="1")["CACHES"]
-
-    for alias in ("default", "components"):
-        assert found[alias]["LOCATION"] == nodes
-        assert found[alias]["OPTIONS"]["CLIENT_CLASS"] == "components.cache.ClusterClient"
-
-
-def test_sentinels_are_asked_for_by_the_environment() -> None:
-    found = settings(
-        "CACHES", REDIS_URL="redis://mymaster/0", REDIS_SENTINELS="a.example:26379,b.example:26380"
-    )["CACHES"]
-
+def test_a_cluster_and_sentinels_are_asked_for_by_the_environment() -> None:
+    of_cluster, of_sentinels = (settings("CACHES", **each)["CACHES"] for each in (CLUSTER, SENTINELS))
     for alias, number in (("default", 1), ("components", 0)):
-        options = found[alias]["OPTIONS"]
-        assert found[alias]["LOCATION"] == f"redis://mymaster/{number}"
+        assert of_cluster[alias]["LOCATION"] == CLUSTER["REDIS_URL"]
+        assert of_cluster[alias]["OPTIONS"]["CLIENT_CLASS"] == "components.cache.ClusterClient"
+        options = of_sentinels[alias]["OPTIONS"]
+        assert of_sentinels[alias]["LOCATION"] == f"redis://mymaster/{number}"
         assert options["CLIENT_CLASS"] == "components.cache.SentinelClient"
         assert options["CONNECTION_FACTORY"] == "components.cache.SentinelConnectionFactory"
         assert options["SENTINELS"] == [["a.example", 26379], ["b.example", 26380]]

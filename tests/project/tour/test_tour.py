@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import shlex
+from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 from redis import Redis
 
 from components.services.chat import Chat
+from components.services.logs import LogStream
+from components.services.logs.traffic import Traffic
+from components.services.queues import TaskQueue
 from components.testing import run_tasks
-from project.market.models import Listing
+from project.market.models import FlashPurchase, FlashSale, Item, Listing, Player
+from project.players import demo as players
+from project.supervisor import _ALSO
+from project.tour import tasks
+from project.tour.shows import SHOWS
+from tests.project.market.test_settings import PRODUCTION, python
 from tests.project.tour.conftest import to_files
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -66,7 +81,9 @@ def test_whoever_writes_in_a_chat_has_talked_and_whoever_only_looks_has_not(
     assert done(visitor.get("/").content.decode()) == ["Talk in the chat"]
 
 
-def test_the_tour_tells_what_a_purchase_did(redis: Redis, visitor: Client, listing: Listing) -> None:
+def test_the_trace_tells_what_a_purchase_did_and_follows_the_task_and_its_mail(
+    redis: Redis, visitor: Client, listing: Listing, tmp_path: Path
+) -> None:
     assert "What your purchase did" not in visitor.get("/").content.decode()
 
     page = buy(visitor, listing)
@@ -79,19 +96,108 @@ def test_the_tour_tells_what_a_purchase_did(redis: Redis, visitor: Client, listi
     assert "It waits for a worker." in page
     assert "data-goes-on" in visitor.get(reverse("tour:trace")).content.decode()
 
-
-def test_the_trace_follows_the_task_and_its_mail(
-    redis: Redis, visitor: Client, listing: Listing, tmp_path: Path
-) -> None:
-    buy(visitor, listing)
-    folder = tmp_path / "mail"
-    with to_files(folder):
+    with to_files(tmp_path / "mail"):
         run_tasks()
 
     page = visitor.get(reverse("tour:trace")).content.decode()
-
     assert re.search(r"It waited \d+\.\d ms, ran \d+\.\d ms, and succeeded\.", page)
     assert "A mail went to joe@fakegame.example" in page
     assert "data-goes-on" not in page
-    mails = visitor.get(reverse("tour:mails")).content.decode()
-    assert "Sold: Moonlit Dagger for 100 gold" in mails
+    assert "Sold: Moonlit Dagger for 100 gold" in visitor.get(reverse("tour:mails")).content.decode()
+
+
+def press(visitor: Client, name: str) -> str:
+    return visitor.post(reverse("tour:show", args=[name]), follow=True).content.decode()
+
+
+def test_of_a_thousand_buyers_each_piece_has_one(
+    redis: Redis, visitor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "BUYERS", 40)
+    monkeypatch.setattr(tasks, "PIECES", 7)
+    users = User.objects.bulk_create(User(username=f"buyer{number}") for number in range(20))
+    Player.objects.bulk_create(Player(user=user) for user in users)
+
+    page = press(visitor, "rush")
+    run_tasks()
+
+    assert "Exactly 7 will get one." in page
+    assert FlashPurchase.objects.count() == Item.objects.filter(name=tasks.LANTERN).count() == 7
+    assert FlashSale.objects.get(name=tasks.LANTERN).remaining == 0
+    [later] = TaskQueue().tasks(tasks.QUEUE, "delayed")
+    assert later.name == "project.tour.tasks.undo_rush"
+
+
+def test_while_redis_is_away_a_button_says_so(visitor: Client, settings: Any) -> None:
+    nowhere = {**settings.CACHES["default"], "LOCATION": "unix:///nowhere/redis"}
+    settings.CACHES = {"default": nowhere}
+    for name in SHOWS:
+        answer = visitor.post(reverse("tour:show", args=[name]), {"next": "/flash/"})
+        assert answer.status_code == 303
+        assert "Nothing was started" in visitor.get(answer["Location"]).content.decode()
+
+
+@pytest.mark.parametrize("name", ["rush", "mail", "fight", "lines"])
+def test_a_show_that_is_on_is_not_begun_again(redis: Redis, visitor: Client, name: str) -> None:
+    press(visitor, name)
+    waiting = {each: TaskQueue().stats(each).ready for each in TaskQueue().names()}
+
+    page = press(visitor, name)
+
+    assert "is still going on." in page
+    assert {each: TaskQueue().stats(each).ready for each in TaskQueue().names()} == waiting
+
+
+def test_the_lines_are_counted_apart_and_nothing_of_them_is_left(
+    redis: Redis, visitor: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tasks, "LINES", 20_000)
+    players.load()
+    page = press(visitor, "lines")
+    run_tasks()
+    count_lines()
+
+    written, traffic = tmp_path / "tour" / "lines.log", Traffic(tasks.JOB)
+    totals = traffic.totals()
+    lines, counted = totals.pop("lines"), totals.pop("counted")
+    assert "In ten minutes they are deleted" in page
+    assert len(written.read_text().splitlines()) == lines == 20_000
+    assert counted == sum(each.lines for each in traffic.days()) > 19_900  # a few are made up to be rejected
+    assert counted + sum(totals.values()) == lines
+    assert Traffic().days() == ()  # the game's own figures
+    [later] = TaskQueue().tasks(tasks.QUEUE, "delayed")
+    assert later.name == "project.tour.tasks.delete_lines"
+
+    monkeypatch.setattr(tasks, "_WRITTEN", timedelta(milliseconds=1))
+    tasks.delete_lines.call()
+
+    assert not written.exists()
+    assert not [*LogStream(tasks.JOB).files()]
+    assert (traffic.days(), traffic.totals()) == ((), {})
+    assert {each for each in redis.keys("*{tour}:table:*") if b":live" not in each} == set()
+
+
+def count_lines() -> None:
+    """Do what the demo's process does that counts these lines."""
+
+    def count() -> None:
+        with suppress(SystemExit):  # which ends the command
+            call_command(*shlex.split(_ALSO["tally"]), "--drain", verbosity=0)
+
+    log = logging.getLogger("components")
+    level, handlers = log.level, log.handlers[:]
+    counter = Thread(target=count)  # outside of the main thread, it leaves signals alone
+    counter.start()
+    counter.join()
+    log.setLevel(level)  # it has set up the log of this process
+    log.handlers[:] = handlers
+
+
+@pytest.mark.parametrize(
+    "environment", [{**PRODUCTION, "TOUR": "1"}, {"REDIS_URL": "redis://redis.example:6379/0", "TOUR": "1"}]
+)
+def test_elsewhere_the_setting_is_refused(environment: dict[str, str]) -> None:
+    ended = python("manage.py", "check", environment=environment)
+
+    assert ended.returncode == 1
+    assert "TOUR is only for `manage.py demo` with its embedded Redis." in ended.stderr

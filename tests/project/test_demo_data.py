@@ -1,25 +1,49 @@
-"""The page of who plays where."""
+"""The demo's data, and its page of who plays where."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.contrib.auth import authenticate
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from redis import Redis
 
-from project.players import demo
+from project.market import demo, townsfolk, trading
+from project.market.models import Item, Listing, Player
+from project.players import demo as players
 from project.players.geography import example_address
-from tests.project.market.test_views import text
+from tests.project.market.conftest import text
 from tests.support.traffic import count
 
 PAGE = reverse("players:today")
 pytestmark = pytest.mark.django_db
 
 
-def test_it_shows_what_was_counted_today_by_country_and_by_city(redis: Redis, client: Client) -> None:
+@pytest.fixture(autouse=True)
+def few_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one script, not of all: they make loading slow."""
+    monkeypatch.setattr(townsfolk, "NAMES", townsfolk.NAMES[:1])
+
+
+def test_everybody_can_log_in_and_loading_again_changes_nothing(redis: Redis, db: None) -> None:
     demo.load()
+    for name, password in {"joe": "demo", "jack": "demo", "admin": "admin", "guard": "demo"}.items():
+        assert authenticate(username=name, password=password) is not None
+    dusk = Listing.objects.get(item__name="Jar of Captured Dusk")
+    trading.buy(Player.objects.get(user__username="jill"), dusk.pk, dusk.price)
+    before = (User.objects.count(), Item.objects.count(), Listing.objects.count())
+
+    demo.load()
+
+    assert (User.objects.count(), Item.objects.count(), Listing.objects.count()) == before
+    assert str(Item.objects.get(name="Jar of Captured Dusk").owner) == "jill"
+
+
+def test_it_shows_what_was_counted_today_by_country_and_by_city(redis: Redis, client: Client) -> None:
+    players.load()
     today = datetime.now(UTC).date()
     count(
         {
@@ -39,7 +63,7 @@ def test_it_shows_what_was_counted_today_by_country_and_by_city(redis: Redis, cl
 
 
 def test_it_says_where_an_address_lives(redis: Redis, client: Client) -> None:
-    demo.load()
+    players.load()
 
     def find(address: str) -> str:
         return text(client.get(PAGE, {"address": address}))
