@@ -220,7 +220,15 @@ def test_each_address_is_a_page_that_is_looked_at_or_none(toured):  # noqa: F811
     }
     rooms = {name for name in names if name.startswith("admin:components_")}
     programs = {name for name in names if name.startswith("components:api-")}
-    known = {*OTHERS, *NO_PAGES, *(f"components:{name}" for name in CHATS), *stock, *rooms, *programs}
+    known = {
+        *OTHERS,
+        "market:login",
+        *NO_PAGES,
+        *(f"components:{name}" for name in CHATS),
+        *stock,
+        *rooms,
+        *programs,
+    }
     djangos = {
         name for name in names - known if re.fullmatch(r"admin:\w+_(delete|history|password_change)", name)
     }
