@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
@@ -13,14 +12,11 @@ from django.core import signing
 from django.test.utils import override_settings
 from redis import Redis
 
-from components.api import waiting
 from components.api.throttle import Throttle
 from components.services.chat import Chat, Inbox, Position
 from components.services.chat.api import members, messages, presence
 from components.services.chat.api.sync import make_cursor, read_cursor
-from tests.api.serving import Site, serve
 from tests.fixtures.api import Asker, problem
-from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("redis")
 
@@ -273,6 +269,9 @@ def test_members_learn_who_is_there_and_who_is_typing(joe: Asker, jill: Asker, c
         assert (hidden["here"], hidden["typing"]) == ([], [])
 
 
+# sync: all that is new since a cursor, which nobody can forge
+
+
 def sync(asker: Asker, cursor: str = "", timeout: float = 0) -> dict[str, Any]:
     answer = asker("GET", f"sync?cursor={quote(cursor)}&timeout={timeout}")
     assert answer.status_code == 200, answer.content
@@ -282,12 +281,6 @@ def sync(asker: Asker, cursor: str = "", timeout: float = 0) -> dict[str, Any]:
 
 def said(told: dict[str, Any]) -> list[str]:
     return [each["text"] for chat in told["chats"] for each in chat["messages"] if each["event"] is None]
-
-
-@pytest.fixture
-def site(redis: Redis) -> Iterator[Site]:
-    with serve() as site:
-        yield site
 
 
 def test_all_chats_come_first_and_then_new_messages_in_their_order(joe: Asker, jill: Asker) -> None:
@@ -345,9 +338,6 @@ def test_a_cursor_too_long_for_an_address_can_be_posted(joe: Asker, jill: Asker)
     assert read_cursor(joe.id, told["cursor"]).keys() == {chat.id}
 
 
-# Cursors
-
-
 def test_a_forged_cursor_is_refused(joe: Asker, redis: Redis) -> None:
     own = sync(joe)["cursor"]
     guessed = signing.dumps({"a": [1, 0]}, key="guessed", salt="components.api.cursor.1:1")
@@ -358,22 +348,6 @@ def test_a_forged_cursor_is_refused(joe: Asker, redis: Redis) -> None:
         problem(joe("GET", f"sync?timeout=0&cursor={quote(cursor)}"), 400, "invalid-cursor")
         problem(joe("POST", "sync", {"cursor": cursor, "timeout": 0}), 400, "invalid-cursor")
     assert redis.dbsize() == 0
-
-
-# Waiting
-
-
-def test_a_message_wakes_a_waiting_request(site: Site) -> None:
-    chat = Chat.create("joe", members=["jill"])
-    cursor = site.ask("GET", "sync", by="jill")[1]["cursor"]
-    with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(site.ask, "GET", f"sync?cursor={cursor}&timeout=50", by="jill")
-        assert eventually(lambda: waiting.waiters() == 1)
-        chat.send("joe", "hello")
-
-        status, told, headers = answer.result(20)
-    assert (status, said(told)) == (200, ["hello"])
-    assert "Retry-After" not in headers
 
 
 def test_the_cursor_stays_the_same_if_nothing_comes_in_time(joe: Asker) -> None:
