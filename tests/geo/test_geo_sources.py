@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from redis import Redis
 
 from components.exceptions import ExtraNotInstalled, InvalidGeoSource, InvalidName
 from components.services.geo import GeoTable, Place, import_places, look, place_name
 from tests.support.geo import Number, city, write_mmdb, write_new_csv, write_old_csv
+
+pytestmark = pytest.mark.usefixtures("redis")
 
 NETWORKS = {
     "1.0.0.0/24": city("US", "CA", "Mountain View"),
@@ -29,17 +29,13 @@ def places(*ips: str) -> list[str | None]:
 
 
 @pytest.mark.parametrize("record_size", [24, 28, 32])
-def test_a_maxmind_db_is_read_whatever_the_size_of_its_records(
-    redis: Redis, tmp_path: Path, record_size: int
-) -> None:
+def test_a_maxmind_db_is_read_whatever_the_size_of_its_records(tmp_path: Path, record_size: int) -> None:
     import_places(write_mmdb(tmp_path / "any.mmdb", NETWORKS, record_size=record_size))
-
     found = places("1.0.0.255", "1.0.1.0", "2.0.0.0", "3.255.255.255", "4.0.0.0", "2001:db8::1", "2001:db9::")
-
     assert found == ["US/CA/Mountain View", None, "DE", "DE", None, "CH/ZH/Zürich", None]
 
 
-def test_ipv4_that_a_maxmind_db_repeats_inside_of_ipv6_is_read_once(redis: Redis, tmp_path: Path) -> None:
+def test_ipv4_that_a_maxmind_db_repeats_inside_of_ipv6_is_read_once(tmp_path: Path) -> None:
     """As those of MaxMind do, for 6to4 and mapped addresses."""
     aliases = ["2002::/16", "::ffff:0:0/96"]
 
@@ -52,7 +48,7 @@ def test_ipv4_that_a_maxmind_db_repeats_inside_of_ipv6_is_read_once(redis: Redis
     assert places("1.0.0.1", "255.255.255.255", "2.0.0.0", "::1") == ["US", "DE", None, None]
 
 
-def test_codes_and_languages_may_be_missing(redis: Redis, tmp_path: Path) -> None:
+def test_codes_and_languages_may_be_missing(tmp_path: Path) -> None:
     """DB-IP has no codes of regions; others have no English names."""
     record = {
         "country": {"names": {"de": "Deutschland"}},
@@ -65,23 +61,19 @@ def test_codes_and_languages_may_be_missing(redis: Redis, tmp_path: Path) -> Non
     assert GeoTable.load().find("1.0.0.1") == Place("Deutschland", "Deutschland", "Bavaria", "Bavaria", "")
 
 
-def test_the_pair_of_the_book_is_read(redis: Redis, tmp_path: Path) -> None:
+def test_the_pair_of_the_book_is_read(tmp_path: Path) -> None:
     blocks = [(16777216, 16777471, 1), (16777472, 16777472, 2), (2**32 - 1, 2**32 - 1, 2), (100, 200, 3)]
-
     done = import_places(*write_old_csv(tmp_path, blocks, OLD))
-
     found = places("1.0.0.0", "1.0.0.255", "1.0.1.0", "1.0.1.1", "255.255.255.255")
     assert found == [*["US/CA/Mountain View"] * 2, "DE/07/Köln", None, "DE/07/Köln"]
     assert (done.source, done.nameless) == ("GeoLiteCity-Blocks.csv, GeoLiteCity-Location.csv", 1)
 
 
-def test_the_networks_of_its_successor_are_read_in_any_order(redis: Redis, tmp_path: Path) -> None:
+def test_the_networks_of_its_successor_are_read_in_any_order(tmp_path: Path) -> None:
     files = write_new_csv(tmp_path, [("2001:db8::/32", "2"), ("1.0.0.0/24", "1"), ("1.0.1.0/24", "")])
     more = tmp_path / "more.csv"
     more.write_text("network,geoname_id\n2002:db8::/32,2\n\n")
-
     import_places(*reversed(files), more)
-
     found = places("1.0.0.7", "1.0.1.7", "2001:db8::7", "2002:db8::7")
     assert found == ["CH/ZH/Zürich", None, "DE", "DE"]
 
@@ -94,11 +86,10 @@ def refused(*paths: Path, **options: Any) -> str:
 
 
 @pytest.mark.parametrize("kept", [0, 1, 100, -1, -30, -60])
-def test_a_maxmind_db_that_is_cut_off_is_reported(redis: Redis, tmp_path: Path, kept: int) -> None:
+def test_a_maxmind_db_that_is_cut_off_is_reported(tmp_path: Path, kept: int) -> None:
     path = write_mmdb(tmp_path / "any.mmdb", NETWORKS)
     content = path.read_bytes()
     path.write_bytes(content[:kept])
-
     assert f"{path} is not a whole MaxMind DB" in refused(path)
     path.write_bytes(content[:-400] + content[-300:])
     assert str(path) in refused(path)
@@ -111,9 +102,8 @@ def test_a_maxmind_db_that_is_cut_off_is_reported(redis: Redis, tmp_path: Path, 
         *({"subdivisions": {"a": 1}}, {"country": {"iso_code": 5}}),
     ],
 )
-def test_a_record_of_another_form_is_reported(redis: Redis, tmp_path: Path, record: Any) -> None:
+def test_a_record_of_another_form_is_reported(tmp_path: Path, record: Any) -> None:
     said = refused(write_mmdb(tmp_path / "any.mmdb", {"1.0.0.0/8": record}, database_type="Flat"))
-
     assert ("network 1.0.0.0/8" in said, "'Flat'" in said) == (True, True)
 
 
@@ -125,15 +115,11 @@ def test_a_record_of_another_form_is_reported(redis: Redis, tmp_path: Path, reco
         *({"build_epoch": Number(9, 2**63)}, {"build_epoch": Number(9, 2**40)}),
     ],
 )
-def test_a_maxmind_db_whose_metadata_lie_is_told(
-    redis: Redis, tmp_path: Path, changed: dict[str, Any]
-) -> None:
+def test_a_maxmind_db_whose_metadata_lie_is_told(tmp_path: Path, changed: dict[str, Any]) -> None:
     assert "not a whole MaxMind DB" in refused(write_mmdb(tmp_path / "any.mmdb", NETWORKS, metadata=changed))
 
 
-def test_a_maxmind_db_of_something_else_or_with_a_tree_that_cannot_be_is_reported(
-    redis: Redis, tmp_path: Path
-) -> None:
+def test_a_maxmind_db_of_something_else_or_with_a_tree_that_cannot_be_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "any.mmdb"
     write_mmdb(path, {"1.0.0.0/8": {"autonomous_system_number": 15169}}, database_type="Test-ASN")
     assert "none of 1 ranges has a country" in refused(path)
@@ -190,21 +176,20 @@ OVERLAP = "1.0.0.0 to 1.255.255.255 overlaps 1.0.0.0 to 1.0.0.255 of GeoLite2-Ci
         (lambda folder: added(write_new_csv(folder, [GOOD]), 1, b"\xfc"), [], "Locations-en.csv, line"),
     ],
 )
-def test_what_is_wrong_in_csv_files_is_told_with_file_and_line(
-    redis: Redis, tmp_path: Path, write: Callable[..., tuple[Path, Path]], arguments: list[Any], said: str
+def test_wrong_csv_files_are_told_with_file_and_line(
+    tmp_path: Path, write: Any, arguments: list[Any], said: str
 ) -> None:
     assert said in refused(*write(tmp_path, *arguments))
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 999, b"\xff\xd8\xff" * 999, b"a,b,c\n1,2,3\n", b"{}\n"])
-def test_a_file_of_no_known_kind_is_reported(redis: Redis, tmp_path: Path, content: bytes) -> None:
+def test_a_file_of_no_known_kind_is_reported(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "any"
     path.write_bytes(content)
-
     assert f"{path} is not a MaxMind DB" in refused(path)
 
 
-def test_files_that_do_not_belong_together_are_reported(redis: Redis, tmp_path: Path) -> None:
+def test_files_that_do_not_belong_together_are_reported(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     mmdb = write_mmdb(tmp_path / "any.mmdb", NETWORKS)
     blocks, locations = write_old_csv(tmp_path, [(1, 5, 1)], OLD)
@@ -218,27 +203,21 @@ def test_files_that_do_not_belong_together_are_reported(redis: Redis, tmp_path: 
 
 
 @pytest.mark.parametrize("make", [lambda path: None, Path.mkdir], ids=["nothing", "a folder"])
-def test_a_file_that_cannot_be_opened_is_reported_with_the_system_error(
-    redis: Redis, tmp_path: Path, make: Any
-) -> None:
+def test_a_file_that_cannot_be_opened_is_reported_with_the_system_error(tmp_path: Path, make: Any) -> None:
     for name in ("any.mmdb", "any.csv"):
         make(tmp_path / name)
-
         with pytest.raises(OSError, match=name):
             import_places(tmp_path / name)
 
 
-def test_without_the_package_it_is_named(
-    redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_package_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_mmdb(tmp_path / "any.mmdb", NETWORKS)
     monkeypatch.setitem(sys.modules, "maxminddb", None)
-
     with pytest.raises(ExtraNotInstalled, match=r"components\[logs\]"):
         import_places(path)
 
 
-def test_a_table_needs_a_name(redis: Redis, tmp_path: Path) -> None:
+def test_a_table_needs_a_name(tmp_path: Path) -> None:
     asks = [look, GeoTable.load, lambda name: place_name("US", table=name)]
     for ask in [*asks, lambda name: import_places(tmp_path, name=name)]:
         with pytest.raises(InvalidName):

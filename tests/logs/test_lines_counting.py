@@ -12,15 +12,7 @@ from typing import Any
 import pytest
 
 from components.exceptions import InvalidValue, UnknownKernel
-from components.services.logs.lines import (
-    Book,
-    Counting,
-    PlaceTable,
-    Ranges,
-    Reason,
-    Rejected,
-    choose_kernel,
-)
+from components.services.logs.lines import Book, Counting, PlaceTable, Ranges, Reason, Rejected, choose_kernel
 
 GOOD = b"1.2.3.4 2011-10-10 13:55:36 achievement-762\n"
 DAY = date(2011, 10, 10)
@@ -160,8 +152,6 @@ def test_it_is_compiled_even_where_nothing_may_be_written() -> None:
 
     names: dict[str, object] = {}
     exec(compile("def twice(number):\n    return 2 * number", "/nowhere/twice.py", "exec"), names)
-
     twice = compiled(names["twice"])
-
     assert twice(21) == 42
     assert twice.nopython_signatures

@@ -208,7 +208,6 @@ WORDS = Pattern(r"(?P<ip>\S+) (?P<time>\S+) (?P<path>\S+)(?: (?P<agent>\S+))?")
 )
 def test_json_and_patterns_are_read_by_both(kernel: Any, form: Format, line: bytes) -> None:
     columns = kernel.columns(line + b"\nx", form)
-
     assert ([*columns.days], columns.reasons.tolist()) == ([date(2011, 10, 10).toordinal()], [Reason.FORMAT])
     assert parts_of(kernel, columns, form) == [(b"/a", b"", "cé".encode())]
 
@@ -248,7 +247,7 @@ def edges(bits: int) -> st.SearchStrategy[list[int]]:
     most=st.sampled_from([1, 65_535, 200_000]),
 )
 @example(four=[0x01020300, 0x01020304], six=[], places=[7], most=1)
-def test_every_address_is_found_where_it_lies(
+def test_addresses_are_found_where_they_lie(
     four: list[int], six: list[int], places: list[int], most: int
 ) -> None:
     places = [*places, most]

@@ -44,6 +44,8 @@ from tests.support.restricted import operator
 from tests.support.snapshots import snapshot
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.usefixtures("redis")
+
 TABLES = {"country:2011-10-10": {"US": 3, "DE": 1}}
 
 
@@ -54,7 +56,7 @@ def room_for(chunks: int) -> int:
     return round(with_room.status().bytes * (chunks + 0.5))
 
 
-def test_a_chunk_is_claimed_as_it_was_appended_once_and_in_its_order(redis: Redis) -> None:
+def test_a_chunk_is_claimed_as_it_was_appended_once_and_in_its_order() -> None:
     append(stream(), 0)
     with pytest.raises(CopiedElsewhere, match=f"up to byte {blocks(1)[0].end}"):
         append(stream(), 2)
@@ -136,7 +138,7 @@ def test_a_producer_that_waits_is_woken_when_a_chunk_is_counted(redis: Redis) ->
         ),
     ],
 )
-def test_what_cannot_be_is_refused(redis: Redis, act: Callable[[], object], error: type[Exception]) -> None:
+def test_what_cannot_be_is_refused(act: Callable[[], object], error: type[Exception]) -> None:
     with pytest.raises(error):
         act()
 
@@ -197,20 +199,6 @@ def test_a_worker_that_claims_what_it_holds_gets_what_comes_after(redis: Redis) 
     assert consumer.claim(2) == []
     consumer.flush([*held, *(consumer.held[each] for each in appended[2:])], {})
     assert to.status().chunks == 0
-
-
-def test_a_flush_into_what_is_no_table_changes_nothing(redis: Redis) -> None:
-    fill(stream(), 1)
-    aggregation = joined()
-    consumer = aggregation.consumer()
-    redis.set(JobKeys("default").counts("region:2011-10-10"), "mine")
-    chunks = consumer.claim()
-
-    with pytest.raises(Exception, match="WRONGTYPE"):
-        consumer.flush(chunks, {**TABLES, "region:2011-10-10": {"BE": 1}})
-
-    assert aggregation.table("country:2011-10-10") == {}
-    assert stream().status().chunks == 1
 
 
 def test_chunks_under_which_consumers_died_are_given_up_and_can_be_sent_again(redis: Redis) -> None:
@@ -284,7 +272,7 @@ class Filling:
         return {"lines": {"all": count}}
 
 
-def test_workers_make_room_where_memory_is_full(redis: Redis, tmp_path: Path) -> None:
+def test_workers_make_room_where_memory_is_full(tmp_path: Path) -> None:
     """They end when it is not any more, since an end needs a little."""
     (tmp_path / "log").write_bytes(lines(0, LINES) + b"junk\n")
     Copier(LogStream(), size=SIZE).copy(tmp_path / "log")

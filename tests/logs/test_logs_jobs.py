@@ -34,6 +34,8 @@ from components.services.logs.traffic import Traffic
 from tests.support.logs import FILE, append, blocks, fill, ids, joined, let_leases_pass, lines, stream
 from tests.support.snapshots import snapshot
 
+Patch = pytest.MonkeyPatch
+
 SAID = WorkerRecord("node-1", 7, "2026-01-01T12:00:00+00:00", 1_000, 3, 250.5, "book", "city", "numba")
 
 
@@ -149,23 +151,6 @@ def test_a_worker_is_alive_as_long_as_it_says_something(redis: Redis) -> None:
     assert workers == {dying.id: (None, 2), living.id: (SAID, 1), idle.id: (SAID, 0)}
 
 
-def test_an_abandoned_request_is_listed_and_neither_held_nor_waiting(redis: Redis) -> None:
-    fill(stream(), 3)
-    aggregation, other = joined(tries=1), joined("other", tries=1)
-    give_up(redis, aggregation, 2)
-    give_up(redis, other, 1)
-
-    geo, others = look_at("default").aggregations
-
-    assert (geo.dead, geo.claimed, geo.waiting, others.dead) == (2, 1, 0, 1)
-    found = dead_chunks("default", "geo")
-    assert [(each.id, each.at) for each in found] == aggregation.dead()
-    about = {("access.log", 1, 10), ("access.log", 11, 10)}
-    assert {(each.file, each.line, each.lines) for each in found} == about
-    redis.delete(JobKeys("default").stream)
-    assert {(each.file, each.line, each.lines) for each in dead_chunks("default", "geo")} == {("", 0, 0)}
-
-
 def test_a_chunk_that_is_handed_out_again_waits_and_is_held_by_nobody(redis: Redis) -> None:
     fill(stream(), 2)
     aggregation = joined(tries=1)
@@ -189,13 +174,10 @@ def test_chunks_that_wait_are_counted_up_to_a_bound(redis: Redis) -> None:
         pipe.xadd(JobKeys("default").stream, {"file": "a", "line": number, "lines": 1})
     pipe.execute()
     joined()
-
     assert [each.waiting for each in look_at("default").aggregations] == [MOST_WAITING]
 
 
-def test_consumers_that_were_killed_long_ago_are_forgotten_when_others_join(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_consumers_that_were_killed_are_forgotten_later(redis: Redis, monkeypatch: Patch) -> None:
     fill(stream(), 1)
     aggregation = joined()
     for _ in range(2):
@@ -212,9 +194,7 @@ def test_consumers_that_were_killed_long_ago_are_forgotten_when_others_join(
     assert left["pending"] == 1
 
 
-def test_no_more_files_are_known_than_the_most_and_none_is_counted_twice(
-    redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_more_files_are_known_than_the_most(redis: Redis, tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(stream_module, "MOST_FILES", 3)
     problems: list[Problem] = []
     copier = Copier(LogStream(), tell=problems.append)
@@ -312,22 +292,6 @@ def test_a_job_is_looked_at_although_something_in_it_cannot_be_read(redis: Redis
     assert [each.id for each in dead_chunks("default", "geo")] == ["5-0", "nonsense", "\\xff"]
     assert [each for each, _at in aggregation.dead()] == ["5-0", "nonsense", "\\xff"]
     assert list_jobs() == ["\\xff", "default"]
-
-
-def test_tables_and_instants_of_an_aggregation_are_read_although_something_in_them_cannot_be(
-    redis: Redis,
-) -> None:
-    aggregation = joined()
-    counts = {b"\xff": "3", "US": "7", "x": "many", "y": "", "z": "1.5", "w": "9" * 40, "debt": "-2"}
-    redis.hset(JobKeys("default").counts("daily"), mapping=counts)
-    redis.zadd(JobKeys("default").dead, {"5-0 geo": float("inf"), "4-0 geo": 1_000, "3-0 geo": -1e300})
-    redis.zadd(JobKeys("default").samples("geo"), {"{}": float("inf")})
-
-    assert aggregation.table("daily") == {"\\xff": 3, "US": 7, "debt": -2}
-    years = [("5-0", 9999), ("4-0", 1970), ("3-0", 9999)]
-    assert [(name, at.year) for name, at in aggregation.dead()] == years
-    assert [(each.id, each.at.year) for each in dead_chunks("default", "geo")] == years
-    assert [at.year for _sample, at in aggregation.samples()] == [9999]
 
 
 def test_a_worker_that_says_what_cannot_be_read_is_there_all_the_same(redis: Redis) -> None:

@@ -34,6 +34,8 @@ from tests.support.rows import (
 )
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.usefixtures("redis")
+
 YEAR = 366 * 86_400
 Rows: TypeAlias = Mapping[str, Sequence[Any]]
 
@@ -52,9 +54,7 @@ def test_a_row_is_due_at_once_and_again_after_its_delay(redis: Redis) -> None:
     assert claimed(Loader().claim()) == ["42"]
 
 
-def test_rows_that_were_scheduled_together_do_not_stay_together_and_each_keeps_its_instants(
-    redis: Redis,
-) -> None:
+def test_rows_that_were_scheduled_together_part_and_keep_their_instants(redis: Redis) -> None:
     wanted = {str(number): 1000 for number in range(100)}
     cache().schedule_many(wanted)
     refresh({key: ["sword", 3] for key in wanted})
@@ -70,7 +70,7 @@ def test_rows_that_were_scheduled_together_do_not_stay_together_and_each_keeps_i
     assert {round(again[key] - first[key]) % 1_000_000_000 for key in wanted} == {0}
 
 
-def test_many_rows_are_read_in_the_order_in_which_they_are_asked_for(redis: Redis) -> None:
+def test_many_rows_are_read_in_the_order_in_which_they_are_asked_for() -> None:
     wanted = [str(number) for number in range(600)]
     cache().schedule_many(dict.fromkeys(wanted, 60))
     refresh({key: ["sword", int(key)] for key in wanted})
@@ -82,7 +82,7 @@ def test_many_rows_are_read_in_the_order_in_which_they_are_asked_for(redis: Redi
     assert cache().get_many([]) == {}
 
 
-def test_the_twins_say_the_same(redis: Redis) -> None:
+def test_the_twins_say_the_same() -> None:
     async def use() -> list[Any]:
         its = cache()
         await its.aschedule("1", 5)
@@ -207,19 +207,15 @@ def test_a_row_that_nobody_loads_is_gone_for_readers_after_its_delay_and_a_lease
 
 
 @pytest.mark.parametrize(("delay", "kept"), [(0.1, 60), (3_600, 3_600), (YEAR, 86_400)])
-def test_a_stale_row_is_kept_for_as_long_as_it_was_good_a_minute_to_a_day(
-    redis: Redis, delay: float, kept: float
-) -> None:
+def test_a_stale_row_is_kept_as_long_as_it_was_good(redis: Redis, delay: float, kept: float) -> None:
     cache().schedule("1", delay)
     refresh({"1": ["sword", 3]})
-
     ttl = redis.pttl(RowKeys(bucket("items:1")).row_of("items:1")) / 1000
-
     good = delay + LEASE
     assert good + kept - 10 < ttl <= good + max(kept, min(good, 86_400)) + 0.001
 
 
-def test_a_row_of_another_shape_is_not_known(redis: Redis) -> None:
+def test_a_row_of_another_shape_is_not_known() -> None:
     cache().schedule("1", 5)
     refresh({"1": ["sword", 3]})
 
@@ -257,7 +253,7 @@ def test_a_row_that_fails_is_due_later_each_time_and_stops_no_other(redis: Redis
     assert [info.failure for info in RowReader().page()] == [None, None]
 
 
-def test_rows_that_are_given_back_are_due_when_it_is_said_and_have_not_failed(redis: Redis) -> None:
+def test_rows_that_are_given_back_are_due_when_it_is_said_and_have_not_failed() -> None:
     cache().schedule_many({"1": 60, "2": 60})
     loader = Loader()
     claims = loader.claim().claims
@@ -287,7 +283,7 @@ def test_a_claim_is_as_large_as_was_asked_for_and_tells_when_the_next_row_is_due
     assert soonest - after <= pause * 1e6 <= soonest - before
 
 
-def test_a_missed_row_is_loaded_by_one_of_all_who_miss_it(redis: Redis) -> None:
+def test_a_missed_row_is_loaded_by_one_of_all_who_miss_it() -> None:
     loads: list[Sequence[str]] = []
     all_wait = Event()
 
@@ -310,9 +306,7 @@ def test_a_missed_row_is_loaded_by_one_of_all_who_miss_it(redis: Redis) -> None:
     assert loads == [["1"]]
 
 
-def test_a_load_that_fails_fails_for_all_who_wait_for_it_and_is_not_repeated_by_each(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_load_that_fails_fails_for_all_who_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     loads: list[Sequence[str]] = []
     waiting = set[object]()
     wait = flights._LoopFlight.wait
@@ -339,7 +333,7 @@ def test_a_load_that_fails_fails_for_all_who_wait_for_it_and_is_not_repeated_by_
     assert loads == [["1"]]
 
 
-def test_the_next_loader_does_what_the_first_could_not(redis: Redis) -> None:
+def test_the_next_loader_does_what_the_first_could_not() -> None:
     async def read() -> list[Any]:
         others_wait = asyncio.Event()
         loads = []
@@ -371,7 +365,7 @@ def test_the_next_loader_does_what_the_first_could_not(redis: Redis) -> None:
     assert third["2"].is_deleted
 
 
-def test_readers_of_crossing_rows_wait_for_each_other_and_not_for_ever(redis: Redis) -> None:
+def test_readers_of_crossing_rows_wait_for_each_other_and_not_for_ever() -> None:
     loads: list[list[str]] = []
 
     async def load(wanted: Sequence[str]) -> Rows:
@@ -392,7 +386,7 @@ def test_readers_of_crossing_rows_wait_for_each_other_and_not_for_ever(redis: Re
     assert sorted(key for wanted in loads for key in wanted) == [str(key) for key in range(10)]
 
 
-def test_a_wait_for_an_invalidated_load_does_not_last_to_its_end(redis: Redis) -> None:
+def test_a_wait_for_an_invalidated_load_does_not_last_to_its_end() -> None:
     loads_old, may_end = Event(), Event()
 
     def load_old(wanted: Sequence[str]) -> Rows:
@@ -451,12 +445,11 @@ def test_a_caller_that_gives_up_is_told_and_one_that_takes_stale_rows_need_not_w
 def test_a_missed_row_that_cannot_be_stored_is_an_error_and_the_others_are_stored(redis: Redis) -> None:
     with pytest.raises(RowNotSerializable):
         cache().get_or_load(["1", "2"], lambda wanted: {"1": [object(), 3], "2": ["bow", 4]}, delay=60)
-
     assert list(cache().get_many(["1", "2"])) == ["2"]
     assert redis.keys("*:claim:*") == []
 
 
-def test_a_reader_who_was_too_late_looks_again_and_does_not_go_back(redis: Redis) -> None:
+def test_a_reader_who_was_too_late_looks_again_and_does_not_go_back() -> None:
     """What he loaded is older than what another has stored meanwhile, and somebody may have read."""
     loads = []
 
@@ -537,11 +530,9 @@ def test_a_forked_process_waits_for_no_thread_of_its_parent() -> None:
 
 
 @pytest.mark.slow
-def test_more_rows_of_a_bucket_are_stored_than_a_script_can_take(redis: Redis) -> None:
+def test_more_rows_of_a_bucket_are_stored_than_a_script_can_take() -> None:
     wanted = [each for each in map(str, range(270_000)) if bucket(f"items:{each}") == "00"]
-
     rows = cache().get_or_load(wanted, lambda wanted: {}, delay=60)
-
     assert len(rows) == len(wanted) > 8_000
     assert cache().get(wanted[-1]) is not None
 

@@ -24,6 +24,8 @@ from tests.support.rows import (
     row_of,
 )
 
+pytestmark = pytest.mark.usefixtures("redis")
+
 WANTED = {str(number): 60.0 for number in range(200)}
 
 
@@ -68,12 +70,10 @@ def members(redis: Redis) -> dict[str, tuple[int, int]]:
     return {name: (scheduled.count(name), failing.count(name)) for name in set(scheduled)}
 
 
-def test_a_row_that_is_refreshed_is_due_now_and_still_read(redis: Redis) -> None:
+def test_a_row_that_is_refreshed_is_due_now_and_still_read() -> None:
     fill(wanted={"1": 60, "2": 60})
-
     assert cache().refresh("1", "none") == {"none"}
     assert asyncio.run(cache().arefresh("none")) == {"none"}
-
     assert row_of("1")["stock"] == 3
     assert claimed(Loader().claim()) == ["1"]
 
@@ -123,7 +123,7 @@ def test_a_delay_is_set_of_what_is_on_the_schedule_and_of_nothing_else(redis: Re
     assert claimed(Loader().claim()) == ["1"]
 
 
-def test_all_rows_of_a_name_are_changed_and_no_others(redis: Redis) -> None:
+def test_all_rows_of_a_name_are_changed_and_no_others() -> None:
     fill()
     fill("it*ms", {"1": 60})
     fill("it", {"1": 60})
@@ -140,12 +140,11 @@ def test_all_rows_of_a_name_are_changed_and_no_others(redis: Redis) -> None:
     assert counts() == {"it": (1, 0), "it*ms": (1, 0)}
 
 
-def test_all_rows_can_be_changed_in_parts(redis: Redis) -> None:
+def test_all_rows_can_be_changed_in_parts() -> None:
     fill()
     done = [RowControls("items").remove_all(most=50)]
     while rest := done[-1].rest:
         done.append(RowControls("items").remove_all(start=rest, most=50))
-
     assert (sum(each.rows for each in done), RowReader().count()) == (200, 0)
     assert 3 <= len(done) <= 4
 
@@ -153,17 +152,13 @@ def test_all_rows_can_be_changed_in_parts(redis: Redis) -> None:
 def test_a_page_has_what_is_due_first_first_and_each_row_once(redis: Redis) -> None:
     ordered = spread(redis)
     reader = RowReader()
-
     pages = [reader.page(offset=offset, limit=50) for offset in range(0, 250, 50)]
-
     assert [f"{info.name}:{info.key}" for page in pages for info in page] == ordered
     assert reader.page(offset=250) == []
 
 
 @pytest.mark.parametrize("few", [2_000, 3])
-def test_the_rows_of_a_name_are_listed_in_that_order(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch, few: int
-) -> None:
+def test_rows_of_a_name_are_in_that_order(redis: Redis, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
     monkeypatch.setattr("components.services.rows.reader._FEW", few)
     ordered = spread(redis)
 
@@ -177,7 +172,7 @@ def test_the_rows_of_a_name_are_listed_in_that_order(
     assert not cut.is_cut or cut.members == [each for each in ordered[:20] if each.startswith("items:")]
 
 
-def test_the_failing_are_listed_those_that_were_tried_last_first(redis: Redis) -> None:
+def test_the_failing_are_listed_those_that_were_tried_last_first() -> None:
     cache().schedule_many({"1": 60, "2": 60})
     fail("1", "2")
     cache("boxes").schedule("3", 60)

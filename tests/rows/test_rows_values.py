@@ -152,7 +152,6 @@ def test_columns_have_names_and_known_kinds(columns: Any) -> None:
 
 def test_a_row_cannot_be_changed() -> None:
     row = Row(Shape([("a", "integer")]), "1", 5, [3, 9, "", [1]])
-
     with pytest.raises(TypeError):
         row["a"] = 2  # type: ignore[index]
     with pytest.raises(KeyError):
@@ -198,9 +197,7 @@ WRONG: dict[str, tuple[list[Any], list[Callable[[Any], object]]]] = {
 
 
 @pytest.mark.parametrize("of", WRONG)
-def test_names_keys_and_seconds_that_are_none_are_refused_before_anything_is_sent(
-    redis: Redis, of: str
-) -> None:
+def test_wrong_names_keys_and_seconds_are_refused_before_anything_is_sent(redis: Redis, of: str) -> None:
     for value, act in product(*WRONG[of]):
         with pytest.raises((InvalidName, TypeError) if of in ("name", "key") else InvalidValue):
             act(value)

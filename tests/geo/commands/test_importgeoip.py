@@ -38,7 +38,7 @@ def test_it_says_what_it_has_done(redis: Redis, mmdb: Path) -> None:
         assert len(each.splitlines()) == 1
 
 
-def test_the_pair_of_the_book_is_named_together_and_mended_by_force(
+def test_the_pair_of_the_book_is_mended_by_force(
     redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importgeoip, "_PACE", 0)

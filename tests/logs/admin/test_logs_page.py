@@ -11,7 +11,7 @@ from components.services.logs import Aggregation, dead_chunks, look_at, note_job
 from components.services.logs.keys import JobKeys
 from tests.control_room.pages import addresses, done, logged, rows_of, text_of, trips, words
 from tests.logs.admin import traffic
-from tests.support.logs import append, fill, joined, stream
+from tests.support.logs import append, stream
 
 ROOT = "/admin/components/logjob/"
 DASH = "\N{EN DASH}"
@@ -80,21 +80,6 @@ def test_rejected_lines_are_told_by_reason_and_shown_safely(viewer, redis):
     shown = r"format \x00\xff<script>alert(1)</script> \u202eleft a.log 12 480"
     assert any(row.startswith(shown) for row in samples)
     assert ("<script>alert" in html, "\u202e" in html) == (False, False)
-
-
-def test_a_job_without_aggregation_or_without_workers_says_what_to_start(viewer, redis):
-    fill(stream(job="nightly"), 2)
-    note_job("nightly")
-    waits = "manage.py aggregatelogs --job nightly"
-    for text in (page(viewer), page(viewer, "job/", job="nightly")):
-        assert waits in text
-        assert "--callback" not in text
-
-    joined("places", job="nightly")
-    joined("bots", job="nightly")
-
-    for text in (page(viewer), page(viewer, "job/", job="nightly")):
-        assert f"{waits} --callback … --aggregation bots" in text
 
 
 def test_dead_chunks_are_listed_by_page(operator, redis):

@@ -14,20 +14,9 @@ from tests.support.logs import append, joined, let_leases_pass, stream
 LAST = date(2011, 10, 10)
 JUNK = "\\x00\\xff<script>alert(1)</script> \u202eleft"
 PLACES = {
-    "US/CA/Mountain View": 400,
-    "US/CA/Los Angeles": 200,
-    "US/NY/New York": 150,
-    "US/CA": 20,
-    "US": 10,
-    "DE/BE/Berlin": 120,
-    "FR": 80,
-    "GB/ENG/London": 60,
-    "JP/13/Tokyo": 50,
-    "BR": 40,
-    "IN": 30,
-    "NG": 20,
-    "=1+1/%2F/<b>": 7,
-    "unknown": 5,
+    **{"US/CA/Mountain View": 400, "US/CA/Los Angeles": 200, "US/NY/New York": 150, "US/CA": 20, "US": 10},
+    **{"DE/BE/Berlin": 120, "FR": 80, "GB/ENG/London": 60, "JP/13/Tokyo": 50, "BR": 40, "IN": 30, "NG": 20},
+    **{"=1+1/%2F/<b>": 7, "unknown": 5},
 }
 ANSWERS = [("US", "200"), ("US", "404"), ("DE", "4xx"), ("SG", "403"), ("unknown", "")]
 
@@ -35,35 +24,17 @@ ANSWERS = [("US", "200"), ("US", "404"), ("DE", "4xx"), ("SG", "403"), ("unknown
 def count(days: int = 30, *, job: str = "default", last: date = LAST) -> None:
     """Traffic of so many days, a little more each day."""
     note_job(job)
-    found = [last - timedelta(days=number) for number in range(days)]
     of_days = {
-        day: {place: lines * (days - number) for place, lines in PLACES.items()}
-        for number, day in enumerate(found)
+        last - timedelta(number): {place: lines * (days - number) for place, lines in PLACES.items()}
+        for number in range(days)
     }
     traffic.count(of_days, job=job)
 
 
 def count_hours(*, job: str = "default", last: date = LAST) -> None:
     """Traffic of the last day by hour, country and status."""
-    members = {
-        f"{hour:02}/{country}/{status}": 10 + hour for hour in range(24) for country, status in ANSWERS
-    }
+    members = {f"{hour:02}/{'/'.join(answer)}": 10 + hour for hour in range(24) for answer in ANSWERS}
     traffic.add({hourly(last): members}, job=job)
-
-
-def record(**changed: object) -> WorkerRecord:
-    about = {
-        "host": "node-1",
-        "pid": 7,
-        "started_at": "2026-01-01T12:00:00+00:00",
-        "lines": 1_000_000,
-        "chunks": 30,
-        "rate": 4_200_000.4,
-        "format": "book",
-        "level": "city",
-        "kernel": "numba",
-    }
-    return WorkerRecord(**{**about, **changed})  # type: ignore[arg-type]
 
 
 def give_up(redis: Redis, aggregation: Aggregation, count: int) -> None:
@@ -88,12 +59,9 @@ def busy(redis: Redis, *, job: str = "default", dead: int = 2) -> tuple[Consumer
     silent.claim(1)
     totals = {"lines": 1_010, "counted": 1_000, "format": 7, "date": 3}
     living.flush([counted], {"totals:places": totals})
-    living.sample(
-        [
-            Sample("format", "a.log", 12, 480, JUNK),
-            Sample("date", "logs/b.log.gz", 3, 96, "1.2.3.4 2011-02-30"),
-        ]
-    )
-    living.tell(record())
+    junk = Sample("format", "a.log", 12, 480, JUNK)
+    living.sample([junk, Sample("date", "logs/b.log.gz", 3, 96, "1.2.3.4 2011-02-30")])
+    done = (1_000_000, 30, 4_200_000.4)
+    living.tell(WorkerRecord("node-1", 7, "2026-01-01T12:00:00+00:00", *done, "book", "city", "numba"))
     note_job(job)
     return living, silent

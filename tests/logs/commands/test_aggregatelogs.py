@@ -23,6 +23,8 @@ from tests.support.counting_logs import LINES, TABLES, hand_out, import_places_i
 from tests.support.logs import FILE, stream
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.usefixtures("redis")
+
 
 class Nothing:
     """No callback: it lacks flush()."""
@@ -83,7 +85,7 @@ def test_days_that_are_not_kept_are_removed(redis: Redis, tmp_path: Path) -> Non
     assert Traffic().totals()["late"] == 2
 
 
-def test_without_a_table_of_addresses_it_says_how_to_have_one(redis: Redis) -> None:
+def test_without_a_table_of_addresses_it_says_how_to_have_one() -> None:
     with pytest.raises(CommandError, match=r"no geo table 'mine'.*importgeoip") as told:
         call_command("aggregatelogs", "--table", "mine")
     assert told.value.returncode == 2
@@ -111,15 +113,14 @@ def test_without_a_table_of_addresses_it_says_how_to_have_one(redis: Redis) -> N
         (["--format", "xml"], "'xml'"),
     ],
 )
-def test_wrong_options_are_refused(redis: Redis, options: list[str], said: str) -> None:
+def test_wrong_options_are_refused(options: list[str], said: str) -> None:
     with pytest.raises(CommandError, match=said) as told:
         call_command("aggregatelogs", *options)
-
     assert told.value.returncode in (1, 2)  # argparse's own errors have 1 where a program calls
     assert list_jobs() == []
 
 
-def test_formats_are_made_of_options(redis: Redis, tmp_path: Path) -> None:
+def test_formats_are_made_of_options(tmp_path: Path) -> None:
     import_places_into(tmp_path)
     options = {
         "job": "a", "aggregation": None, "lease": 7, "callback": [], "level": None, "table": None, "days": None,

@@ -16,6 +16,8 @@ from redis import Redis
 from tests.support.geo import city, import_networks
 from tests.support.traffic import add, count
 
+pytestmark = pytest.mark.usefixtures("redis")
+
 DAY = date(2011, 10, 10)
 EARLIER = DAY - timedelta(7)
 
@@ -111,13 +113,11 @@ def test_it_is_csv_for_spreadsheets() -> None:
 )
 def test_a_period_goes_by_what_is_said_of_it(arguments: list[str], first: str, last: str) -> None:
     report = document(*arguments)["report"]
-
     assert (report["first"], report["last"]) == (first, last)
 
 
-def test_nothing_counted_is_no_error(redis: Redis) -> None:
+def test_nothing_counted_is_no_error() -> None:
     nothing = {"format": 1, "job": "nightly", "report": None, "totals": {}}
-
     assert run("--job", "nightly") == "No lines were counted for the job 'nightly'.\n"
     assert document("--job", "nightly") == nothing
     assert sheet() == []
@@ -137,8 +137,7 @@ def test_nothing_counted_is_no_error(redis: Redis) -> None:
         (["--job", ""], "''"),
     ],
 )
-def test_a_wrong_argument_is_two(redis: Redis, arguments: list[str], say: str) -> None:
+def test_a_wrong_argument_is_two(arguments: list[str], say: str) -> None:
     with pytest.raises(CommandError, match=say) as refused:
         run(*arguments)
-
     assert refused.value.returncode == 2

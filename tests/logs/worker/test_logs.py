@@ -25,9 +25,13 @@ from tests.support.counting_logs import DAY, LINES, TABLES, hand_out, import_pla
 from tests.support.logs import let_leases_pass, stream
 from tests.support.waiting import eventually
 
+Patch, Log = pytest.MonkeyPatch, pytest.LogCaptureFixture
+
+pytestmark = pytest.mark.usefixtures("redis")
+
 
 @pytest.fixture(autouse=True)
-def _prepared(redis: Redis, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+def _prepared(redis: Redis, tmp_path: Path, caplog: Log) -> Iterator[None]:
     import_places_into(tmp_path)
     with caplog.at_level(logging.INFO, "components"):
         yield
@@ -64,7 +68,7 @@ def tables_of_places() -> dict[str, dict[str, int]]:
 
 
 @pytest.mark.parametrize("level", ["country", "region", "city"])
-def test_lines_are_counted_by_day_and_place_to_the_level_that_is_asked_for(redis: Redis, level: str) -> None:
+def test_lines_are_counted_by_day_and_place_to_the_level_that_is_asked_for(level: str) -> None:
     hand_out(LINES, lines("1.0.0.1", day="2011-10-11"))
 
     assert worker(level=level).run() == 0
@@ -77,7 +81,7 @@ def test_lines_are_counted_by_day_and_place_to_the_level_that_is_asked_for(redis
     assert stream().status().chunks == 0
 
 
-def test_lines_that_do_not_count_are_counted_too_and_shown(redis: Redis) -> None:
+def test_lines_that_do_not_count_are_counted_too_and_shown() -> None:
     tomorrow = datetime.now(UTC).date() + timedelta(1)
     bad = [b"junk\n", b"\n", b"1.2.3 2011-10-10 x\n", b"1.2.3.4 2011-02-30 x\n", b"\xff\0 2011-10-10 x\n"]
     odd = [lines("1.0.0.1", day="0001-01-01"), lines("1.0.0.1", day="9999-12-31")]
@@ -105,9 +109,7 @@ def test_lines_that_do_not_count_are_counted_too_and_shown(redis: Redis) -> None
 @pytest.mark.parametrize(
     ("beat_at", "said"), [(0.0, "The lease of 1 chunks was over"), (1e12, "1 of 2 chunks are no longer held")]
 )
-def test_chunks_that_were_lost_while_they_were_counted_count_once(
-    redis: Redis, caplog: pytest.LogCaptureFixture, beat_at: float, said: str
-) -> None:
+def test_chunks_that_were_lost_count_once(redis: Redis, caplog: Log, beat_at: float, said: str) -> None:
     """A worker is stopped beyond its lease between two chunks; another takes both over and counts one of them."""
     hand_out(LINES, LINES)
     ours = Aggregation("places")
@@ -132,9 +134,7 @@ def test_chunks_that_were_lost_while_they_were_counted_count_once(
     assert said in caplog.text
 
 
-def test_a_flush_whose_answer_was_lost_is_sent_again_and_adds_nothing(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_flush_whose_answer_was_lost_is_sent_again(monkeypatch: Patch, caplog: Log) -> None:
     hand_out(LINES)
     counting = worker()
     run, errors = Consumer._run, [RedisUnavailable("No answer.")]
@@ -153,9 +153,7 @@ def test_a_flush_whose_answer_was_lost_is_sent_again_and_adds_nothing(
     assert "Redis answers again" in caplog.text
 
 
-def test_a_chunk_that_cannot_be_counted_spoils_no_other_and_is_given_up(
-    redis: Redis, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_chunk_that_cannot_be_counted_spoils_no_other(redis: Redis, caplog: Log) -> None:
     _good, bad, _other = hand_out(lines("1.0.0.1"), lines("6.6.6.6"), lines("1.0.0.2"))
     aggregation = Aggregation("events", tries=2)
 
@@ -178,7 +176,7 @@ def test_a_chunk_that_cannot_be_counted_spoils_no_other_and_is_given_up(
     assert "What is this?" in caplog.text
 
 
-def test_callbacks_count_side_by_side_with_places(redis: Redis) -> None:
+def test_callbacks_count_side_by_side_with_places() -> None:
     for name in ("places", "events"):
         Aggregation(name).join()
     hand_out(LINES, LINES)
@@ -192,9 +190,7 @@ def test_callbacks_count_side_by_side_with_places(redis: Redis) -> None:
     assert Aggregation("places").table("days") == {DAY: 12}
 
 
-def test_another_table_of_addresses_is_taken_between_two_blocks(
-    redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_geo_table_is_taken_between_two_blocks(tmp_path: Path, monkeypatch: Patch) -> None:
     hand_out(LINES, LINES)
 
     class Moving(PlaceCounter):
@@ -215,16 +211,15 @@ def test_another_table_of_addresses_is_taken_between_two_blocks(
 NOWHERE = {"country": {"iso_code": "FR", "names": {"en": "France"}}}
 
 
-def test_workers_that_would_count_otherwise_are_refused(redis: Redis) -> None:
+def test_workers_that_would_count_otherwise_are_refused() -> None:
     with running(worker(drains=False, about=("book", "city"))):
         assert eventually(lambda: Aggregation("places").workers())
-
         with pytest.raises(WorkersDiffer, match=r"\(book, city\) than this one \(book, country\)"):
             worker(about=("book", "country")).run()
         assert worker(about=("book", "city"), drains=True).run() == 0
 
 
-def test_a_worker_that_is_stopped_flushes_what_it_has_counted(redis: Redis) -> None:
+def test_a_worker_that_is_stopped_flushes_what_it_has_counted() -> None:
     hand_out(*[LINES] * 4)
 
     class Stopping(Events):
@@ -239,7 +234,7 @@ def test_a_worker_that_is_stopped_flushes_what_it_has_counted(redis: Redis) -> N
     assert [each.tries for each in Aggregation("events").consumer().claim(9)] == [1, 1, 1]
 
 
-def test_a_quiet_worker_claims_nothing(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quiet_worker_claims_nothing(monkeypatch: Patch) -> None:
     monkeypatch.setattr("components.services.logs.worker.log_worker._NAP", 0.01)
     counting, steps = worker(drains=False), []
     tick = counting.tick
@@ -253,18 +248,15 @@ def test_a_quiet_worker_claims_nothing(redis: Redis, monkeypatch: pytest.MonkeyP
     assert Aggregation("places").consumer().claim(2)[0].tries == 1
 
 
-def test_an_aggregation_that_has_left_has_no_workers(redis: Redis) -> None:
+def test_an_aggregation_that_has_left_has_no_workers() -> None:
     counting = worker(drains=False)
     counting.aggregation.join()
     counting.tick = lambda: counting.aggregation.leave() or type(counting).tick(counting)  # type: ignore[method-assign, func-returns-value]
-
     with pytest.raises(AggregationNotFound, match="it has left"):
         counting.run()
 
 
-def test_batches_grow_until_they_make_as_many_members_as_a_flush_may_have(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_grow_to_as_many_members_as_a_flush_may_have(monkeypatch: Patch) -> None:
     monkeypatch.setattr("components.services.logs.worker.batch.MEMBERS", 50)
     monkeypatch.setattr("components.services.logs.worker.batch._FIRST", 6)
     monkeypatch.setattr("components.services.logs.worker.log_worker._LATEST", 1_000)

@@ -89,7 +89,7 @@ def test_rows_are_served_as_they_are_stored_by_their_keys_without_missing_ones(
     assert sent == ["TIME", "MGET"]  # one round trip
 
 
-def test_an_answer_may_be_kept_until_it_is_older_than_the_delay_and_is_304_until_a_value_changes(
+def test_an_answer_is_kept_for_the_delay_and_304_until_a_value_changes(
     client: Client, redis: Redis, sword: Ware
 ) -> None:
     first = client.get(f"/wares/{sword.pk}")
@@ -145,9 +145,7 @@ def test_a_row_that_may_not_be_read_looks_like_one_that_does_not_exist(sword: Wa
     problem(joe.get("/some?pk=1&pk=2&pk=3"), 422, "invalid-value")
 
 
-def test_a_client_that_asks_too_often_is_told_when_to_come_back(
-    monkeypatch: pytest.MonkeyPatch, sword: Ware
-) -> None:
+def test_a_client_that_asks_too_often_is_told_to_wait(monkeypatch: pytest.MonkeyPatch, sword: Ware) -> None:
     monkeypatch.setattr(views, "_throttle", Throttle(rate=0.01, burst=1, why="Less often."))
     joe = member("joe")
     joe.get(f"/some?pk={sword.pk}")

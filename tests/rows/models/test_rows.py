@@ -14,7 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, transaction
 from django.db.models import QuerySet
 from django.template import Context, Template
-from pytest_django import DjangoAssertNumQueries
+from pytest_django import DjangoAssertNumQueries as Queries
 from redis import Redis
 
 from components.exceptions import InvalidName, InvalidValue, RedisUnavailable, RowNotSerializable
@@ -25,7 +25,9 @@ from tests.db.models import DearWare, Shelf, Token, Ware
 from tests.fixtures.databases import forget
 from tests.support.rows import failure_of, let_pass
 
-pytestmark = pytest.mark.django_db(transaction=True)
+Patch, Log = pytest.MonkeyPatch, pytest.LogCaptureFixture
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis")]
 
 FULL: dict[str, Any] = {
     "name": "sword",
@@ -52,9 +54,7 @@ def refresh() -> RowWorker:
     return worker
 
 
-def test_a_row_is_read_as_the_instance_has_it(
-    redis: Redis, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
+def test_a_row_is_read_as_the_instance_has_it(django_assert_num_queries: Queries) -> None:
     ware = Ware.objects.create(shelf=Shelf.objects.create(name="top"), **FULL)
     stored = Ware.objects.get(pk=ware.pk)
     Ware.cached.get(ware.pk)
@@ -73,9 +73,7 @@ def test_a_row_is_read_as_the_instance_has_it(
     assert (empty.weight, empty.made_at, empty.facts, empty.colour) == (None, None, None, None)
 
 
-def test_missing_rows_are_loaded_in_one_query(
-    redis: Redis, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
+def test_missing_rows_are_loaded_in_one_query(django_assert_num_queries: Queries) -> None:
     wares = [Ware.objects.create(name=str(number), stock=number) for number in range(50)]
 
     with django_assert_num_queries(1):
@@ -89,7 +87,7 @@ def test_missing_rows_are_loaded_in_one_query(
         assert Ware.cached.get(10**6) is None
 
 
-def test_a_cached_row_cannot_be_changed_or_saved(redis: Redis) -> None:
+def test_a_cached_row_cannot_be_changed_or_saved() -> None:
     row = Ware.cached.get(Ware.objects.create(name="sword").pk)
     assert row is not None
 
@@ -105,7 +103,7 @@ def test_a_cached_row_cannot_be_changed_or_saved(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("model", [Ware, DearWare])
-def test_a_write_is_read_after_its_commit_and_not_before(redis: Redis, model: type[Ware]) -> None:
+def test_a_write_is_read_after_its_commit_and_not_before(model: type[Ware]) -> None:
     ware = model.objects.create(name="sword", stock=1)
     assert Ware.cached.get(ware.pk).stock == 1  # type: ignore[union-attr]
 
@@ -138,9 +136,7 @@ def test_within_a_transaction_nothing_is_stored(redis: Redis) -> None:
     assert Ware.cached.get(ware.pk).stock == 1  # type: ignore[union-attr]
 
 
-def test_a_cache_whose_redis_is_away_is_no_reason_for_a_write_to_fail(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_write_fails_because_redis_is_away(monkeypatch: Patch, caplog: Log) -> None:
     def fail(*args: object) -> None:
         raise RedisUnavailable("Redis does not answer.")
 
@@ -153,9 +149,7 @@ def test_a_cache_whose_redis_is_away_is_no_reason_for_a_write_to_fail(
     assert "Redis does not answer" in caplog.text
 
 
-def test_a_daemon_asks_the_database_once_for_each_model(
-    redis: Redis, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
+def test_a_daemon_asks_the_database_once_for_each_model(django_assert_num_queries: Queries) -> None:
     wares = [Ware.objects.create(name=str(number)) for number in range(30)]
     Token.objects.create(word="a")
     Ware.cached.schedule_many(ware.pk for ware in wares)
@@ -168,7 +162,7 @@ def test_a_daemon_asks_the_database_once_for_each_model(
         assert Token.cached.get("a") is not None
 
 
-def test_a_row_that_cannot_be_cached_fails_alone(redis: Redis) -> None:
+def test_a_row_that_cannot_be_cached_fails_alone() -> None:
     for word, value in (("good", None), ("bad", "x")):
         Token.objects.create(word=word, value=value)
     Token.cached.schedule_many(["good", "bad", "none"])
@@ -184,9 +178,7 @@ def test_a_row_that_cannot_be_cached_fails_alone(redis: Redis) -> None:
         Token.cached.get("bad")
 
 
-def test_a_database_that_does_not_answer_fails_no_row(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_database_that_is_away_fails_no_row(redis: Redis, monkeypatch: Patch, caplog: Log) -> None:
     ware = Ware.objects.create(name="sword")
     Token.objects.create(word="a")
     Ware.cached.schedule(ware.pk)
@@ -212,9 +204,7 @@ def test_a_database_that_does_not_answer_fails_no_row(
     assert Ware.cached.cache.get(ware.pk) is not None
 
 
-def test_rows_of_a_model_that_is_gone_and_keys_of_another_release_fail_and_stop_no_other(
-    redis: Redis,
-) -> None:
+def test_rows_of_a_model_that_is_gone_and_keys_of_another_release_fail_and_stop_no_other() -> None:
     ware = Ware.objects.create(name="sword")
     Ware.cached.schedule(ware.pk)
     Ware.cached.cache.schedule("sword", 5)
@@ -229,7 +219,6 @@ def test_rows_of_a_model_that_is_gone_and_keys_of_another_release_fail_and_stop_
 
 def test_keys_are_written_in_one_way(redis: Redis) -> None:
     ware = Ware.objects.create(pk=42, name="sword")
-
     assert Ware.cached.get("042") == Ware.cached.get(42) == Ware.cached.get(ware.pk)
     assert len(redis.keys("*:row:*")) == 1
     for wrong in ("sword", None, "", float("inf"), float("nan"), object(), b"\xff"):
@@ -279,11 +268,10 @@ def declare() -> Iterator[Declare]:
         ({"using": "nowhere"}, "E009", "no alias 'nowhere'", "Known aliases: default"),
     ],
 )
-def test_an_invalid_declaration_is_an_error_with_a_hint(
+def test_a_wrong_declaration_is_told(
     declare: Declare, options: dict[str, Any], id: str, says: str, hints: str
 ) -> None:
     [message] = declare(Shelf, **options)
-
     assert (message.id, message.obj, message.is_serious()) == (f"components.{id}", Shelf, True)
     assert says in message.msg
     assert hints in str(message.hint)
@@ -291,13 +279,11 @@ def test_an_invalid_declaration_is_an_error_with_a_hint(
 
 def test_all_that_is_wrong_is_told_at_once(declare: Declare) -> None:
     messages = declare(Ware, fields=["none"], key="stock", using="nowhere")
-
     assert [message.id for message in messages] == ["components.E007", "components.E008", "components.E009"]
 
 
 def test_a_field_of_which_nothing_is_known_is_warned_of(declare: Declare) -> None:
     [message] = declare(Token)
-
     assert (message.id, message.is_serious()) == ("components.W005", False)
     assert "field value, a Lossy" in message.msg
 
@@ -307,9 +293,7 @@ def rendered(text: str, **values: Any) -> str:
 
 
 @pytest.mark.parametrize("name", ["db.ware", "db.Ware"])
-def test_a_row_is_read_without_a_query(
-    redis: Redis, name: str, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
+def test_a_row_is_read_without_a_query(name: str, django_assert_num_queries: Queries) -> None:
     ware = Ware.objects.create(name="<sword>", stock=3)
     Ware.cached.get(ware.pk)
 
@@ -321,16 +305,13 @@ def test_a_row_is_read_without_a_query(
     assert text == "&lt;sword&gt;: 3"
 
 
-def test_a_row_that_there_is_not_is_none(redis: Redis) -> None:
+def test_a_row_that_there_is_not_is_none() -> None:
     shown = '{% cached_row "db.ware" pk as ware %}{{ ware|default_if_none:"gone" }}'
-
     assert [rendered(shown, pk=pk) for pk in (10**6, None, "")] == ["gone"] * 3
     assert rendered(shown) == "gone"
 
 
-def test_several_rows_come_in_their_order(
-    redis: Redis, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
+def test_several_rows_come_in_their_order(django_assert_num_queries: Queries) -> None:
     pks = [Ware.objects.create(name=name).pk for name in ("a", "b")]
 
     with django_assert_num_queries(1):

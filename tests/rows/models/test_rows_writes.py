@@ -16,7 +16,7 @@ from django.core import serializers
 from django.db import connection, models, transaction
 from django.db.models import QuerySet
 from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
-from pytest_django import DjangoAssertNumQueries
+from pytest_django import DjangoAssertNumQueries as Queries
 from redis import Redis
 
 from components.services.rows import Loader, RowReader
@@ -25,7 +25,7 @@ from components.services.rows.models.writes import Writes
 from components.services.rows.worker import RowWorker
 from tests.db.models import Bed, Flower, RaisedBed, Token, Vase, Ware
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis")]
 
 APPS = Apps()
 
@@ -91,7 +91,7 @@ def is_cached(rows: CachedRows, key: Any) -> bool:
     return was
 
 
-def test_a_write_of_a_child_or_a_proxy_changes_the_row_of_its_parent(redis: Redis, garden: None) -> None:
+def test_a_write_of_a_child_or_a_proxy_changes_the_row_of_its_parent(garden: None) -> None:
     for plant in (Tree(name="elm"), Oak(name="oak"), Palm(name="coco", number=1_000)):
         plant.save()
         assert not is_cached(PLANTS, plant.id)
@@ -107,9 +107,7 @@ def test_a_write_of_a_child_or_a_proxy_changes_the_row_of_its_parent(redis: Redi
         assert PLANTS.get(number) is None
 
 
-def test_a_write_of_a_parent_changes_the_rows_of_its_children_and_their_proxies(
-    redis: Redis, garden: None
-) -> None:
+def test_a_write_of_a_parent_changes_the_rows_of_its_children_and_their_proxies(garden: None) -> None:
     elm, palm = Tree.objects.create(name="elm"), Palm.objects.create(name="coco", number=1_000)
     for rows, key, pk in (
         (TREES, elm.pk, elm.pk),
@@ -127,9 +125,7 @@ def test_a_write_of_a_parent_changes_the_rows_of_its_children_and_their_proxies(
         assert rows.get(key).height == plant.height  # type: ignore[union-attr]
 
 
-def test_rows_whose_key_is_renamed_not_loaded_or_none_are_known(
-    redis: Redis, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_rows_whose_key_is_renamed_not_loaded_or_none_are_known(caplog: pytest.LogCaptureFixture) -> None:
     token = Token.objects.create(word="a")
     assert (Token.cached.get("a") is None, Token.cached.get("b") is None) == (False, True)
 
@@ -144,22 +140,8 @@ def test_rows_whose_key_is_renamed_not_loaded_or_none_are_known(
     assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
 
 
-def test_only_where_the_key_is_not_the_primary_key_the_database_is_asked_for_it(
-    redis: Redis, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
-    token, ware = Token.objects.create(word="a"), Ware.objects.create(name="sword")
-    is_cached(Token.cached, "a")
-
-    with django_assert_num_queries(1):
-        ware.save(update_fields=["stock"])
-    with django_assert_num_queries(2):
-        token.save(update_fields=["value"])
-
-    assert not is_cached(Token.cached, "a")
-
-
 @pytest.mark.parametrize("field", ["bed", "plot", "spot", "corner", "vase", "pot", "graft"])
-def test_rows_that_refer_to_what_is_deleted_are_reported(redis: Redis, field: str) -> None:
+def test_rows_that_refer_to_what_is_deleted_are_reported(field: str) -> None:
     """The deletion sets their columns, without a signal of theirs; that of corner as a database may by itself."""
     kinds: dict[str, type[models.Model]] = {"vase": Vase, "pot": Vase, "graft": Flower}
     target = kinds.get(field, RaisedBed)._default_manager.create()
@@ -179,8 +161,8 @@ def test_rows_that_refer_to_what_is_deleted_are_reported(redis: Redis, field: st
     assert is_cached(Flower.cached, other.pk)
 
 
-def test_deleting_the_target_of_very_many_rows_leaves_some_to_their_next_load(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_of_very_many_rows_that_refer_some_are_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(writes, "MOST_REFERRING", 2)
     bed = Bed.objects.create()
@@ -200,7 +182,7 @@ def test_writes_of_other_models_are_not_listened_to() -> None:
         assert not [each for each in listeners if isinstance(getattr(each, "__self__", None), Writes)]
 
 
-def test_a_rolled_back_savepoint_sends_nothing(redis: Redis) -> None:
+def test_a_rolled_back_savepoint_sends_nothing() -> None:
     kept, undone = (Ware.objects.create(name=name, stock=1) for name in ("kept", "undone"))
     Ware.cached.get_many([kept.pk, undone.pk])
 
@@ -215,7 +197,7 @@ def test_a_rolled_back_savepoint_sends_nothing(redis: Redis) -> None:
     assert is_cached(Ware.cached, undone.pk)
 
 
-def test_loading_a_fixture_invalidates_rows(redis: Redis) -> None:
+def test_loading_a_fixture_invalidates_rows() -> None:
     ware, token = Ware.objects.create(name="sword", stock=1), Token.objects.create(word="a")
     text = serializers.serialize("json", [ware, token]).replace('"stock": 1', '"stock": 2')
     assert Ware.cached.get(ware.pk).stock == 1  # type: ignore[union-attr]
@@ -228,9 +210,7 @@ def test_loading_a_fixture_invalidates_rows(redis: Redis) -> None:
     assert Token.cached.get("a") is None
 
 
-def test_without_autocommit_it_is_told_at_once_and_nothing_is_stored_that_is_not_committed(
-    redis: Redis,
-) -> None:
+def test_without_autocommit_it_is_told_at_once_and_nothing_is_stored_that_is_not_committed() -> None:
     ware = Ware.objects.create(name="sword", stock=1)
     is_cached(Ware.cached, ware.pk)
     transaction.set_autocommit(False)
@@ -260,8 +240,11 @@ def test_a_model_of_another_registry_takes_no_name_and_is_no_affair_of_daemons()
     assert cached_rows()["db.ware"] is not Ware.cached
 
 
+Arrange = Callable[[Callable[[], object]], None]
+
+
 @pytest.fixture
-def during_the_load(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+def during_the_load(monkeypatch: pytest.MonkeyPatch) -> Arrange:
     """Lets something happen once, after a load has asked the database and before it stores what it got."""
 
     def arrange(act: Callable[[], object]) -> None:
@@ -291,20 +274,15 @@ def save(ware: Ware) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("is_awaited", [False, True])
-def test_a_reader_does_not_store_what_was_so_before_a_commit(
-    redis: Redis, during_the_load: Callable[[Callable[[], object]], None], is_awaited: bool
-) -> None:
+def test_a_reader_stores_nothing_of_before_a_commit(during_the_load: Arrange, is_awaited: bool) -> None:
     ware = Ware.objects.create(name="sword", stock=1)
     during_the_load(save(ware))
-
     row = asyncio.run(Ware.cached.aget(ware.pk)) if is_awaited else Ware.cached.get(ware.pk)
     assert row.stock == 2
     assert Ware.cached.cache.get(ware.pk)["stock"] == 2  # type: ignore[index]
 
 
-def test_a_daemon_does_not_store_what_was_so_before_a_commit(
-    redis: Redis, during_the_load: Callable[[Callable[[], object]], None]
-) -> None:
+def test_a_daemon_stores_nothing_of_before_a_commit(during_the_load: Arrange) -> None:
     ware = Ware.objects.create(name="sword", stock=1)
     Ware.cached.schedule(ware.pk)
     during_the_load(save(ware))
@@ -318,16 +296,12 @@ def test_a_daemon_does_not_store_what_was_so_before_a_commit(
 
 
 @pytest.mark.parametrize("is_deleted", [False, True])
-def test_a_deleted_row_is_not_stored_as_missing_nor_as_it_was(
-    redis: Redis, during_the_load: Callable[[Callable[[], object]], None], is_deleted: bool
-) -> None:
+def test_a_deleted_row_is_not_stored_as_it_was(during_the_load: Arrange, is_deleted: bool) -> None:
     ware = Ware(pk=77, name="sword", stock=1)
     if is_deleted:
         ware.save()
     during_the_load(lambda: ware.delete() if is_deleted else ware.save())
-
     row = Ware.cached.get(77)
-
     assert (row is None) == is_deleted
 
 
@@ -335,19 +309,15 @@ def test_a_reader_in_a_transaction_waits_for_nobody(redis: Redis) -> None:
     ware = Ware.objects.create(name="sword", stock=1)
     Ware.cached.schedule(ware.pk)
     Loader().claim()
-
     with transaction.atomic():
         assert Ware.cached.get(ware.pk, wait=0).stock == 1  # type: ignore[union-attr]
-
     assert len(redis.keys("*:claim:*")) == 1
 
 
 # --- Rows that cannot be loaded.
 
 
-def test_a_poisonous_row_among_a_thousand_costs_some_queries_and_no_other_row(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_poisonous_row_costs_some_queries_and_no_other_row(monkeypatch: pytest.MonkeyPatch) -> None:
     def check(self: object, value: str | None, *args: object) -> str | None:
         if value == "BAD":
             raise ValueError("no colour")
@@ -376,14 +346,10 @@ def test_a_poisonous_row_among_a_thousand_costs_some_queries_and_no_other_row(
     assert 2 < len(queries) <= 1 + 2 * 10
 
 
-def test_more_rows_are_asked_for_than_a_query_takes(
-    redis: Redis, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
+def test_more_rows_are_asked_for_than_a_query_takes(django_assert_num_queries: Queries) -> None:
     ware = Ware.objects.create(name="sword")
-
     with django_assert_num_queries(2):
         found = Ware.cached.load([str(ware.pk + number) for number in range(30_001)])
-
     assert list(found) == [str(ware.pk)]
 
 

@@ -104,9 +104,7 @@ def test_a_batch_costs_two_round_trips(redis: Redis) -> None:
 def test_an_exception_of_one_source_stops_no_other(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
     cache().schedule("1", 60)
     cache("others").schedule("1", 60)
-
     RowWorker({"items": Broken(), "others": Memory()}).tick()
-
     assert cache("others").get("1") is not None
     assert failure_of("1").error == "LookupError: what nobody has thought of"
     assert "The rows of items cannot be loaded" in caplog.text
@@ -142,7 +140,7 @@ def keys_of(node: Master) -> set[str]:
 
 
 @pytest.mark.slow
-def test_rows_of_the_other_nodes_are_loaded_as_ever(
+def test_rows_of_other_nodes_are_loaded_as_ever(
     nodes: list[Master], caplog: pytest.LogCaptureFixture
 ) -> None:
     rows, source, dead = cache(), Memory(), nodes[2]
@@ -190,9 +188,7 @@ def test_rows_claimed_from_a_node_that_died_are_not_stored_and_the_rest_is(nodes
 SITE = {"APPS": "tests.db", "DATABASE": ":memory:"}
 
 
-def test_it_lives_on_without_its_tables_until_it_is_told_to_stop(
-    server: EmbeddedServer, tmp_path: Path
-) -> None:
+def test_it_lives_on_without_its_tables_until_it_is_stopped(server: EmbeddedServer, tmp_path: Path) -> None:
     pulse = tmp_path / "pulse"
     with (
         redis_at(server.url),
