@@ -260,3 +260,23 @@ def test_coroutines_are_timed_while_they_are_awaited(counts: dict[str, int], clo
         ("waits-us", bucket_of(9)): 1,
         ("waits-us", bucket_of(21)): 1,
     }
+
+
+def test_a_call_that_returns_an_awaitable_is_timed_until_that_is_done(
+    counts: dict[str, int], clock: list[int]
+) -> None:
+    clock += [0, 5_000_000]
+
+    asyncio.run(timed("waits")(lambda: asyncio.sleep(0))())
+
+    assert counts == {"waits": 1, "waits-us": 5_000, ("waits-us", bucket_of(5_000)): 1}
+
+
+def test_blocks_of_one_object_may_overlap(counts: dict[str, int], clock: list[int]) -> None:
+    clock += [0, 10_000, 20_000, 50_000]
+    block = timed("waits")
+
+    with block, block:
+        pass
+
+    assert (counts["waits"], counts["waits-us"]) == (2, 10 + 50)

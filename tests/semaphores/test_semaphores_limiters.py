@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, ExitStack
+from functools import partial
 
 import pytest
+from asgiref.sync import async_to_sync, sync_to_async
 from redis import Redis
 
 from components.exceptions import PermitLost, SemaphoreFull
 from components.kit import leases
-from components.services.semaphores import SemaphoreControls, limit_concurrency
+from components.services.semaphores import Semaphore, SemaphoreControls, limit_concurrency
 from tests.support.waiting import eventually
 
 
@@ -155,6 +157,40 @@ def test_generators_are_refused(redis: Redis) -> None:
     async def anumbers() -> AsyncIterator[int]:
         yield 1
 
-    for function in (numbers, anumbers):
+    for function in (numbers, anumbers, partial(numbers)):
         with pytest.raises(TypeError):
             limit_concurrency("api", limit=1)(function)
+    for function in (lambda: asyncio.sleep(0), lambda: numbers(), lambda: anumbers()):
+        with pytest.raises(TypeError, match="runs after the call"):
+            limit_concurrency("api", limit=1)(function)()
+
+
+class Called:
+    def __init__(self, function: Callable[[], Awaitable[None]]) -> None:
+        self._function = function
+
+    async def __call__(self) -> None:
+        await self._function()
+
+
+@pytest.mark.parametrize("kind", ["__call__", "sync_to_async"])
+def test_what_is_awaited_is_limited_whatever_kind_of_function_it_is(redis: Redis, kind: str) -> None:
+    running, most = 0, 0
+
+    async def work() -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+
+    function = (
+        Called(work) if kind == "__call__" else sync_to_async(async_to_sync(work), thread_sensitive=False)
+    )
+    limited = limit_concurrency("api", limit=1)(function)
+
+    async def main() -> None:
+        await asyncio.gather(*(limited() for _ in range(3)))
+
+    asyncio.run(main())
+    assert (most, Semaphore("api", limit=1).info().granted) == (1, 3)

@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from functools import lru_cache, wraps
-from inspect import iscoroutinefunction
+from inspect import isawaitable
 from time import perf_counter_ns
 from typing import Any, Self, TypeVar
 
 from components.conf import conf
+from components.kit.calls import is_awaited, is_generator, name_of
 from components.kit.values import check_name
 from components.services.counters.additions import SUMMED
 from components.services.counters.buffer import add_up, measure, measure_valid
@@ -58,33 +60,43 @@ class counted:  # noqa: N801  (used as a decorator and in a with statement)
         self._errors = check_name("counter", beside(name, "errors"))
 
     def __call__(self, function: _F) -> _F:
-        if iscoroutinefunction(function):
+        if is_generator(function):
+            raise TypeError(
+                f"{name_of(function)} is a generator: it runs after its call has returned. Use a with block in it."
+            )
 
-            @wraps(function)
-            async def awaited(*args: Any, **kwargs: Any) -> Any:
-                with self._anew():
-                    return await function(*args, **kwargs)
+        async def until_done(call: _Call, result: Any) -> Any:
+            with call:
+                return await result
 
-            return awaited  # type: ignore[return-value]
+        @wraps(function)
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            return await until_done(_Call(self), function(*args, **kwargs))
 
         @wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
-            with self._anew():
-                return function(*args, **kwargs)
+            with _Call(self) as call:
+                result = function(*args, **kwargs)
+                call.goes_on = isawaitable(result)
+            return until_done(call, result) if call.goes_on else result
 
-        return called  # type: ignore[return-value]
+        return awaited if is_awaited(function) else called  # type: ignore[return-value]
 
     def __enter__(self) -> Self:
+        _entered.set((*_entered.get(), _Call(self)))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        # An exit stack may leave a block elsewhere than it was entered; then nobody knows when it began.
+        entered = _entered.get()
+        latest = next((each for each in reversed(entered) if each.of is self), None) or _Call(self)
+        _entered.set(tuple(each for each in entered if each is not latest))
+        latest.__exit__(kind, error, trace)
+
+    def note(self, nanoseconds: int, kind: type[BaseException] | None) -> None:
         add(self._name)
         if kind is not None and issubclass(kind, Exception):
             add(self._errors)
-
-    def _anew(self) -> counted:
-        """Return one for a single call, since calls may overlap."""
-        return self
 
 
 class timed(counted):  # noqa: N801  (as counted)
@@ -93,18 +105,29 @@ class timed(counted):  # noqa: N801  (as counted)
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self._microseconds = check_name("counter", beside(name, "us"))
-        self._began = 0
+
+    def note(self, nanoseconds: int, kind: type[BaseException] | None) -> None:
+        measure(self._microseconds, nanoseconds // 1_000)
+        super().note(nanoseconds, kind)
+
+
+class _Call:
+    """One call, or one block. One that *goes_on* when its with block ends is noted when the next one ends."""
+
+    def __init__(self, of: counted) -> None:
+        self.of, self._began, self.goes_on = of, perf_counter_ns(), False
 
     def __enter__(self) -> Self:
-        self._began = perf_counter_ns()
+        self.goes_on = False
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
-        measure(self._microseconds, (perf_counter_ns() - self._began) // 1_000)
-        super().__exit__(kind, error, trace)
+        if not self.goes_on:
+            self.of.note(perf_counter_ns() - self._began, kind)
 
-    def _anew(self) -> timed:
-        return timed(self._name)
+
+#: The blocks that this thread or coroutine is in; many may enter one object.
+_entered: ContextVar[tuple[_Call, ...]] = ContextVar("components_counted", default=())
 
 
 def tally(event: str, count: int = 1, *, of: str = "", seconds: float | None = None) -> None:

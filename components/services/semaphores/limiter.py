@@ -13,7 +13,6 @@ taken.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,6 +21,7 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 from weakref import ref
 
+from components.kit.calls import is_awaited, is_generator, name_of, refuse_later
 from components.services.semaphores.permit import Acquisition, AwaitedPermit, Permit
 from components.services.semaphores.semaphore import Semaphore
 
@@ -49,18 +49,20 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
         self._guard = threading.Lock()
 
     def __call__(self, function: Callable[_P, _T]) -> Callable[_P, _T]:
-        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        if is_generator(function):
             raise TypeError(
-                f"{function.__qualname__} is a generator: it runs after its call has returned, so a limit on calls "
+                f"{name_of(function)} is a generator: it runs after its call has returned, so a limit on calls "
                 "has no effect. Use limit_concurrency in a with block inside it."
             )
-        if inspect.iscoroutinefunction(function):
+        if is_awaited(function):
             return cast("Callable[_P, _T]", self._around_coroutine(function))
 
         @wraps(function)
         def limited(*args: _P.args, **kwargs: _P.kwargs) -> _T:
             with self._acquire():
-                return function(*args, **kwargs)
+                result = function(*args, **kwargs)
+                refuse_later(function, result, "a limit on calls")
+                return result
 
         return limited
 
