@@ -180,14 +180,18 @@ def test_a_user_name_and_a_password_are_refused_rather_than_stored(given: dict[s
         EmailBackend(**given)
 
 
-def test_silently_what_is_wrong_is_logged(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+def test_silently_what_the_queue_does_not_carry_is_sent_at_once(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
     send_through_queue(settings, MEMORY, silent=True)
     caplog.set_level(logging.INFO)
 
-    assert connection(silent=True).send_messages([hello(), bad(), hello()]) == 2
-    assert [record.levelno for record in caplog.records] == [logging.INFO]
+    assert connection(silent=True).send_messages([hello(), bad(), large()]) == 3
+    assert (len(waiting()), len(mail.outbox)) == (1, 2)
+    assert [record.levelno for record in caplog.records] == [logging.WARNING, logging.WARNING]
     with redis_at("unix:///nowhere/redis.sock"):
-        assert connection(silent=True).send_messages([hello(), hello()]) == 0
+        assert connection(silent=True).send_messages([hello(), hello()]) == 2
+        assert len(mail.outbox) == 4
         send_through_queue(settings, MEMORY)
         with pytest.raises(RedisUnavailable):
             hello().send()

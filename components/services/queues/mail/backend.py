@@ -39,7 +39,7 @@ class EmailBackend(BaseEmailBackend):
     An e-mail backend that writes mail into the queue.
 
     In a project with MAILERS, *mailer* is the entry that really sends. With *fail_silently*, mail that the queue
-    refuses or cannot carry is logged at INFO, and not counted.
+    refuses or cannot carry, such as a large report of an error, is sent at once, with a warning in the log.
     """
 
     def __init__(
@@ -76,7 +76,8 @@ class EmailBackend(BaseEmailBackend):
         """
         messages = [message for message in email_messages if message.recipients()]
         reports = [message for message in messages if deliver.module_path in str(message.subject)]
-        accepted = self._report(reports) if reports else 0
+        # Through the queue, a report would fail like the mail, and that failure would be reported again.
+        accepted = self._send_now(reports) if reports else 0
         messages = [message for message in messages if message not in reports]
         for batch in [[message] for message in messages] if self.fail_silently else [messages]:
             try:
@@ -84,8 +85,9 @@ class EmailBackend(BaseEmailBackend):
             except ComponentsError as error:
                 if not self.fail_silently:
                     raise
-                # At a higher level, a handler that mails log records would call this again without end.
-                logger.info("Not queued, silently as asked: %s", error)
+                # A handler that mails this warning sends it at once, since it names deliver().
+                logger.warning("%s: not queued, so it is sent at once: %s", deliver.module_path, error)
+                accepted += self._send_now(batch)
         return accepted
 
     def _enqueue(self, documents: list[dict[str, Any]]) -> int:
@@ -101,16 +103,12 @@ class EmailBackend(BaseEmailBackend):
             raise BodyTooLarge(f"{largest_part(documents)}. {error}") from error
         return len(documents)
 
-    def _report(self, reports: list[EmailMessage]) -> int:
-        """
-        Send the mail of a logging handler about a failed delivery at once, and hide errors from the handler.
-
-        Through the queue, the report would fail like the mail, and that failure would be reported again.
-        """
+    def _send_now(self, messages: list[EmailMessage]) -> int:
+        """Send without the queue, and hide errors from the caller, such as a handler of log records."""
         try:
-            return real_backend(self.alias).send_messages(reports) or 0
+            return real_backend(self.alias).send_messages(messages) or 0
         except Exception as error:  # noqa: BLE001
-            logger.info("The report of a failed mail was not sent: %s", error)
+            logger.info("A mail that the queue does not carry was not sent: %s", error)
             return 0
 
 
