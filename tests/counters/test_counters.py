@@ -268,75 +268,75 @@ def test_an_update_is_one_call_of_a_script_and_three_numbers(redis: Redis) -> No
     assert calls["cmdstat_hincrby"] == 3
 
 
-NAMES: list[Any] = ["", "x" * 501, b"hits", None, 7, "\ud800", ["hits"]]
-COUNTS: list[Any] = [1.0, math.nan, math.inf, True, "3", None, MAX_COUNT + 1, -MAX_COUNT - 1]
-OTHER_PRECISIONS: list[Any] = [0, -1, 2, 61, 60.0, math.nan, True, "60", None, 10**30, [60]]
-INSTANTS: list[Any] = [0, 1_800_000_000, math.nan, "2026-01-01", datetime(2026, 1, 1), date(2026, 1, 1), True]
-LIMITS: list[Any] = [0, -1, 1.0, math.nan, True, "3", 10_001, None]
+HITS, READER = Counter("hits"), CounterReader()
+#: What is wrong with it, for the error, and what may be asked with it.
+WRONG: dict[str, tuple[list[Any], type[Exception], Callable[[Any], list[Callable[[], object]]]]] = {
+    "name": (
+        ["", "x" * 501, b"hits", None, 7, "\ud800", ["hits"]],
+        InvalidName,
+        lambda name: [
+            *(lambda make=make: make(name) for make in (Counter, counted, timed, READER.top)),
+            lambda: READER.read(["hits", name], 60),
+        ],
+    ),
+    "count": (
+        [1.0, math.nan, math.inf, True, "3", None, MAX_COUNT + 1, -MAX_COUNT - 1],
+        InvalidValue,
+        lambda count: [lambda: HITS.update(count), lambda: HITS.count(count)],
+    ),
+    "precision": (
+        [0, -1, 2, 61, 60.0, math.nan, True, "60", None, 10**30, [60]],
+        InvalidValue,
+        lambda precision: [
+            lambda: HITS.get(precision),
+            lambda: READER.read(["hits"], precision),
+            lambda: READER.top("hits", precision=precision),
+        ],
+    ),
+    "instant": (
+        [0, 1_800_000_000, math.nan, "2026-01-01", datetime(2026, 1, 1), date(2026, 1, 1), True],
+        InvalidValue,
+        lambda instant: [lambda: HITS.get(60, since=instant), lambda: HITS.get(60, until=instant)],
+    ),
+    "fill": (
+        [1.0, math.nan, True, "previous", [0], "0"],
+        ValueError,
+        lambda fill: [lambda: HITS.get(60, fill=fill), lambda: READER.read(["hits"], 60, fill=fill)],
+    ),
+    "limit": (
+        [0, -1, 1.0, math.nan, True, "3", 10_001, None],
+        InvalidValue,
+        lambda limit: [lambda: READER.top("hits", limit), lambda: READER.page(limit=limit)],
+    ),
+    "offset": (
+        [-1, math.nan, "3", 10_001, None],
+        InvalidValue,
+        lambda offset: [lambda: READER.page(offset=offset)],
+    ),
+}
 
 
-def refuse(redis: Redis, error: type[Exception], *acts: Callable[[], object]) -> None:
-    """Assert that each of these raises *error*, and changes nothing."""
+@pytest.mark.parametrize(
+    ("what", "value"), [(what, value) for what, row in WRONG.items() for value in row[0]]
+)
+def test_what_is_wrong_is_refused_and_changes_nothing(redis: Redis, what: str, value: Any) -> None:
+    _values, error, acts = WRONG[what]
     before = snapshot(redis)
-    for act in acts:
+    for act in acts(value):
         with pytest.raises(error):
             act()
     assert snapshot(redis) == before
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_names_are_texts_of_1_to_500_characters(redis: Redis, name: Any) -> None:
-    refuse(
-        redis,
-        InvalidName,
-        lambda: Counter(name),
-        lambda: counted(name),
-        lambda: timed(name),
-        lambda: CounterReader().read(["hits", name], 60),
-        lambda: CounterReader().top(name),
-    )
-
-
-@pytest.mark.parametrize("count", COUNTS)
-def test_counts_are_whole_numbers_that_are_exact(redis: Redis, count: Any) -> None:
-    refuse(redis, InvalidValue, lambda: Counter("hits").update(count), lambda: Counter("hits").count(count))
-
-
-@pytest.mark.parametrize("precision", OTHER_PRECISIONS)
-def test_precisions_are_those_of_the_settings(redis: Redis, precision: Any) -> None:
-    refuse(
-        redis,
-        InvalidValue,
-        lambda: Counter("hits").get(precision),
-        lambda: CounterReader().read(["hits"], precision),
-        lambda: CounterReader().top("hits", precision=precision),
-    )
-
-
-@pytest.mark.parametrize("instant", INSTANTS)
-def test_instants_are_aware(redis: Redis, instant: Any) -> None:
-    counter = Counter("hits")
-    refuse(
-        redis, InvalidValue, lambda: counter.get(60, since=instant), lambda: counter.get(60, until=instant)
-    )
-
-
 def test_a_time_that_is_turned_round_or_lies_ahead_is_refused(redis: Redis) -> None:
-    now = at(seconds(redis))
-    hour = timedelta(hours=1)
-    for since, until in (
-        (now, now),
-        (now, now - timedelta(seconds=1)),
-        (now + hour, None),
-        (now + hour, now + 25 * hour),
-    ):
-        refuse(
-            redis,
-            InvalidValue,
-            lambda since=since, until=until: Counter("hits").get(60, since=since, until=until),  # type: ignore[misc]
-            lambda since=since, until=until: CounterReader().read(["hits"], 1, since=since, until=until),  # type: ignore[misc]
-            lambda since=since, until=until: CounterReader().top("hits", since=since, until=until),  # type: ignore[misc]
-        )
+    now, hour = at(seconds(redis)), timedelta(hours=1)
+    for since, until in ((now, now), (now, now - hour), (now + hour, None), (now + hour, now + 25 * hour)):
+        with pytest.raises(InvalidValue):
+            HITS.get(60, since=since, until=until)
+        with pytest.raises(InvalidValue):
+            READER.read(["hits"], 1, since=since, until=until)
+        with pytest.raises(InvalidValue):
+            READER.top("hits", since=since, until=until)
 
 
 @pytest.mark.parametrize(
@@ -344,42 +344,11 @@ def test_a_time_that_is_turned_round_or_lies_ahead_is_refused(redis: Redis) -> N
 )
 def test_a_time_that_is_no_longer_kept_is_refused(redis: Redis, precision: int, kept: int) -> None:
     begun = seconds(redis) // precision * precision
-    oldest = at(begun - (kept - 2) * precision)
-    before = at(begun - kept * precision)
+    oldest, before = at(begun - (kept - 2) * precision), at(begun - kept * precision)
 
-    assert Counter("hits").get(precision, since=oldest)[0].at == oldest
-    refuse(
-        redis,
-        InvalidValue,
-        lambda: Counter("hits").get(precision, since=before),
-        lambda: Counter("hits").get(precision, since=datetime.min.replace(tzinfo=UTC)),
-        lambda: Counter("hits").get(precision, until=before),
-        lambda: CounterReader().top("hits", precision=precision, since=before),
-    )
-
-
-def test_the_default_range_is_the_kept_range(redis: Redis) -> None:
-    """Until lies so long ago that less than 120 slices before it are kept."""
-    begun = seconds(redis) // 60 * 60
-
-    series = Counter("hits").get(60, until=at(begun - 590 * 60))
-
-    assert 8 <= len(series) <= 10
-
-
-@pytest.mark.parametrize("fill", [1.0, math.nan, True, "previous", [0], "0"])
-def test_gaps_are_filled_with_whole_numbers(redis: Redis, fill: Any) -> None:
-    refuse(
-        redis,
-        ValueError,
-        lambda: Counter("hits").get(60, fill=fill),
-        lambda: CounterReader().read(["hits"], 60, fill=fill),
-    )
-
-
-@pytest.mark.parametrize("limit", LIMITS)
-def test_limits_are_whole_numbers_from_1_on(redis: Redis, limit: Any) -> None:
-    reader = CounterReader()
-    refuse(redis, InvalidValue, lambda: reader.top("hits", limit), lambda: reader.page(limit=limit))
-    if limit not in (0, True, 1.0):
-        refuse(redis, InvalidValue, lambda: reader.page(offset=limit))
+    assert HITS.get(precision, since=oldest)[0].at == oldest
+    for asked in ({"since": before}, {"since": datetime.min.replace(tzinfo=UTC)}, {"until": before}):
+        with pytest.raises(InvalidValue):
+            HITS.get(precision, **asked)
+    with pytest.raises(InvalidValue):
+        READER.top("hits", precision=precision, since=before)

@@ -10,9 +10,8 @@ from django.core.management import CommandError, call_command
 from django.test.utils import override_settings
 from redis import Redis
 
-from components.exceptions import InvalidName, InvalidValue
 from components.kit.keyspace import bucket
-from components.services.counters import Cleaned, Counter, CounterReader, Mark, Marks, clean, marks
+from components.services.counters import Cleaned, Counter, Mark, Marks, clean, marks
 from components.services.counters.keys import CounterKeys
 from components.services.counters.precisions import plan
 from components.services.locks import lock
@@ -61,20 +60,6 @@ def test_keys_that_are_not_counters_are_removed(redis: Redis) -> None:
     assert redis.keys("*") == []
 
 
-def test_names_of_which_nothing_is_kept_go(redis: Redis) -> None:
-    for name in NAMES:
-        Counter(name).update()
-    for key in redis.keys("*:names") + redis.keys("*:names:*"):
-        for name in redis.zrange(key, 0, -1):
-            if name != b"hits:/7":
-                redis.zincrby(key, -(plan().kept[3_600] + 1) * 1_000_000, name)
-
-    clean()
-
-    assert [info.name for info in CounterReader().page()] == ["hits:/7"]
-    assert CounterReader().count("hits") == 1
-
-
 @pytest.mark.parametrize(
     "prefix", ["other", "components:counters", "c*", "c?mponents", "[c]omponents", "c\\"]
 )
@@ -111,18 +96,6 @@ def test_a_mark_is_found_between_two_instants(redis: Redis) -> None:
     assert Marks().between(ago + timedelta(minutes=1), now() + timedelta(minutes=1)) == [second]
 
 
-def test_counters_are_read_with_the_marks_of_their_time(redis: Redis) -> None:
-    for name in ("hits", "hits:/a", "misses"):
-        Counter(name).update(3)
-    Marks().add("yesterday", now() - timedelta(days=1))
-    mark = Marks().add("version 1")
-
-    found, marked = CounterReader().read_marked(["hits", "hits:/a", "misses"], 60)
-
-    assert found == CounterReader().read(["hits", "hits:/a", "misses"], 60, fill=None)
-    assert marked == [mark]
-
-
 def test_marks_are_bounded_and_end_by_themselves(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(marks, "_MOST", 3)
     Marks().add("of long ago", now() - timedelta(days=400))
@@ -134,13 +107,6 @@ def test_marks_are_bounded_and_end_by_themselves(redis: Redis, monkeypatch: pyte
     assert 0 < redis.ttl(key) <= 120 * 86_400
     redis.persist(key)
     assert clean().mended == 1
-
-
-def test_wrong_marks_are_refused(redis: Redis) -> None:
-    with pytest.raises(InvalidName):
-        Marks().add("")
-    with pytest.raises(InvalidValue):
-        Marks().add("version 1", datetime(2026, 1, 1))
 
 
 def test_the_command_sets_a_mark(redis: Redis) -> None:

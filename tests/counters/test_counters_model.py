@@ -8,7 +8,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
-from django.test.utils import override_settings
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis
@@ -20,7 +19,6 @@ from tests.support.counters import count_at, seconds
 
 PRECISIONS = (1, 5, 60, 300, 3_600, 18_000, 86_400)
 NAMES = ("hits:/a", "hits:/b", "hits:/c")
-DAY = 86_400
 #: Seconds ago, of which many lie near the ends of slices, and of what is kept.
 AGES = st.one_of(
     *[
@@ -117,30 +115,6 @@ def test_the_first_of_a_family_are_those_of_the_events(
             sums[name] += count
     expected = sorted(sums.items(), key=lambda each: (-each[1], each[0]))[:2]
     assert ranked == [Ranked(name, count) for name, count in expected]
-
-
-@anything_goes
-@given(
-    st.lists(st.integers(1, 400), min_size=1, max_size=5, unique=True),
-    st.integers(1, 50),
-    st.lists(st.tuples(st.sampled_from(NAMES), st.integers(-5, 5)), max_size=9),
-)
-def test_every_key_has_an_end_within_its_bound(
-    redis: Redis, precisions: list[int], samples: int, updates: list[tuple[str, int]]
-) -> None:
-    redis.flushall()
-    with override_settings(COMPONENTS={"COUNTER_PRECISIONS": precisions, "COUNTER_SAMPLES": samples}):
-        for name, count in updates:
-            Counter(name).update(count)
-        bounds = {str(stored): plan().longest_ttl(stored) for stored in plan().kept}
-        kept = plan().kept[plan().coarsest]
-        for key in map(bytes.decode, redis.keys("*")):
-            part = key.partition("}:")[2]
-            if part.startswith("samples:"):
-                bound = bounds[part.rpartition("/")[2].partition(":")[0]]
-            else:
-                bound = 3_600 if part.startswith("source:") else kept
-            assert 0 <= redis.ttl(key) <= bound
 
 
 @pytest.mark.parametrize("samples", [1, 7, 120, 500])

@@ -23,7 +23,7 @@ from itertools import chain, islice
 from typing import TypeAlias
 
 from components.exceptions import CountRefused, InvalidValue
-from components.kit.keyspace import bucket, stem
+from components.kit.keyspace import bucket
 from components.kit.scripts import Call, Script
 from components.services.counters.keys import SourceKeys, SumSourceKeys
 from components.services.counters.precisions import plan
@@ -47,11 +47,20 @@ class Source:
     """Sends to the bucket *tag*, or to the sums, one call at a time."""
 
     def __init__(self, tag: str) -> None:
-        self.tag, self.id, self.prefix = tag, secrets.token_hex(8), stem("counters", tag)
-        self.script, keys = (SUM, SumSourceKeys) if tag == TAG else (ADD, SourceKeys)
+        self.tag, self.id = tag, secrets.token_hex(8)
+        self.script: Script = SUM if tag == TAG else ADD
         #: The keys of the script, made once because each update needs them.
-        self.keys = self.script.contract.keys_of(keys(tag, self.id), {})
+        self.keys, self._own = self.script.contract.keys_of(self._named, {}), self._named.source
         self._number = 0
+
+    @property
+    def _named(self) -> SourceKeys | SumSourceKeys:
+        return (SumSourceKeys if self.script is SUM else SourceKeys)(self.tag, self.id)
+
+    @property
+    def is_valid(self) -> bool:
+        """Return whether its keys are those of the settings: their prefix is one."""
+        return self._own == self._named.source
 
     def next_number(self) -> int:
         self._number += 1
@@ -68,7 +77,7 @@ def _take(tag: str) -> Source:
         source = _idle[tag].pop()
     except IndexError:
         return Source(tag)
-    return source if source.prefix == stem("counters", tag) else Source(tag)
+    return source if source.is_valid else Source(tag)
 
 
 def forget() -> None:
@@ -133,7 +142,6 @@ def addition(tag: str, counts: Iterable[tuple[Target, int]]) -> Addition:
 
 
 def _of_sums(counts: Iterable[tuple[Target, int]]) -> Addition:
-    """Return a call that adds *counts* to fields of the sums."""
     source = _take(TAG)
     added = [Added(target[0], count) for target, count in counts]
     args = SUM.contract.args_of({"call": source.next_number(), "added": added})

@@ -42,7 +42,7 @@ from components.services.counters.additions import forget as forget_sources
 from components.services.counters.histograms import bucket_of
 from components.services.counters.precisions import plan
 from components.services.counters.series import is_time
-from components.services.counters.sums import SUM, forget_sums
+from components.services.counters.sums import SUM
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class Buffer:
         """Add the first count of a target since the last flush. The caller holds the guard. Raises InvalidName."""
         name = _checked(target)
         is_test_run()  # noticed now, since the last counts are sent when Django has ended the run
-        if len(self.counts) >= MAX_NAMES:
+        if len(self.counts) >= MAX_NAMES and not is_summed(target):
             if isinstance(target, tuple):  # its value is counted, or dropped, by itself
                 return
             target, count = DROPPED_TIME if is_time(name) else DROPPED, abs(count)
@@ -190,7 +190,6 @@ class Buffer:
         return late
 
     def _fold(self, late: list[tuple[Target, int] | None]) -> None:
-        """Add the counts from the queue."""
         with self._holding():
             for target, number in filter(None, late):
                 self.counts[target] = self.counts.get(target, 0) + number
@@ -347,7 +346,6 @@ def forget() -> None:
     before, _buffer = _buffer, Buffer()
     before.close()
     forget_sources()
-    forget_sums()
 
 
 def finish() -> None:

@@ -61,7 +61,6 @@ def clean(progress: Callable[[Cleaned], object] | None = None) -> Cleaned:
 
 
 def _pattern() -> str:
-    """Return the pattern of all keys of counters, whichever they are."""
     mine = CounterKeys(_ANY).samples.removesuffix("samples")
     escaped = re.sub(r"([*?\[\]\\^])", r"\\\1", mine)
     return escaped.replace(f"{{{_ANY}}}", "{*}") + "*"

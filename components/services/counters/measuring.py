@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import lru_cache, wraps
 from inspect import isawaitable
 from time import perf_counter_ns
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from components.conf import conf
 from components.kit.calls import is_awaited, is_generator, name_of
@@ -23,7 +23,7 @@ from components.kit.values import check_name
 from components.services.counters.additions import SUMMED
 from components.services.counters.buffer import add_up, measure, measure_valid
 from components.services.counters.buffer import count as add
-from components.services.counters.sums import of_count, of_duration
+from components.services.counters.sums import count_of, of_duration
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -31,9 +31,19 @@ _MOST = 200  # things that one event is counted of by name in a process; that of
 
 _MAX_OF = 400  # characters of such a name; the name of a counter may have 500
 
-#: The names of the counters of an event, by the event and by what it was of: of how often, of how long.
-_names: dict[str, dict[str, tuple[list[str], list[str]]]] = {}
-_NO_NAMES: Mapping[str, tuple[list[str], list[str]]] = {}
+
+class _Names(NamedTuple):
+    """What an event of a thing adds to: counters of how often and of how long, and sums."""
+
+    often: list[str]
+    long: list[str]
+    summed: list[tuple[str, int]]
+    #: The name of the thing, or "others".
+    of: str
+
+
+#: By the event, and by what it was of.
+_names: dict[str, dict[str, _Names]] = {}
 
 #: A part of a name that tells one thing of many from the others: a number, a UUID, a digest.
 _ONE_OF_MANY = re.compile(r"(?<![^:/])(?=[^:/]*\d)(?:\d+|[0-9a-fA-F-]{8,})(?![^:/])")
@@ -138,31 +148,28 @@ def tally(event: str, count: int = 1, *, of: str = "", seconds: float | None = N
     unless COMPONENTS["COUNT_SERVICES"] is True, because counting starts a thread in the process and a handler of
     SIGTERM. COMPONENTS["METRICS"] adds the event to the sums of /metrics. docs/counters.md has the table of events.
     """
-    if not count:
-        return
     settings = conf()
-    if settings.metrics:
-        sum_up(event, count, of=of)
-    if not settings.count_services:
+    if not count or not (settings.metrics or settings.count_services):
         return
-    often, long = _names.get(event, _NO_NAMES).get(of) or _names_of(event, of)
-    if seconds is None:
-        add_up((often, count))
-    else:
-        add_up((often, count), (long, int(seconds * 1_000_000)))
+    names = _names_of(event, of)
+    if settings.metrics:
+        add_up((names.summed, count))
+    if settings.count_services:
+        lasted = [] if seconds is None else [(names.long, int(seconds * 1_000_000))]
+        add_up((names.often, count), *lasted)
 
 
 def sum_up(event: str, count: int = 1, *, of: str = "") -> None:
     """Add to the sum of an *event* of the thing *of*."""
     if conf().metrics:
-        name, number = of_count(event, count, of)
-        add_up(([(name, SUMMED)], number))
+        add_up((_names_of(event, of).summed, count))
 
 
 def observe(event: str, seconds: float, *, of: str = "") -> None:
     """Add a duration to the histogram of an *event* of the thing *of*."""
     if conf().metrics:
-        add_up(*(([(name, SUMMED)], number) for name, number in of_duration(event, seconds, of)))
+        added = of_duration(event, seconds, _names_of(event, of).of)
+        add_up(*(([(name, SUMMED)], number) for name, number in added))
 
 
 def took(event: str, seconds: float, *, of: str) -> None:
@@ -172,8 +179,8 @@ def took(event: str, seconds: float, *, of: str) -> None:
     Nothing happens unless COMPONENTS["COUNT_SERVICES"] is True.
     """
     if conf().count_services:
-        _often, [name] = _names.get(event, _NO_NAMES).get(of) or _names_of(event, of)
-        measure_valid(name, int(seconds * 1_000_000) if seconds > 0 else 0)
+        names = _names_of(event, of)
+        measure_valid(names.long[0], int(seconds * 1_000_000) if seconds > 0 else 0)
 
 
 @lru_cache(maxsize=4_096)
@@ -196,11 +203,14 @@ def tally_each(event: str, names: Sequence[str]) -> None:
             tally(event, count, of=name)
 
 
-def _names_of(event: str, of: str) -> tuple[list[str], list[str]]:
+def _names_of(event: str, of: str) -> _Names:
     known = _names.setdefault(event, {})
+    if found := known.get(of):
+        return found
     if of and len(known) >= _MOST:
         of = "others"
     service, _colon, what = event.partition(":")
     member = f"{service}:{of[:_MAX_OF]}"
-    found = ([event, beside(member, what)], [beside(member, "us")]) if of else ([event], [])
+    counters = [event, beside(member, what)] if of else [event]
+    found = _Names(counters, [beside(member, "us")] if of else [], [(count_of(event, of), SUMMED)], of)
     return known.setdefault(of, found)

@@ -199,7 +199,7 @@ class CounterReader:
 
     async def _count(self, client: AnyRedis, family: str | None = None) -> int:
         """Return how many counters there are, or how many of a family."""
-        return sum(await pipelined(client, _indexes(family), _add_size))
+        return sum(await pipelined(client, _indexes(family), lambda pipe, key: pipe.zcard(key)))
 
     count, acount = twins(_count)
 
@@ -278,10 +278,6 @@ def _indexes(family: str | None) -> list[str]:
         return [CounterKeys(tag).names for tag in BUCKETS]
     check_name("family of counters", family)
     return [FamilyKeys(tag, family).family for tag in BUCKETS]
-
-
-def _add_size(pipe: Any, key: str) -> None:
-    pipe.zcard(key)
 
 
 def _all_series(

@@ -33,6 +33,11 @@ class Sample:
 class Series(list[Sample]):
     """The samples of one counter, oldest first."""
 
+    #: Whether it is a percentile, or the highest number of each slice: a sum of these means nothing.
+    is_level = is_gauge = False
+    #: The name of the family that it is the sum of.
+    family: str | None = None
+
     def __init__(
         self,
         samples: Iterable[Sample],
@@ -45,6 +50,8 @@ class Series(list[Sample]):
     ) -> None:
         super().__init__(samples)
         self.name = name
+        #: What the counts are: "us" for microseconds, "bytes", or "" for events.
+        self.unit = unit_of(name)
         #: Seconds of each slice.
         self.precision = precision
         #: When the first slice begins, and when the last one ends, or the server's time if that is earlier.
@@ -53,7 +60,7 @@ class Series(list[Sample]):
         self.total = total
 
     @classmethod
-    def like(cls, other: Series, name: str, counts: Iterable[int | None], total: int) -> Self:
+    def _like(cls, other: Series, name: str, counts: Iterable[int | None], total: int) -> Self:
         """Return other counts in the slices of *other*."""
         return cls(
             [Sample(each.at, count) for each, count in zip(other, counts, strict=True)],
@@ -63,11 +70,6 @@ class Series(list[Sample]):
             until=other.until,
             total=total,
         )
-
-    @property
-    def unit(self) -> Unit:
-        """What the counts are: "us" for microseconds, "bytes", or "" for events."""
-        return unit_of(self.name)
 
     @property
     def rate(self) -> float:

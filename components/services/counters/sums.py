@@ -25,9 +25,6 @@ TAG = "all"
 BOUNDS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 300.0, 1_800.0)
 _NAMES = (*(f"{bound:g}" for bound in BOUNDS), "+Inf")
 _TIME = "us"  # stands for the sum of microseconds where a field names a bound
-_MOST = 200  # things that one event is summed up of by name in a process; that of others goes to "others"
-
-_known: defaultdict[str, set[str]] = defaultdict(set)
 
 
 @dataclass
@@ -47,14 +44,13 @@ class Added(NamedTuple):
     number: int
 
 
-def of_count(event: str, count: int, of: str) -> Added:
-    """Return what *count* events of the thing *of* add."""
-    return Added(f"{event}  {_named(event, of)}", count)
+def count_of(event: str, of: str) -> str:
+    """Return the field that counts an event of the thing *of*."""
+    return f"{event}  {of}"
 
 
 def of_duration(event: str, seconds: float, of: str) -> tuple[Added, Added]:
     """Return what a duration adds to the histogram of an event of the thing *of*."""
-    of = _named(event, of)
     bound = Added(f"{event} {_NAMES[bisect_left(BOUNDS, seconds)]} {of}", 1)
     return bound, Added(f"{event} {_TIME} {of}", max(0, round(seconds * 1e6)))
 
@@ -86,17 +82,3 @@ def cumulated(buckets: Mapping[str, int]) -> list[tuple[str, int]]:
 def sums_key() -> str:
     """Return the key of the hash with all sums."""
     return SumKeys(TAG).sums
-
-
-def _named(event: str, of: str) -> str:
-    known = _known[event]
-    if of not in known:
-        if len(known) >= _MOST:
-            return "others"
-        known.add(of)
-    return of
-
-
-def forget_sums() -> None:
-    """Forget the things that sums have names of, for tests that empty Redis."""
-    _known.clear()

@@ -79,6 +79,8 @@ class AnyLock:
     _drop: Callable[[Holding], None]
     #: The storage of tokens, which separates the threads or coroutines that share a lock object.
     _own_local: Callable[[], Any]
+    #: Runs a coroutine to its end; in AsyncLock, the caller awaits it.
+    _run: Callable[[Coroutine[Any, Any, Any]], Any] = staticmethod(lambda coroutine: coroutine)
     #: The clients that the lock cannot use, and what the error says of them.
     _foreign: tuple[type, ...]
     _foreign_error: str
@@ -121,7 +123,6 @@ class AnyLock:
         """Do nothing: redis-py would register its scripts here, but this app has its own."""
 
     def _polls(self, sleep: float | None) -> bool:
-        """Return whether the caller selected polling."""
         return sleep is not None or self.sleep != DEFAULT_SLEEP
 
     @property
@@ -313,14 +314,21 @@ class AnyLock:
             fence = holding.fence if holding and holding.token == token else 0
         return RELEASE.call(self.keys, token=token, asker=asker_of(token), fence=fence, reason=reason)
 
-    async def _extend(self, additional_time: float, replace_ttl: bool) -> None:
-        milliseconds = milliseconds_to_add(additional_time)
-        if not await self._set_time(milliseconds, "replaces" if replace_ttl else "adds"):
-            raise self._loss("Cannot extend a lock that's no longer owned")
+    def do_extend(self, additional_time: float, replace_ttl: bool) -> Any:
+        sign = -1 if isinstance(additional_time, int | float) and additional_time < 0 else 1
+        seconds = -additional_time if sign < 0 else additional_time
+        milliseconds = sign * int(check_seconds("additional_time", seconds, may_be_zero=True) * 1000)
+        return self._run(
+            self._set_time_or_raise("extend", milliseconds, "replaces" if replace_ttl else "adds")
+        )
 
-    async def _reacquire(self) -> None:
-        if not await self._set_time(self._ms, "anew"):
-            raise self._loss("Cannot reacquire a lock that's no longer owned")
+    def do_reacquire(self) -> Any:
+        return self._run(self._set_time_or_raise("reacquire", self._ms, "anew"))
+
+    async def _set_time_or_raise(self, verb: str, milliseconds: int, how: str) -> Literal[True]:
+        if not await self._set_time(milliseconds, how):
+            raise self._loss(f"Cannot {verb} a lock that's no longer owned")
+        return True
 
     async def _prolong(self, holding: Holding) -> bool:
         """Restart the time of the lock, whichever thread holds it. Return False if it is lost."""
@@ -333,17 +341,14 @@ class AnyLock:
         """
         asked_at, token = clock(), holding.token if holding else self.local.token
         request = os.urandom(8).hex() if how == "adds" or milliseconds <= 0 else ""
-        left: int = await self._send(EXTEND, self._extend_call(token, milliseconds, how, request))
+        call = EXTEND.call(
+            self.keys, token=token, asker=asker_of(token), milliseconds=milliseconds, request=request, how=how
+        )
+        left: int = await self._send(EXTEND, call)
         holding = holding or self.local.holding
         if left >= 0 and holding and holding.token == token:
             holding.valid_until = asked_at + left / 1000
         return left >= 0
-
-    def _extend_call(self, token: bytes, milliseconds: int, how: str, request: str = "") -> Call:
-        asker = asker_of(token)
-        return EXTEND.call(
-            self.keys, token=token, asker=asker, milliseconds=milliseconds, request=request, how=how
-        )
 
     async def _ensure_held(self) -> None:
         holding = self._holding
@@ -396,6 +401,7 @@ class Lock(AnyLock, RedisLock):
     """
 
     _own_local = ThreadLocal
+    _run = staticmethod(at_once)
     _foreign = (AsyncRedis, AsyncRedisCluster)
     _foreign_error = "The client of a Lock must not be asynchronous. Use AsyncLock for this client."
 
@@ -438,7 +444,9 @@ class Lock(AnyLock, RedisLock):
         try:
             if self._polls(sleep):
                 return bool(super().acquire(sleep, blocking, patience, own))  # type: ignore[arg-type]
-            wait = self._try_fast(own, blocking)
+            asked_at = clock()
+            said = ACQUIRE.quick(self.redis, *self._acquire_call(own, blocking))  # suffices for most calls
+            wait = self._answered(said, own, asked_at) if said else None
         except BaseException:  # it may be held
             at_once(self._give_up(own))
             raise
@@ -476,14 +484,6 @@ class Lock(AnyLock, RedisLock):
         if not RELEASE.quick(self.redis, *self._release_call(expected_token)):
             at_once(self._give_back(expected_token))
 
-    def do_extend(self, additional_time: float, replace_ttl: bool) -> Literal[True]:
-        at_once(self._extend(additional_time, replace_ttl))
-        return True
-
-    def do_reacquire(self) -> Literal[True]:
-        at_once(self._reacquire())
-        return True
-
     def ensure_held(self) -> None:
         """
         Ask Redis whether the lock is held. Raises LockError if it is not held here, LockLost if it is no longer held.
@@ -498,12 +498,6 @@ class Lock(AnyLock, RedisLock):
             leases.watch(holding)
         lost: threading.Event = holding.event(threading.Event)
         return lost
-
-    def _try_fast(self, token: bytes, waits: bool) -> float | None:
-        """Try the fast path, which suffices for most calls. Return None if it did not."""
-        asked_at = clock()
-        said = ACQUIRE.quick(self.redis, *self._acquire_call(token, waits))
-        return self._answered(said, token, asked_at) if said else None
 
     _keep = staticmethod(leases.keep)
     _drop = staticmethod(leases.drop)
@@ -600,14 +594,6 @@ class AsyncLock(AnyLock, RedisAsyncLock):
     async def do_release(self, expected_token: Any) -> None:
         await self._give_back(expected_token)
 
-    async def do_extend(self, additional_time: float, replace_ttl: bool) -> Literal[True]:
-        await self._extend(additional_time, replace_ttl)
-        return True
-
-    async def do_reacquire(self) -> Literal[True]:
-        await self._reacquire()
-        return True
-
     async def ensure_held(self) -> None:
         """Ask Redis whether the lock is held, as Lock.ensure_held() does."""
         await self._ensure_held()
@@ -624,13 +610,6 @@ class AsyncLock(AnyLock, RedisAsyncLock):
     _to_its_end = staticmethod(to_its_end)
     _keep = staticmethod(leases.akeep)
     _drop = staticmethod(leases.adrop)
-
-
-def milliseconds_to_add(seconds: Any) -> int:
-    """Return the seconds passed to extend() in milliseconds. They may be negative. Raises InvalidValue."""
-    sign = -1 if isinstance(seconds, int | float) and seconds < 0 else 1
-    checked = check_seconds("additional_time", -seconds if sign < 0 else seconds, may_be_zero=True)
-    return sign * int(checked * 1000)
 
 
 def _spellings(stored: bytes) -> tuple[bytes, str]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from redis import Redis
 
@@ -27,6 +27,8 @@ from components.kit.stored import instant_of, number_of, text_of
 from components.services.locks.keys import LockKeys, index
 
 RELEASE = Script("locks/release")
+
+_T = TypeVar("_T")
 
 _FIGURES = ("fence", "acquired", "waits", "waited", "longest", "expired", "forced")
 
@@ -101,10 +103,10 @@ class LockReader:
                 limit -= min(limit, size - offset)
             offset = max(0, offset - size)
         listed = self._ask(
-            lambda pipe: [
-                pipe.zrangebyscore(index(tag), f"({now // 1000}", "+inf", start=start, num=number)
-                for tag, start, number in wanted
-            ]
+            wanted,
+            lambda pipe, each: pipe.zrangebyscore(
+                index(each[0]), f"({now // 1000}", "+inf", start=each[1], num=each[2]
+            ),
         )
         found = self._look([key for page in listed for key in map(text_of, page) if self._is_key(key)], now)
         return [info for info in found if info.is_held]
@@ -123,28 +125,26 @@ class LockReader:
 
     def at(self, key: str) -> LockInfo | None:
         """Return the lock at *key*, as find() does; None, without reading it, for a key that no lock can have."""
-        of_lock, now = LockKeys.of(key, self._client), self._now()
+        now = self._now()
 
-        def add(pipe: Any) -> list[str]:
+        def add(pipe: Any, of_lock: LockKeys) -> None:
             pipe.exists(of_lock.state)
             pipe.zscore(of_lock.held, key)
-            return [key]
 
-        if not any(self._ask(add)):
+        if not any(self._ask([LockKeys.of(key, self._client)], add)):
             return None
         [info] = self._look([key], now)
         return info
 
     def waiters(self, key: str, *, limit: int = 50) -> list[WaiterInfo]:
         """Return the first waiters for the lock at *key*, in order."""
-        of_lock, now = LockKeys.of(key, self._client), self._now()
+        now = self._now()
 
-        def add(pipe: Any) -> list[str]:
+        def add(pipe: Any, of_lock: LockKeys) -> None:
             pipe.zrangebyscore(of_lock.beats, f"({now}", "+inf")
             pipe.zrange(of_lock.queue, 0, limit - 1, withscores=True)
-            return [key]
 
-        alive, queue = self._ask(add)
+        alive, queue = self._ask([LockKeys.of(key, self._client)], add)
         return [
             WaiterInfo(Holder.of(token.decode(errors="surrogateescape")), max(0.0, (now - arrived_at) / 1e6))
             for token, arrived_at in queue
@@ -164,7 +164,6 @@ class LockReader:
         return bool(at_once(RELEASE.run(self._client, of_lock, **request)))
 
     def _is_key(self, key: str) -> bool:
-        """Return whether a lock can have the key *key*."""
         try:
             LockKeys.of(key, self._client)
         except InvalidName:
@@ -176,33 +175,32 @@ class LockReader:
 
     def _sizes(self, now: int) -> list[int]:
         """Return how many locks each bucket has."""
-        return self._ask(lambda pipe: [pipe.zcount(index(tag), f"({now // 1000}", "+inf") for tag in BUCKETS])
+        return self._ask(BUCKETS, lambda pipe, tag: pipe.zcount(index(tag), f"({now // 1000}", "+inf"))
 
-    def _ask(self, add: Callable[[Any], Sequence[Any]]) -> list[Any]:
+    def _ask(self, things: Sequence[_T], add: Callable[[Any, _T], object]) -> list[Any]:
         """
-        Return the answers to the commands that *add* adds to a pipeline.
-
-        The answer is None for a key of another type than a lock's.
+        Return the answers to the commands that *add* adds to a pipeline for each of *things*. The answer is None for
+        a key of another type than a lock's.
         """
         with redis_errors(), self._client.pipeline(transaction=False) as pipe:
-            answers = pipe.execute(raise_on_error=False) if add(pipe) else []
+            for thing in things:
+                add(pipe, thing)
+            answers = pipe.execute(raise_on_error=False) if things else []
             for answer in answers:
                 if isinstance(answer, Exception) and "WRONGTYPE" not in str(answer):
                     raise answer
         return [None if isinstance(answer, Exception) else answer for answer in answers]
 
     def _look(self, lock_keys: Sequence[str], now: int) -> list[LockInfo]:
-        def add(pipe: Any) -> list[str]:
-            for key in lock_keys:
-                of_lock = LockKeys.of(key, self._client)
-                pipe.get(key)
-                pipe.pttl(key)
-                pipe.hmget(of_lock.state, _FIGURES)
-                pipe.zscore(of_lock.held, b"\xff" + key.encode())
-                pipe.zcount(of_lock.beats, f"({now}", "+inf")
-            return list(lock_keys)
+        def add(pipe: Any, key: str) -> None:
+            of_lock = LockKeys.of(key, self._client)
+            pipe.get(key)
+            pipe.pttl(key)
+            pipe.hmget(of_lock.state, _FIGURES)
+            pipe.zscore(of_lock.held, b"\xff" + key.encode())
+            pipe.zcount(of_lock.beats, f"({now}", "+inf")
 
-        answers = iter(self._ask(add))
+        answers = iter(self._ask(lock_keys, add))
         return [
             _info(key, *five) for key, five in zip(lock_keys, zip(*[answers] * 5, strict=True), strict=True)
         ]

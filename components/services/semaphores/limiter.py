@@ -129,5 +129,4 @@ def _here() -> Any:
 
 
 def _is_over(where: Any) -> bool:
-    """Return whether a task, or a thread, has ended."""
     return where is None or (where.done() if isinstance(where, asyncio.Task) else not where.is_alive())

@@ -8,17 +8,18 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from redis import Redis
 
+from components.kit.at_once import at_once
 from components.kit.client import get_client
 from components.kit.contracts import record
-from components.kit.errors import redis_errors
 from components.kit.keyspace import BUCKETS
 from components.kit.leases import server_clock
+from components.kit.scripts import pipelined
 from components.kit.stored import instant_of, number_of, text_of
 from components.services.semaphores.facts import MinuteOfUse, SemaphoreInfo
 from components.services.semaphores.keys import SemaphoreKeys, index
@@ -55,7 +56,9 @@ class SemaphoreReader:
                 wanted.append((tag, offset, offset + min(limit, size - offset) - 1))
                 limit -= min(limit, size - offset)
             offset = max(0, offset - size)
-        listed = _ask(client, wanted, lambda pipe, each: pipe.zrange(index(each[0]), *each[1:], desc=True))
+        listed = at_once(
+            pipelined(client, wanted, lambda pipe, each: pipe.zrange(index(each[0]), *each[1:], desc=True))
+        )
         return look(client, sorted(text_of(name) for names in listed for name in names), with_use=with_use)
 
     def find(self, name: str, *, with_use: bool = False) -> SemaphoreInfo | None:
@@ -85,7 +88,7 @@ def look(client: Redis, names: Sequence[str], *, with_use: bool = False) -> list
             pipe.hvals(keys.use)
 
     size = 7 if with_use else 6
-    found = iter(_ask(client, names, add))
+    found = iter(at_once(pipelined(client, names, add)))
     answers = zip(names, zip(*[found] * size, strict=True), strict=True)
     infos = [(_info(name, *each[:6]), each[6:]) for name, each in answers]
     return [replace(info, use=_use(stored[0], now // _MINUTE)) if stored else info for info, stored in infos]
@@ -139,12 +142,4 @@ def _info(
 
 
 def _sizes(client: Redis) -> list[int]:
-    return _ask(client, BUCKETS, lambda pipe, tag: pipe.zcard(index(tag)))
-
-
-def _ask(client: Redis, things: Sequence[Any], add: Callable[[Any, Any], object]) -> list[Any]:
-    """Return the answers to the commands that *add* adds to a pipeline for each of *things*."""
-    with redis_errors(), client.pipeline(transaction=False) as pipe:
-        for thing in things:
-            add(pipe, thing)
-        return list(pipe.execute())
+    return at_once(pipelined(client, BUCKETS, lambda pipe, tag: pipe.zcard(index(tag))))

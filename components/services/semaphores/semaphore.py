@@ -38,7 +38,7 @@ from components.kit.client import (
 from components.kit.errors import redis_errors
 from components.kit.ids import new_call
 from components.kit.leases import clock, server_clock
-from components.kit.scripts import Script
+from components.kit.scripts import Script, pipelined
 from components.kit.stored import instant_of, text_of
 from components.kit.twins import twins
 from components.kit.values import check_name, check_seconds
@@ -107,10 +107,8 @@ class SemaphoreControls:
         client = get_client()
         check_id(self.name, permit)
         now = server_clock(client)
-        with redis_errors(), client.pipeline(transaction=False) as pipe:
-            pipe.zscore(self._keys.holders, permit)
-            pipe.zscore(self._keys.since, permit)
-            ends_at, since = pipe.execute()
+        keys = (self._keys.holders, self._keys.since)
+        ends_at, since = at_once(pipelined(client, keys, lambda pipe, key: pipe.zscore(key, permit)))
         if since is None or ends_at is None or ends_at <= now:
             return None
         return _holder(permit.encode(), since, ends_at - now)
@@ -364,7 +362,6 @@ class Semaphore(SemaphoreControls):
                 tell_waited("semaphore", self.name, clock() - began_at, is_granted=is_granted)
 
     async def _ask(self, client: AnyRedis, wish: Wish) -> tuple[bytes, Any]:
-        """Run acquire.lua. Return its answer."""
         said, number = await ACQUIRE.run(
             client,
             self._keys,

@@ -8,10 +8,9 @@ that were seen last.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC
-from itertools import islice
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -89,7 +88,8 @@ class CounterAdmin(ControlRoomAdmin):
         text = texts[-1] if texts else ""
         paging = Paging.of(request, total=min(reader.count(), LISTED))
         if text:
-            infos = list(islice(_holding(text, reader.page(limit=SEARCHED)), PAGE_SIZE))
+            seen = reader.page(limit=SEARCHED)
+            infos = [info for info in seen if text.casefold() in info.name.casefold()][:PAGE_SIZE]
         else:
             infos = reader.page(offset=paging.offset, limit=paging.size)
         picked = Picked()
@@ -223,10 +223,6 @@ class CounterAdmin(ControlRoomAdmin):
             return ""
         family = text.removesuffix("*").removesuffix(":")
         return self.url("family", family=family) if family in families else ""
-
-
-def _holding(text: str, infos: Iterable[CounterInfo]) -> Iterable[CounterInfo]:
-    return (info for info in infos if text.casefold() in info.name.casefold())
 
 
 def _trouble(reader: CounterReader) -> list[Series]:

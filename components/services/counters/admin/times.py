@@ -45,13 +45,6 @@ class Kind:
     slowest: str = ""
     nothing: str | Promise = ""
 
-    def name(self, family: str, of: str) -> str:
-        return f"{family}:{of}"
-
-    def of(self, name: str) -> str:
-        """Return what the counter of times with this name is about."""
-        return name.partition(":")[2]
-
 
 KINDS = {
     each.key: each
@@ -210,21 +203,21 @@ def rank(asked: Asked) -> list[Row]:
     kind, reader = asked.kind, CounterReader()
     precision, between = asked.span.asked()
     ranked = reader.top(kind.took, RANKED, precision=precision, **between)
-    names = [kind.of(each.name) for each in ranked]
+    names = [each.name.partition(":")[2] for each in ranked]
     if not names:
         return []
-    wanted = [kind.name(family, each) for family in (kind.took, kind.waited) if family for each in names]
+    wanted = [f"{family}:{each}" for family in (kind.took, kind.waited) if family for each in names]
     times = reader.histograms(wanted, precision, **between)
     failed: Mapping[str, Series] = {}
     if kind.failed:
-        failed = reader.read([kind.name(kind.failed, each) for each in names], precision, **between)
+        failed = reader.read([f"{kind.failed}:{each}" for each in names], precision, **between)
     minutes = asked.seconds / _MINUTE
     rows = [
         Row(
             each,
-            times[kind.name(kind.took, each)],
-            times.get(kind.name(kind.waited, each), Histogram()),
-            failed[kind.name(kind.failed, each)].total if kind.failed else 0,
+            times[f"{kind.took}:{each}"],
+            times.get(f"{kind.waited}:{each}", Histogram()),
+            failed[f"{kind.failed}:{each}"].total if kind.failed else 0,
             minutes,
         )
         for each in names
@@ -246,8 +239,8 @@ def charts(asked: Asked) -> dict[str, Any]:
     """Return the charts of one of them, and its row. Raises RedisUnavailable."""
     kind, reader = asked.kind, CounterReader()
     precision, between = asked.span.asked()
-    took, waited = kind.name(kind.took, asked.name), kind.name(kind.waited, asked.name)
-    failed = kind.name(kind.failed, asked.name)
+    took, waited = f"{kind.took}:{asked.name}", f"{kind.waited}:{asked.name}"
+    failed = f"{kind.failed}:{asked.name}"
     found, marks = reader.read_marked([took, failed if kind.failed else took], precision, **between)
     like = found[took]
     slices = reader.histogram_slices([took, waited] if kind.waited else [took], precision, **between)

@@ -19,7 +19,6 @@ from django.utils.translation import gettext
 
 from components.services.counters import Histogram, Mark, Measured, Sample, Series
 from components.services.counters.charts.scales import LogScale, Scale, brief, clock_ticks
-from components.services.counters.charts.spans import FamilySeries
 from components.services.counters.series import Unit
 from components.templatetags.control_room import duration
 
@@ -57,9 +56,7 @@ class Tick:
 class Percentiles(Series):
     """A percentile of a counter, slice by slice. A slice in which nothing was measured is a gap."""
 
-    #: Which percentile.
-    percent: int
-    _unit: Unit
+    is_level = True
 
     @classmethod
     def of(cls, percent: int, like: Series, slices: Sequence[Measured]) -> Percentiles:
@@ -70,18 +67,15 @@ class Percentiles(Series):
         merged = sum((each.histogram for each in slices), Histogram())
         name = gettext("p%(percent)s") % {"percent": percent}
         counts = [values.get(each.at) for each in like]
-        found = cls.like(like, name, counts, round(merged.percentile(percent)))
-        found.percent, found._unit = percent, like.unit
+        found = cls._like(like, name, counts, round(merged.percentile(percent)))
+        found.unit = like.unit
         return found
-
-    @property
-    def unit(self) -> Unit:
-        """The unit of the counter."""
-        return self._unit
 
 
 class Gauge(Series):
-    """How much there was of something in each slice, at most. A sum of it means nothing; *total* is the highest."""
+    """How much there was of something in each slice, at most. *total* is the highest."""
+
+    is_gauge = True
 
     @classmethod
     def of(cls, name: str, levels: Mapping[datetime, int]) -> Gauge:
@@ -111,21 +105,6 @@ class Line:
         return self.series.name
 
     @property
-    def family(self) -> str | None:
-        """The name of the family; None for a single counter."""
-        return self.series.family if isinstance(self.series, FamilySeries) else None
-
-    @property
-    def is_level(self) -> bool:
-        """True for a percentile, of which a sum means nothing."""
-        return isinstance(self.series, Percentiles)
-
-    @property
-    def is_gauge(self) -> bool:
-        """True if its counts are levels, of which a sum means nothing."""
-        return isinstance(self.series, Gauge)
-
-    @property
     def has_open_slice(self) -> bool:
         """True if the last slice is not over yet."""
         series = self.series
@@ -134,10 +113,7 @@ class Line:
     @property
     def path(self) -> str:
         """The path of the slices that are over."""
-        over = len(self.series) - self.has_open_slice
-        if self.is_level:
-            return self._levels(range(over))
-        return _steps(self._depths[:over], 0) if self.is_alone else _joined(self._depths[:over], 0)
+        return self._drawn(0, len(self.series) - self.has_open_slice)
 
     @property
     def open_path(self) -> str:
@@ -145,17 +121,12 @@ class Line:
         if not self.has_open_slice:
             return ""
         last = len(self.series) - 1
-        if self.is_level:
-            return self._levels(range(last, last + 1))
-        if self.is_alone:
-            return _steps(self._depths[last:], last)
-        first = max(last - 1, 0)
-        return _joined(self._depths[first:], first)
+        return self._drawn(last if self.series.is_level or self.is_alone else max(last - 1, 0), last + 1)
 
     @property
     def area(self) -> str:
         """The area between a single counter and zero."""
-        if not self.is_alone or self.is_level:
+        if not self.is_alone or self.series.is_level:
             return ""
         return _area(self._depths, round(self.scale.depth(0) * _HEIGHT))
 
@@ -166,17 +137,12 @@ class Line:
             (each for each in self.series if each.count), key=lambda each: each.count or 0, default=None
         )
 
-    def _levels(self, places: range) -> str:
-        """Return steps, interrupted where nothing was measured."""
-        path = list[str]()
-        is_there = False
-        for place in places:
-            if self.series[place].count is None:
-                is_there = False
-                continue
-            path.append(f"{'V' if is_there else f'M{place} '}{self._depths[place]}H{place + 1}")
-            is_there = True
-        return "".join(path)
+    def _drawn(self, first: int, end: int) -> str:
+        """Return the path of some slices. That of a percentile is interrupted where nothing was measured."""
+        if not (self.series.is_level or self.is_alone):
+            return _joined(self._depths[first:end], first)
+        counted = [not self.series.is_level or each.count is not None for each in self.series[first:end]]
+        return _steps(self._depths[first:end], counted, first)
 
     @cached_property
     def _depths(self) -> list[int]:
@@ -247,12 +213,12 @@ class Chart:
     @property
     def is_of_levels(self) -> bool:
         """True if its lines are percentiles."""
-        return all(isinstance(series, Percentiles) for series in self.found)
+        return all(series.is_level for series in self.found)
 
     @property
     def is_of_gauges(self) -> bool:
         """True if its lines are levels, at most of each slice."""
-        return all(isinstance(series, Gauge) for series in self.found)
+        return all(series.is_gauge for series in self.found)
 
     @property
     def unit(self) -> Unit:
@@ -349,7 +315,9 @@ def percentile_chart(
 
 def counted_line(name: str, like: Series, counts: Mapping[datetime, int | None]) -> Series:
     """Return a line of events with the slices of *like*."""
-    return Series.like(like, name, [counts.get(each.at) for each in like], sum(filter(None, counts.values())))
+    return Series._like(
+        like, name, [counts.get(each.at) for each in like], sum(filter(None, counts.values()))
+    )
 
 
 def _looks(names: Sequence[str]) -> list[int]:
@@ -377,11 +345,13 @@ def sparkline(series: Series) -> str:
     return _area([round(scale.depth(count) * _HEIGHT) for count in counts], round(scale.depth(0) * _HEIGHT))
 
 
-def _steps(depths: Sequence[int], first: int) -> str:
-    path = [f"M{first} {depths[0]}H{first + 1}"] if depths else []
-    for place, depth in enumerate(depths[1:], first + 2):
-        path.append(f"V{depth}H{place}")
-    return "".join(path)
+def _steps(depths: Sequence[int], counted: Sequence[bool], first: int) -> str:
+    path, was_counted = "", False
+    for place, (depth, is_counted) in enumerate(zip(depths, counted, strict=True), first):
+        if is_counted:
+            path += f"{'V' if was_counted else f'M{place} '}{depth}H{place + 1}"
+        was_counted = is_counted
+    return path
 
 
 def _joined(depths: Sequence[int], first: int) -> str:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from components.services.counters import Series
 from components.services.counters.series import Unit, is_time, unit_of
-from components.templatetags.control_room import measured
+from components.templatetags.control_room import duration, measured
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400  # seconds
 _QUARTER = 900  # seconds: the clocks of time zones differ by multiples of it
@@ -116,13 +116,7 @@ def spent(microseconds: int) -> str:
     size = abs(microseconds)
     sign = "-" if microseconds < 0 else ""
     if size >= _MINUTE * 10**6:
-        whole = size // 10**6
-        units = ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (1, "s"))
-        place = next(place for place, (each, _unit) in enumerate(units) if whole >= each)
-        parts = [(whole // units[place][0], units[place][1])]
-        if rest := whole % units[place][0] // units[place + 1][0]:
-            parts.append((rest, units[place + 1][1]))
-        return sign + " ".join(measured(number, unit) for number, unit in parts)
+        return sign + duration(size // 10**6)
     if not size:
         return measured(0, "s")
     unit_size, unit = next(each for each in ((10**6, "s"), (10**3, "ms"), (1, "µs")) if size >= each[0])

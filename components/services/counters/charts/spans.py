@@ -41,7 +41,6 @@ MOST_EVENTS = 8
 class FamilySeries(Series):
     """The sum of the counters of a family. It begins and ends like them."""
 
-    family: str
     #: The number of counters.
     size: int
 
@@ -52,7 +51,7 @@ class FamilySeries(Series):
             [each.count for each in slices if each.count is not None] for slices in zip(*members, strict=True)
         ]
         counts = [sum(some) if some else None for some in counted] or [None] * len(like)
-        summed = cls.like(like, f"{family}:*", counts, sum(filter(None, counts)))
+        summed = cls._like(like, f"{family}:*", counts, sum(filter(None, counts)))
         summed.family, summed.size = family, len(members)
         return summed
 
