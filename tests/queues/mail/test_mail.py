@@ -14,7 +14,7 @@ from email.mime.base import MIMEBase
 from email.mime.image import MIMEImage
 from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
-from smtplib import SMTPAuthenticationError, SMTPDataError, SMTPRecipientsRefused
+from smtplib import SMTPAuthenticationError, SMTPDataError, SMTPRecipientsRefused, SMTPServerDisconnected
 from typing import Any
 
 import django
@@ -230,6 +230,19 @@ def test_a_backend_that_says_it_sent_nothing_has_failed(settings: Settings) -> N
 
     with pytest.raises(MailNotSent):
         deliver.func(*task.args)
+
+
+def test_a_mail_server_that_accepts_and_never_answers_is_given_up(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("components.services.queues.mail.backend._PATIENCE", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        send_through_queue(settings, SMTP, host="127.0.0.1", port=server.getsockname()[1])
+        hello().send()
+        (task,) = waiting()
+
+        with pytest.raises(SMTPServerDisconnected, match="timed out"):
+            deliver.func(*task.args)
 
 
 @pytest.fixture

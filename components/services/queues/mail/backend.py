@@ -29,6 +29,7 @@ from components.services.queues.backend import RedisBackend
 from components.services.queues.mail.messages import from_json, largest_part, message_id, to_json
 from components.services.queues.policy import exponential, task
 
+_PATIENCE = 60  # seconds for a mail server that accepts a connection and says nothing
 ATTEMPTS = 12  # in about four hours, because a mail server may be down for long
 
 logger = logging.getLogger(__name__)
@@ -165,7 +166,10 @@ def deliver(message: dict[str, Any], alias: str | None = None) -> str:
     built = from_json(message)
     identity, recipients = message_id(built.extra_headers), len(built.recipients())
     try:
-        if real_backend(alias).send_messages([built]) == 0:
+        backend: Any = real_backend(alias)
+        if getattr(backend, "timeout", _PATIENCE) is None:  # EMAIL_TIMEOUT, which is None unless it is set
+            backend.timeout = _PATIENCE
+        if backend.send_messages([built]) == 0:
             raise MailNotSent("The backend sent nothing and raised no error. Check MAIL_BACKEND.")
     except Exception as error:
         # _report() recognises records about deliveries by this path.
