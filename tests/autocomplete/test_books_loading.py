@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
+from components.embedded import EmbeddedServer
 from components.exceptions import InvalidValue, LoadSuperseded, RedisUnavailable
 from components.kit.at_once import at_once
 from components.services.autocomplete import (
@@ -23,6 +24,7 @@ from components.services.autocomplete.contacts import DROP, TOUCH
 from components.services.autocomplete.folding import FOLDING
 from components.services.autocomplete.keys import BookKeys, ContactsKeys
 from components.services.autocomplete.loading import BEGIN, WRITE, row
+from components.testing import empty
 from tests.support.snapshots import snapshot
 
 NAMES = [(number, f"name {number:04}") for number in range(2_100)]
@@ -179,20 +181,22 @@ def test_a_load_that_another_ended_is_not_begun_again_by_a_repeated_call(redis: 
 
 
 @pytest.fixture
-def replica(redis: Redis) -> Iterator[Redis]:
-    """The server as a replica that has its data, and whose master is gone."""
-    book = AddressBook("guild:7")
-    book.load((number, f"ann {number:03}") for number in range(200))
-    for number in range(150):
-        book.select(number)
-    RecentContacts("jack").touch("jill")
-    redis.script_flush()
-    redis.replicaof("127.0.0.1", 1)
-    yield redis
-    redis.replicaof("NO", "ONE")
+def replica(redis_server: EmbeddedServer) -> Iterator[None]:
+    """A plain server as a replica that has its data, and whose master is gone."""
+    with empty(redis_server) as redis:
+        book = AddressBook("guild:7")
+        book.load((number, f"ann {number:03}") for number in range(200))
+        for number in range(150):
+            book.select(number)
+        RecentContacts("jack").touch("jill")
+        redis.script_flush()
+        redis.replicaof("127.0.0.1", 1)
+        yield
+        redis.replicaof("NO", "ONE")
 
 
-def test_a_replica_answers_reads_and_changes_nothing(replica: Redis) -> None:
+@pytest.mark.usefixtures("replica")
+def test_a_replica_answers_reads_and_changes_nothing() -> None:
     book = AddressBook("guild:7")
     assert book.complete("ann", limit=2) == [Entry("149", "ann 149"), Entry("148", "ann 148")]
     assert book.complete("199") == [Entry("199", "ann 199")]

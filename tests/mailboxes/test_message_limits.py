@@ -240,7 +240,7 @@ def test_a_chat_is_kept_as_long_as_something_said_before_they_left_may_be_there(
     assert Inbox("jack").erase().messages == 30
 
 
-def test_an_aggregation_that_returns_and_leaves_is_remembered_from_then_on(redis: Redis) -> None:
+def test_a_chat_that_is_left_again_is_remembered_from_then_on(redis: Redis) -> None:
     past = InboxKeys("jack").past
     chat = Chat.create("joe", members=["jack"])
     chat.leave("jack")
@@ -250,13 +250,3 @@ def test_an_aggregation_that_returns_and_leaves_is_remembered_from_then_on(redis
     chat.leave("jack")
 
     assert redis.zscore(past, chat.id) > 10**12
-
-
-def test_hints_that_were_denied_for_a_day_go(redis: Redis) -> None:
-    hints = InboxKeys("jack").hints
-    redis.zadd(hints, {f"gone:{number}": 1 for number in range(500)})
-
-    assert Inbox("jack").chats() == []
-
-    assert redis.exists(hints) == 0
-    assert redis.zcard(InboxKeys("jack").past) <= 500
