@@ -80,9 +80,7 @@ def test_a_waiter_is_told_when_to_look_again(semaphore: Semaphore, redis: Redis)
     assert Waiter(semaphore).ask_all()[1] <= 300
 
 
-def test_a_weight_above_a_limit_that_was_set_meanwhile_is_refused_and_holds_nobody_up(
-    redis: Redis,
-) -> None:
+def test_a_weight_above_a_limit_that_was_set_meanwhile_is_refused_and_holds_nobody_up(redis: Redis) -> None:
     semaphore = Semaphore("api", limit=5)
     take(semaphore)
     heavy = Waiter(semaphore, weight=5)

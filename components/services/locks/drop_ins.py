@@ -23,7 +23,6 @@ import os
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, nullcontext, suppress
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from redis import Redis, RedisCluster
@@ -410,12 +409,7 @@ class Lock(AnyLock, RedisLock):
             return self
         raise LockNotAcquired(f"The lock {self.name!r} was not free in time.", self.name)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             self.release()
         except REDIS_FAILED as problem:
@@ -520,12 +514,7 @@ class AsyncLock(AnyLock, RedisAsyncLock):
             return self
         raise LockNotAcquired(f"The lock {self.name!r} was not free in time.", self.name)
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             await self.release()
         except REDIS_FAILED as problem:

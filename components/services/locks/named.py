@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterable, Mapping
-from types import TracebackType
 from typing import Any, Generic, Self, TypedDict, TypeVar, Unpack
 
 from redis.exceptions import LockError
@@ -186,9 +185,7 @@ class Locks(_Several[Lock]):
             return self
         raise self._refusal()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         at_once(self._release(self._locks.values(), says_so=error is None))
 
 
@@ -213,9 +210,7 @@ class AsyncLocks(_Several[AsyncLock]):
             return self
         raise self._refusal()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         await self._release(self._locks.values(), says_so=error is None)
 
 

@@ -17,7 +17,6 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
-from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 from weakref import ref
 
@@ -77,17 +76,13 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
     def __enter__(self) -> Permit:
         return self._note(self._acquire())
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._latest(is_awaited=False).__exit__(kind, error, trace)
 
     async def __aenter__(self) -> Permit:
         return self._note(await self._aacquire())
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         await self._latest(is_awaited=True).__aexit__(kind, error, trace)
 
     def _note(self, permit: Permit) -> Permit:

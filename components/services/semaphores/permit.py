@@ -19,15 +19,9 @@ import threading
 from collections.abc import Callable, Coroutine, Generator, Hashable
 from functools import lru_cache
 from hashlib import sha256
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from components.exceptions import (
-    ForeignPermit,
-    PermitLost,
-    PermitReleased,
-    RedisUnavailable,
-)
+from components.exceptions import ForeignPermit, PermitLost, PermitReleased, RedisUnavailable
 from components.kit import leases
 from components.kit.ids import new_call
 from components.kit.leases import Holder, new_token
@@ -168,7 +162,7 @@ class Permit:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             if not self.is_released:
                 self.release()
@@ -178,7 +172,7 @@ class Permit:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             if not self.is_released:
                 await self.arelease()
@@ -218,9 +212,7 @@ class Acquisition:
         self._permit = await self._start()
         return self._permit
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         permit, self._permit = self._permit, None
         if permit is not None:
             await permit.__aexit__(kind, error, trace)

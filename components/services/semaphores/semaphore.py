@@ -19,13 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from components.exceptions import (
-    InvalidValue,
-    PermitLost,
-    PermitReleased,
-    RedisUnavailable,
-    SemaphoreFull,
-)
+from components.exceptions import InvalidValue, PermitLost, PermitReleased, RedisUnavailable, SemaphoreFull
 from components.kit.at_once import answer, at_once, cancellations, to_its_end
 from components.kit.client import (
     SHORTEST_BLOCK,

@@ -66,13 +66,7 @@ def fork() -> None:
 
 MANNERS: dict[str, Callable[[], None]] = {
     each.__name__: each
-    for each in (
-        exit_normally,
-        wait_for_a_signal,
-        wait_with_a_held_lock,
-        wind_up_as_a_server,
-        fork,
-    )
+    for each in (exit_normally, wait_for_a_signal, wait_with_a_held_lock, wind_up_as_a_server, fork)
 }
 
 if __name__ == "__main__":
