@@ -99,9 +99,7 @@ def parts(redis: Redis) -> dict[str, bool]:
 )
 def test_an_address_lives_where_its_range_says_or_nowhere(tmp_path: Path, ip: str, place: str | None) -> None:
     import_networks(tmp_path, NETWORKS)
-
     found = locate(ip)
-
     assert (found and found.id) == place
     assert asyncio.run(alocate(ip)) == found
     assert GeoTable.load().place_of(ip) == (found or UNKNOWN)
@@ -199,11 +197,9 @@ def test_not_each_call_looks_for_a_version(redis: Redis, tmp_path: Path, monkeyp
     locate("1.0.0.1")
     monkeypatch.delattr(asyncio, "to_thread")  # nor does a coroutine take a thread for it
     asked = redis.info("commandstats")["cmdstat_hget"]["calls"]
-
     for _ in range(100):
         locate("1.0.0.1")
     asyncio.run(alocate("1.0.0.1"))
-
     assert redis.info("commandstats")["cmdstat_hget"]["calls"] == asked
 
 

@@ -38,9 +38,7 @@ def test_a_maxmind_db_is_read_whatever_the_size_of_its_records(tmp_path: Path, r
 def test_ipv4_that_a_maxmind_db_repeats_inside_of_ipv6_is_read_once(tmp_path: Path) -> None:
     """As those of MaxMind do, for 6to4 and mapped addresses."""
     aliases = ["2002::/16", "::ffff:0:0/96"]
-
     done = import_places(write_mmdb(tmp_path / "any.mmdb", NETWORKS, aliases=aliases))
-
     assert (done.ipv4, done.ipv6) == (2, 1)
     assert places("::ffff:1.0.0.1", "2002:100:1::") == ["US/CA/Mountain View", None]
     networks = {"1.0.0.0/24": city("US"), "128.0.0.0/1": city("DE")}
@@ -55,9 +53,7 @@ def test_codes_and_languages_may_be_missing(tmp_path: Path) -> None:
         "subdivisions": [{"names": {"en": "Bavaria"}}],
         "city": {"names": {}},
     }
-
     import_places(write_mmdb(tmp_path / "any.mmdb", {"1.0.0.0/8": record}))
-
     assert GeoTable.load().find("1.0.0.1") == Place("Deutschland", "Deutschland", "Bavaria", "Bavaria", "")
 
 

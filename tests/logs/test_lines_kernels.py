@@ -1,4 +1,4 @@
-"""Both kernels return the same for lines that are right, nearly right and junk; test_lines_formats.py says what."""
+"""Both kernels return the same for lines that are right, nearly right and junk; test_lines.py says what."""
 
 from __future__ import annotations
 
@@ -271,7 +271,6 @@ def test_addresses_are_found_where_they_lie(
 def test_more_days_than_there_are_rows_for_are_counted_all_the_same(kernel: str) -> None:
     days = [f"1.2.3.4 {year:04}-{month:02}-01" for year in range(1, 1_000, 9) for month in (1, 12)]
     counting = Counting(TABLE, Book(), kernel=kernel)
-
     for _ in range(2):
         counting.add("\n".join([*days, *days, *reversed(days)]).encode())
         counts = counting.take()
@@ -289,13 +288,11 @@ def test_more_days_than_there_are_rows_for_are_counted_all_the_same(kernel: str)
 @settings(max_examples=10, deadline=None)
 def test_values_are_numbered_in_the_order_in_which_they_come(kernel: Any, rounds: list[list[bytes]]) -> None:
     values, known = kernel.values(), dict[bytes, int]()
-
     for some in rounds:
         lengths = np.array([*map(len, some)], np.int64)
         ends = lengths.cumsum()
         found = values.numbers(b"".join(some), ends - lengths, ends)
         assert found.tolist() == [known.setdefault(value, len(known)) for value in some]
-
     assert values.texts() == list(known)
     assert len(values) == len(known)
 

@@ -23,7 +23,7 @@ from components.exceptions import (
     UnknownFormat,
 )
 from components.kit.client import get_client
-from components.services.logs import Aggregation, Copier, LogStream
+from components.services.logs import Aggregation, Copier, LogStream, look_at
 from components.services.logs.keys import JobKeys
 from components.services.logs.lines import Columns
 from components.testing import redis_at
@@ -215,7 +215,10 @@ def test_chunks_under_which_consumers_died_are_given_up_and_can_be_sent_again(re
     assert sorted(each for each, _at in aggregation.dead()) == poison
     assert Aggregation("else").dead() == []
     assert aggregation.resend([*poison, "1-1"]) == 2
-    assert [(each.id, each.tries) for each in consumer.claim()] == [(each, 1) for each in poison]
+    [status] = look_at("default").aggregations
+    assert (status.claimed, status.waiting, status.dead) == (1, 2, 0)
+    assert [each.id for each in status.workers] == [consumer.id]  # and nobody holds the two
+    assert {(each.id, each.tries) for each in consumer.claim(2)} == {(each, 1) for each in poison}
     assert aggregation.dead() == []
 
 

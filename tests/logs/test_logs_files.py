@@ -330,7 +330,6 @@ def test_a_path_that_is_no_file_is_left_out_unless_it_is_named(logs: Path) -> No
     os.mkfifo(logs / "pipe")
     (logs / "broken").symlink_to("nothing")
     files = [str(logs / "a"), str(logs / "old" / "b")]
-
     assert found(logs) == (files, [])
     assert found(logs / "*") == (files, [])
     assert found(logs / "pipe", logs / "broken") == ([str(logs / "pipe"), str(logs / "broken")], [])

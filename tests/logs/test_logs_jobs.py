@@ -39,22 +39,13 @@ Patch = pytest.MonkeyPatch
 SAID = WorkerRecord("node-1", 7, "2026-01-01T12:00:00+00:00", 1_000, 3, 250.5, "book", "city", "numba")
 
 
-def give_up(redis: Redis, aggregation: Aggregation, count: int) -> None:
-    """So many chunks are dead; they were tried once."""
-    aggregation.consumer().claim(count)
-    let_leases_pass(redis, aggregation)
-    aggregation.consumer().claim(count)
-
-
 def test_jobs_are_listed_from_their_first_producer_on(redis: Redis) -> None:
     assert list_jobs() == []
     status = look_at("nowhere")
     assert (status.is_used, status.bytes, status.limit, status.oldest) == (False, 0, None, None)
-
     stream(job="nightly").recognise(b"a line\n", "access.log")
     note_job("default")
     note_job("default")
-
     assert list_jobs() == ["default", "nightly"]
 
 
@@ -149,23 +140,6 @@ def test_a_worker_is_alive_as_long_as_it_says_something(redis: Redis) -> None:
     workers = {each.id: (each.record, each.pending) for each in aggregation.workers()}
 
     assert workers == {dying.id: (None, 2), living.id: (SAID, 1), idle.id: (SAID, 0)}
-
-
-def test_a_chunk_that_is_handed_out_again_waits_and_is_held_by_nobody(redis: Redis) -> None:
-    fill(stream(), 2)
-    aggregation = joined(tries=1)
-    give_up(redis, aggregation, 2)
-    aggregation.resend([name for name, _at in aggregation.dead()])
-
-    [status] = look_at("default").aggregations
-    assert (status.claimed, status.waiting, status.dead, status.workers) == (0, 2, 0, [])
-    consumer = aggregation.consumer()
-    consumer.claim()
-    for _ in range(2):
-        assert [each.id for each in aggregation.workers()] == [consumer.id]
-        idle = aggregation.consumer()
-        idle.claim()
-        idle.release()
 
 
 def test_chunks_that_wait_are_counted_up_to_a_bound(redis: Redis) -> None:
@@ -316,7 +290,6 @@ def test_reports_leave_out_what_is_no_count_and_no_day(redis: Redis) -> None:
     daily = {"US": 3, "DE": "nonsense", b"\xff": 1, "FR": "9" * 20}
     redis.hset(JobKeys("default").counts("daily:country:2011-10-10"), mapping=daily)
     traffic, day = Traffic(), date(2011, 10, 10)
-
     assert [(each.day, each.lines) for each in traffic.days()] == [(day, 3)]
     report = traffic.report(first=day, last=day)
     assert [(row.id, row.count) for row in report.rows] == [("US", 3), ("\ufffd", 1)]

@@ -124,33 +124,6 @@ def test_a_large_table_is_read_by_pages(redis: Redis, monkeypatch: pytest.Monkey
     check(Traffic().report(first=WEEK[3], last=DAY), days, 10)
 
 
-def test_a_country_without_finer_data_shows_the_country(redis: Redis) -> None:
-    of_days({DAY: {"US/CA/Palo Alto": 5, "US": 3, "US//Springfield": 2, "USA/CA": 9, "U": 9, "unknown": 9}})
-    traffic = Traffic()
-
-    regions = traffic.report("region", first=DAY, last=DAY, within="US")
-    cities = traffic.report("city", first=DAY, last=DAY, within="US")
-    unknown = traffic.report("city", first=DAY, last=DAY, within="unknown")
-
-    assert [(row.id, row.count) for row in regions.rows] == [("US", 5), ("US/CA", 5)]
-    found = [(row.id, row.count) for row in cities.rows]
-    assert found == [("US/CA/Palo Alto", 5), ("US", 3), ("US//Springfield", 2)]
-    assert [(row.id, row.share) for row in unknown.rows] == [("unknown", 1.0)]
-
-
-def test_days_that_were_not_counted_by_a_level_are_nothing_before(redis: Redis) -> None:
-    of_days({DAY - timedelta(1): {"US/CA": 5}}, levels=["country"])
-    of_days({DAY: {"US/CA": 5}})
-    traffic = Traffic()
-
-    by_country, by_region = (traffic.report(level, first=DAY, last=DAY) for level in LEVELS[:2])
-    in_a_country = traffic.report("region", first=DAY, last=DAY, within="US")
-
-    assert (by_country.before, by_country.growth) == (5, 0.0)
-    assert (by_region.before, by_region.growth) == (0, None)
-    assert (in_a_country.before, in_a_country.growth) == (0, None)
-
-
 def test_the_first_days_there_are_have_fewer_before(redis: Redis) -> None:
     days = {date.min: {"US": 2}, date.min + timedelta(1): {"US": 4}, date.max: {"DE": 1}}
     of_days(days)
@@ -222,7 +195,6 @@ def test_the_longest_periods_and_most_rows_can_be_asked_for(redis: Redis, level:
     first = DAY - timedelta(MOST_DAYS[level] - 1)
     days = {first: {"US": 1}, DAY: {"US": 2}, first - (DAY - first) - timedelta(1): {"US": 4}}
     of_days(days)
-
     check(Traffic().report(level, first=first, last=DAY, top=top), days, top)
     with pytest.raises(InvalidName):
         Traffic("")
@@ -316,9 +288,7 @@ def test_lines_are_counted_by_value_status_hour_and_country(redis, tmp_path, blo
     redis.flushall()
     import_places_into(tmp_path)
     Aggregation(PLACES).join()
-
     count("".join(web(*row) for row in rows), blocks=blocks)
-
     tables = {
         name: found for name, found in stored("").items() if ":region:" not in name and ":city:" not in name
     }

@@ -74,9 +74,7 @@ def test_many_rows_are_read_in_the_order_in_which_they_are_asked_for() -> None:
     wanted = [str(number) for number in range(600)]
     cache().schedule_many(dict.fromkeys(wanted, 60))
     refresh({key: ["sword", int(key)] for key in wanted})
-
     rows = cache().get_many([*reversed(wanted), "none", "7"])
-
     assert list(rows) == wanted[::-1]
     assert [row["stock"] for row in rows.values()] == list(range(599, -1, -1))
     assert cache().get_many([]) == {}
@@ -165,7 +163,6 @@ def test_a_shorter_delay_lets_a_row_be_due_earlier_and_a_longer_one_not_later(re
 def test_a_slow_loader_may_store_while_no_other_has_claimed_and_no_data_were_lost(redis: Redis) -> None:
     loader, claims = loading()
     let_pass(redis, LEASE + 1)
-
     # Time has passed in Redis, and not for the claim that the loader holds in his hands.
     assert loader.store(claims, bodies({"1": ["sword", 3]})) == set()
     loader, claims = loading(5, key="2")
@@ -257,10 +254,8 @@ def test_rows_that_are_given_back_are_due_when_it_is_said_and_have_not_failed() 
     cache().schedule_many({"1": 60, "2": 60})
     loader = Loader()
     claims = loader.claim().claims
-
     loader.release(claims, ["items:1"])
     loader.release(claims, ["items:2"], pause=30)
-
     assert claimed(loader.claim()) == ["1"]
     assert RowReader().failing() == 0
     assert loader.store(claims, bodies({"1": ["sword", 3]})) == {"items:1"}

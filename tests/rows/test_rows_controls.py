@@ -113,9 +113,7 @@ def test_a_load_that_is_under_way_is_stored_and_followed_by_another(redis: Redis
 
 def test_a_delay_is_set_of_what_is_on_the_schedule_and_of_nothing_else(redis: Redis) -> None:
     fill(wanted={"1": 60})
-
     absent = RowControls("items").set_delay(5, "1", "2")
-
     info = RowReader().find("items", "1")
     assert (absent, info and info.delay, RowReader().count()) == ({"2"}, 5, 1)
     assert claimed(Loader().claim()) == []
@@ -138,15 +136,6 @@ def test_all_rows_of_a_name_are_changed_and_no_others() -> None:
     assert {info.delay for info in infos} == {7}
     assert controls.remove_all() == controls.remove_all()._replace(rows=200)
     assert counts() == {"it": (1, 0), "it*ms": (1, 0)}
-
-
-def test_all_rows_can_be_changed_in_parts() -> None:
-    fill()
-    done = [RowControls("items").remove_all(most=50)]
-    while rest := done[-1].rest:
-        done.append(RowControls("items").remove_all(start=rest, most=50))
-    assert (sum(each.rows for each in done), RowReader().count()) == (200, 0)
-    assert 3 <= len(done) <= 4
 
 
 def test_a_page_has_what_is_due_first_first_and_each_row_once(redis: Redis) -> None:
@@ -177,9 +166,7 @@ def test_the_failing_are_listed_those_that_were_tried_last_first() -> None:
     fail("1", "2")
     cache("boxes").schedule("3", 60)
     fail("3", name="boxes")
-
     reader = RowReader()
-
     assert reader.failures().members[0] == "boxes:3"
     assert sorted(reader.failures("items").members) == ["items:1", "items:2"]
     assert reader.failures("none").members == []

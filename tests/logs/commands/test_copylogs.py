@@ -72,9 +72,7 @@ def test_all_lines_of_all_files_are_copied(tmp_path: Path, log: Path) -> None:
     (tmp_path / "old" / "b.gz").write_bytes(gzip.compress(lines(500, 200)) + gzip.compress(lines(700, 200)))
     (tmp_path / "old" / "a.zst").write_bytes(zstandard.compress(lines(900, 300)))
     (tmp_path / "empty").touch()
-
     code, said = run(log, tmp_path / "old", tmp_path / "*t?", CHUNK)
-
     assert (code, said.split(";")[0].split(" in ")[0]) == (0, f"1,200 lines, {len(lines(0, 1_200)):,} bytes")
     assert copied() == each_once(lines(0, 1_200))
 
@@ -84,11 +82,9 @@ def test_no_file_is_copied_twice_whatever_its_name(tmp_path: Path, log: Path) ->
     log.rename(tmp_path / "access.log.1")
     (tmp_path / "access.log.2.gz").write_bytes(gzip.compress(lines(0, 500)))
     (tmp_path / "copy.zst").write_bytes(zstandard.compress(lines(0, 500)))
-
     for _ in range(2):
         code, said = run(tmp_path, CHUNK)
         assert (code, "0 lines" in said, "files copied before: 3" in said) == (0, True, True)
-
     assert copied() == each_once(lines(0, 500))
 
 
@@ -309,6 +305,11 @@ def write(path: Path, data: bytes) -> None:
         file.write(data)
 
 
+def grow(follower: Follower, path: Path, data: bytes) -> None:
+    write(path, data)
+    follower.look()
+
+
 def test_a_renamed_file_is_read_on_beside_the_new_one(follow: Follow, short: Path) -> None:
     follower = follow(short, quiet=3_600)
     follower.look()
@@ -317,24 +318,21 @@ def test_a_renamed_file_is_read_on_beside_the_new_one(follow: Follow, short: Pat
     short.write_bytes(lines(200, 10))
     follower.look()
     write(old, lines(110, 10))
-    write(short, lines(210, 10))
-    follower.look()
+    grow(follower, short, lines(210, 10))
 
     assert copied() == each_once(lines(0, 120), lines(200, 20))
 
 
 def test_the_last_line_of_a_quiet_file_counts(follow: Follow, short: Path) -> None:
     follower = follow(short)
-    write(short, b"no end")
-    follower.look()
+    grow(follower, short, b"no end")
     assert copied() == each_once(lines(0, 100))
     os.utime(short, (0, 0))
     follower.look()
     follower.look()
 
     assert copied() == each_once(b"no end\n")
-    write(short, b"no end either")
-    follower.look()
+    grow(follower, short, b"no end either")
     short.unlink()
     follower.look()
     assert copied() == each_once(b"no end either\n")
@@ -345,8 +343,7 @@ def test_a_file_that_was_cut_off_begins_anew(follow: Follow, short: Path, proble
     follower.look()
     short.write_bytes(b"")
     follower.look()
-    write(short, lines(200, 10))
-    follower.look()
+    grow(follower, short, lines(200, 10))
     short.write_bytes(lines(300, 400) + b"half a")  # longer than before
     follower.look()
     assert problems == []
@@ -365,8 +362,7 @@ def test_files_that_come_are_found(follow: Follow, tmp_path: Path) -> None:
     (tmp_path / "later").write_bytes(lines(0, 10))
     (tmp_path / "a.log").touch()
     follower.look()
-    write(tmp_path / "a.log", lines(10, 10))
-    follower.look()
+    grow(follower, tmp_path / "a.log", lines(10, 10))
 
     assert copied() == each_once(lines(0, 20))
     assert [each.partition(" ")[0] for each in said] == [str(tmp_path / "link.log")]
@@ -397,10 +393,8 @@ def test_a_file_that_is_followed_is_not_forgotten(
     redis.zadd(JobKeys("default").seen, dict.fromkeys(redis.zrange(JobKeys("default").seen, 0, -1), 1))
     monkeypatch.setattr(follower_module, "KEPT", 0)
     follower.look()
-
     assert LogStream().forget(86_400) == 0
-    write(short, lines(100, 100))
-    follower.look()
+    grow(follower, short, lines(100, 100))
     assert copied() == each_once(lines(0, 200))
 
 

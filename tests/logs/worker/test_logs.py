@@ -70,9 +70,7 @@ def tables_of_places() -> dict[str, dict[str, int]]:
 @pytest.mark.parametrize("level", ["country", "region", "city"])
 def test_lines_are_counted_by_day_and_place_to_the_level_that_is_asked_for(level: str) -> None:
     hand_out(LINES, lines("1.0.0.1", day="2011-10-11"))
-
     assert worker(level=level).run() == 0
-
     known = {each: number for number, each in enumerate(TABLES)}
     last = known[f"daily:{level}:{DAY}"]
     assert tables_of_places() == {name: TABLES[name] if known[name] <= last else {} for name in TABLES}

@@ -121,9 +121,7 @@ def test_a_row_is_refreshed_once_it_is_asked(operator):
     address = url("refresh", row="items:2")
     assert "It is reloaded every 1 min." in words(operator.get(address))
     assert claimed(Loader().claim()) == []
-
     assert done(operator, address) == logged() == ["The row items:2 will be reloaded next."]
-
     assert LogEntry.objects.get().object_repr == "items:2"
     assert cache().get("2") is not None
     assert claimed(Loader().claim()) == ["2"]
@@ -185,10 +183,8 @@ def test_a_delay_is_changed_and_what_is_none_is_refused(operator):
 def test_a_page_takes_so_many_round_trips_and_no_more_with_more_rows(operator, name, most):
     query = {"row": "items:1"} if name in ("row/", "refresh/") else {"model": "items"}
     fill(60)
-
     round_trips(operator, f"{ROOT}{name}", query)
     few = round_trips(operator, f"{ROOT}{name}", query)
     fill(200)
-
     assert few <= most
     assert round_trips(operator, f"{ROOT}{name}", query) == few

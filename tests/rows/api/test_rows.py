@@ -136,10 +136,8 @@ def test_by_default_people_who_may_view_the_model_in_the_admin_may_read(client: 
 def test_a_row_that_may_not_be_read_looks_like_one_that_does_not_exist(sword: Ware) -> None:
     shield = Ware.objects.create(name="shield")
     joe = member("joe")
-
     refused = joe.get(f"/some?pk={sword.pk}&pk={shield.pk}")
     missing = joe.get(f"/some?pk={sword.pk}&pk=1000000")
-
     assert refused.json() == missing.json() == {"rows": {str(sword.pk): {"stock": 3}}}
     assert refused.headers == missing.headers
     problem(joe.get("/some?pk=1&pk=2&pk=3"), 422, "invalid-value")
@@ -150,7 +148,6 @@ def test_a_client_that_asks_too_often_is_told_to_wait(monkeypatch: pytest.Monkey
     joe = member("joe")
     joe.get(f"/some?pk={sword.pk}")
     answer = joe.get(f"/some?pk={sword.pk}")
-
     assert problem(answer, 429, "too-fast")["detail"] == "Less often."
     assert int(answer["Retry-After"]) > 1
     assert Client().get(f"/wares/{sword.pk}").status_code == 200
@@ -173,8 +170,6 @@ def test_a_row_that_is_not_loaded_in_time_is_a_problem(
     monkeypatch.setattr(
         Ware.cached, "get_many", lambda pks: type(Ware.cached).get_many(Ware.cached, pks, wait=0)
     )
-
     answer = client.get(f"/wares/{sword.pk}")
-
     problem(answer, 503, "row-not-loaded")
     assert answer["Retry-After"] == "1"

@@ -126,12 +126,10 @@ def test_a_write_is_read_after_its_commit_and_not_before(model: type[Ware]) -> N
 
 def test_within_a_transaction_nothing_is_stored(redis: Redis) -> None:
     ware = Ware.objects.create(name="sword", stock=1)
-
     with transaction.atomic():
         Ware.objects.filter(pk=ware.pk).update(stock=2)
         assert Ware.cached.get(ware.pk).stock == 2  # type: ignore[union-attr]
         transaction.set_rollback(True)
-
     assert redis.keys("*:row:*") == redis.keys("*:claim:*") == []
     assert Ware.cached.get(ware.pk).stock == 1  # type: ignore[union-attr]
 
@@ -209,9 +207,7 @@ def test_rows_of_a_model_that_is_gone_and_keys_of_another_release_fail_and_stop_
     Ware.cached.schedule(ware.pk)
     Ware.cached.cache.schedule("sword", 5)
     Token.cached.schedule("a")
-
     RowWorker({"db.ware": Ware.cached}).tick()
-
     assert "No model has rows called 'tokens'" in failure_of("a", "tokens").error
     assert "not a key of db.Ware" in failure_of("sword", "db.ware").error
     assert Ware.cached.cache.get(ware.pk) is not None
@@ -296,28 +292,22 @@ def rendered(text: str, **values: Any) -> str:
 def test_a_row_is_read_without_a_query(name: str, django_assert_num_queries: Queries) -> None:
     ware = Ware.objects.create(name="<sword>", stock=3)
     Ware.cached.get(ware.pk)
-
     with django_assert_num_queries(0):
         text = rendered(
             "{% cached_row name pk as ware %}{{ ware.name }}: {{ ware.stock }}", name=name, pk=ware.pk
         )
-
     assert text == "&lt;sword&gt;: 3"
 
 
-def test_a_row_that_there_is_not_is_none() -> None:
+def test_rows_of_a_template_come_in_their_order_and_what_there_is_not_is_none(
+    django_assert_num_queries: Queries,
+) -> None:
     shown = '{% cached_row "db.ware" pk as ware %}{{ ware|default_if_none:"gone" }}'
     assert [rendered(shown, pk=pk) for pk in (10**6, None, "")] == ["gone"] * 3
     assert rendered(shown) == "gone"
-
-
-def test_several_rows_come_in_their_order(django_assert_num_queries: Queries) -> None:
+    several = (
+        '{% cached_rows "db.ware" pks stale=True as all %}{% for each in all %}{{ each.name }}{% endfor %}'
+    )
     pks = [Ware.objects.create(name=name).pk for name in ("a", "b")]
-
     with django_assert_num_queries(1):
-        text = rendered(
-            '{% cached_rows "db.ware" pks stale=True as wares %}{% for each in wares %}{{ each.name }}{% endfor %}',
-            pks=[pks[1], 10**6, pks[0]],
-        )
-
-    assert text == "ba"
+        assert rendered(several, pks=[pks[1], 10**6, pks[0]]) == "ba"

@@ -108,9 +108,7 @@ def test_a_value_that_cannot_be_read_fails_alone(garage: None) -> None:
     with connections[ALIAS].cursor() as cursor:
         cursor.execute("UPDATE garage_car SET sold_on = 'infinity' WHERE serial = %s", [bad])
     CARS.schedule_many([good, bad])
-
     refresh()
-
     assert CARS.cache.get(str(good)) is not None
     assert "DataError" in failure_of(str(bad), CARS.name).error
 

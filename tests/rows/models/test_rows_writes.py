@@ -168,9 +168,7 @@ def test_of_very_many_rows_that_refer_some_are_told(
     bed = Bed.objects.create()
     Flower.objects.bulk_create(Flower(bed=bed) for _ in range(3))
     Flower.cached.get_many(pks := list(Flower.objects.values_list("pk", flat=True)))
-
     Bed.objects.all().delete()
-
     assert sorted(is_cached(Flower.cached, pk) for pk in pks) == [False, False, True]
     assert "More than 2 rows of db.flower refer to the deleted db.Bed" in caplog.text
 
@@ -202,10 +200,8 @@ def test_loading_a_fixture_invalidates_rows() -> None:
     text = serializers.serialize("json", [ware, token]).replace('"stock": 1', '"stock": 2')
     assert Ware.cached.get(ware.pk).stock == 1  # type: ignore[union-attr]
     is_cached(Token.cached, "a")
-
     for each in serializers.deserialize("json", text.replace('"word": "a"', '"word": "b"')):
         each.save()
-
     assert Ware.cached.get(ware.pk).stock == 2  # type: ignore[union-attr]
     assert Token.cached.get("a") is None
 
@@ -286,10 +282,8 @@ def test_a_daemon_stores_nothing_of_before_a_commit(during_the_load: Arrange) ->
     ware = Ware.objects.create(name="sword", stock=1)
     Ware.cached.schedule(ware.pk)
     during_the_load(save(ware))
-
     worker = RowWorker(cached_rows())
     worker.tick()
-
     assert Ware.cached.cache.get(ware.pk) is None
     worker.tick()
     assert Ware.cached.cache.get(ware.pk)["stock"] == 2  # type: ignore[index]
@@ -373,6 +367,5 @@ def test_equal_keys_are_one_row(redis: Redis) -> None:
         assert PRICES.get(Decimal("100.00")) is not None
         PRICES.schedule(Decimal("1E2"))
         RowWorker({PRICES.name: PRICES}).tick()
-
     assert RowReader().failing() == 0
     assert len(redis.keys("*:row:*")) == 1
