@@ -62,25 +62,16 @@ def normalize_call(
         raise
 
 
-def encode(
-    task: str,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    *,
-    max_body: int,
-    sensitive: bool = False,
-    metadata: Mapping[str, str] | None = None,
-) -> str:
+def encode(task: str, call: Mapping[str, Any], max_body: int, metadata: Mapping[str, str]) -> str:
     """
-    Return the body of a task with normalized arguments. *sensitive* marks the arguments as hidden.
+    Return the body of a task: what *call* says of the call, with normalized "args" and "kwargs", and the *metadata*.
 
     Raises BodyTooLarge, which names the largest argument, and the errors of encode_metadata().
     """
-    mark = {"sensitive": True} if sensitive else {}
-    body = _dump({"task": task, "args": args, "kwargs": kwargs, **mark})
+    body = _dump({"task": task, **call})
     if len(body) > max_body:
-        sizes = {f"args[{index}]": len(_dump(item)) for index, item in enumerate(args)}
-        sizes |= {f"kwargs[{key!r}]": len(_dump(item)) for key, item in kwargs.items()}
+        sizes = {f"args[{index}]": len(_dump(item)) for index, item in enumerate(call["args"])}
+        sizes |= {f"kwargs[{key!r}]": len(_dump(item)) for key, item in call["kwargs"].items()}
         largest = max(sizes, key=sizes.__getitem__, default="its name")
         raise BodyTooLarge(
             f"The arguments of {task} are {len(body):,} bytes as JSON, and max_body is {max_body:,}; "

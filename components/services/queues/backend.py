@@ -44,7 +44,7 @@ from components.kit.compat import (
     task_backends,
     task_enqueued,
 )
-from components.services.queues import NewTask, State, TaskInfo, TaskQueue
+from components.services.queues import NewTask, State, TaskFailure, TaskInfo, TaskQueue
 from components.services.queues.chains import enqueue_through
 from components.services.queues.new_task import CheckedTask, check_queue, named
 from components.services.queues.policy import PolicyTask, aware, check_run_after, commit_of, unique_key
@@ -161,9 +161,8 @@ class RedisBackend(BaseTaskBackend):
         """enqueue_many(), awaited."""
         calls = list(calls)
         new, database = self._checked(task, calls)
-        if database or functions(
-            "enqueue_middleware"
-        ):  # transactions belong to threads; middleware may block
+        # Transactions belong to threads, and middleware may block.
+        if database or functions("enqueue_middleware"):
             return await sync_to_async(self.enqueue_many)(task, calls)
         results, news = self._results(task, new, await self.queue.apush_many(new))
         for result in news:
@@ -180,11 +179,10 @@ class RedisBackend(BaseTaskBackend):
         if known is None or known[0] is not task:
             self.validate_task(task)
             is_own = task.backend == self.alias and type(task.priority) is int and task.run_after is None
+            plain = None
             if is_own and not commit_of(task) and not getattr(task, "unique", False):
                 checked = CheckedTask(self.new_task(task, (), {}), self.queue.options)
                 plain = checked if checked.is_plain else None
-            else:
-                plain = None
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             known = self._known[id(task)] = task, plain
@@ -344,14 +342,7 @@ class RedisBackend(BaseTaskBackend):
         put(result, "args", info.args)
         put(result, "kwargs", info.kwargs)
         put(result, "backend", self.alias)
-        put(
-            result,
-            "errors",
-            [
-                TaskError(exception_class_path=each.exception_class_path, traceback=each.traceback)
-                for each in info.errors
-            ],
-        )
+        put(result, "errors", [*map(as_error, info.errors)])
         put(result, "worker_ids", list(info.worker_ids))
         put(result, "_return_value", info.return_value)
         return result
@@ -361,18 +352,11 @@ class RedisBackend(BaseTaskBackend):
         found = [f'["OPTIONS"]: {problem}' for problem in problems(QueueOptions, self.options)]
         if isinstance(self._queues_given, str):
             found.append(f'["QUEUES"] is {self._queues_given!r}; it must be a list of names, or [] for any.')
-        messages: list[CheckMessage] = [
-            Error(f"TASKS[{self.alias!r}]{problem}", id="components.E003") for problem in found
-        ]
+        messages = [Error(f"TASKS[{self.alias!r}]{problem}", id="components.E003") for problem in found]
         if not apps.is_installed("components"):
-            messages.append(
-                Error(
-                    _without_app(self.alias),
-                    hint='Add "components" to INSTALLED_APPS.',
-                    id="components.E012",
-                )
-            )
-        return messages
+            hint = 'Add "components" to INSTALLED_APPS.'
+            messages.append(Error(_without_app(self.alias), hint=hint, id="components.E012"))
+        return [*messages]
 
 
 def _without_app(alias: str) -> str:
@@ -380,6 +364,13 @@ def _without_app(alias: str) -> str:
         f"TASKS[{alias!r}] uses this app, but INSTALLED_APPS lacks it, so there are no commands such as runworker, "
         "no admin pages and no further checks."
     )
+
+
+def redis_backend(alias: str) -> RedisBackend:
+    """Return the backend behind *alias*, which must be one of redis_aliases()."""
+    backend = task_backends[alias]
+    assert isinstance(backend, RedisBackend)
+    return backend
 
 
 def redis_aliases() -> list[str]:
@@ -446,6 +437,10 @@ def _as_stored(task: Task[..., Any], info: TaskInfo, alias: str) -> Task[..., An
             _variants.clear()
         _variants[key] = task, variant
     return variant
+
+
+def as_error(failure: TaskFailure) -> TaskError:
+    return TaskError(exception_class_path=failure.exception_class_path, traceback=failure.traceback)
 
 
 def _unchanged(instant: datetime | None) -> datetime | None:

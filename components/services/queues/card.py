@@ -11,14 +11,7 @@ from django.utils.translation import gettext, ngettext, ngettext_lazy
 from components.kit.cards import MOST_LINES, Badge, Card, CardReading, Line, Link, Past, and_more, beyond
 from components.kit.figures import Ask
 from components.services.queues.backend import redis_aliases
-from components.services.queues.facts import (
-    QueueStats,
-    WorkerInfo,
-    late_queues,
-    saturated,
-    taking,
-    unserved,
-)
+from components.services.queues.facts import QueueStats, WorkerInfo, late_queues, saturated, taking, unserved
 from components.services.queues.figures import ask_state, read_state
 from components.services.queues.keys import BackendKeys
 from components.services.queues.periodic_tasks import declared, late_ticks, tick_infos
@@ -231,11 +224,7 @@ def _dead(alias: str, queues: Sequence[QueueStats]) -> list[Line]:
 
 
 def _about(queue: QueueStats, count: int) -> dict[str, str]:
-    return {
-        "count": grouped(count),
-        "queue": legible(queue.name),
-        "age": duration(queue.oldest_age),
-    }
+    return {"count": grouped(count), "queue": legible(queue.name), "age": duration(queue.oldest_age)}
 
 
 def _tasks(label: str, alias: str, queue: str, state: str) -> Link:

@@ -8,10 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from components.kit.stored import EPOCH
 
+_T = TypeVar("_T")
 State = Literal["ready", "delayed", "running", "dead", "successful"]
 
 MICROSECOND = timedelta(microseconds=1)
@@ -155,10 +156,10 @@ class TaskInfo:
 
 
 @dataclass(frozen=True)
-class Look:
-    """What a bounded look at the tasks of a queue in a state has found."""
+class Look(Generic[_T]):
+    """What a bounded look at the tasks of a queue in a state has found: tasks, or failures of dead ones."""
 
-    found: list[TaskInfo]
+    found: list[_T]
     #: How many tasks were looked at, and how many of the listing come before these.
     looked_at: int
     offset: int
@@ -171,15 +172,15 @@ class QueueStats:
     """The number of tasks of a queue in each state. *successful* counts those that can still be listed."""
 
     name: str
-    ready: int
-    delayed: int
-    running: int
-    dead: int
-    successful: int
+    ready: int = 0
+    delayed: int = 0
+    running: int = 0
+    dead: int = 0
+    successful: int = 0
     #: Seconds for which the oldest ready task has been waiting.
-    oldest_age: float | None
-    next_due_at: datetime | None
-    paused: bool
+    oldest_age: float | None = None
+    next_due_at: datetime | None = None
+    paused: bool = False
     #: How many starts were cut off. It is reset after 30 days without one.
     cut_off: int = 0
 
@@ -198,7 +199,7 @@ class WorkerInfo:
     started_at: datetime
     seen_at: datetime
     #: Whether its last heartbeat is younger than a lease.
-    alive: bool
+    alive: bool = False
     #: Whether it takes no new tasks.
     is_quiet: bool = False
     #: The request that it was sent: "quiet", "stop" or "".

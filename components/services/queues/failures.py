@@ -21,7 +21,7 @@ from components.kit.client import get_client
 from components.kit.errors import redis_errors
 from components.kit.scripts import Script
 from components.kit.stored import text_of
-from components.services.queues.facts import TaskFailure
+from components.services.queues.facts import Look, TaskFailure
 from components.services.queues.formats import UNSAID, instant_of_ms
 from components.services.queues.keys import QueueKeys
 from components.services.queues.queue import place_of, read_place
@@ -92,18 +92,6 @@ class Failure:
         return _group(self.name, self.error.exception_class_path, self.error.message)
 
 
-@dataclass(frozen=True)
-class FailureLook:
-    """What a bounded look at dead tasks has found."""
-
-    found: list[Failure]
-    #: How many tasks were looked at, and how many later ones there are.
-    looked_at: int
-    offset: int
-    #: The place of the last one, for the look that continues from there; "" at the end.
-    after: str
-
-
 @dataclass
 class FailureGroup:
     """Tasks that have died alike."""
@@ -144,17 +132,17 @@ class Failures:
         after: str = "",
         cut: Callable[[Failure], Failure] = lambda failure: failure,
         group: str | None = None,
-    ) -> FailureLook:
+    ) -> Look[Failure]:
         """
         Look at *most* dead tasks, the latest first. Return their failures, or only those of *group*.
 
-        *after* is FailureLook.after of the look that this one continues. *cut* hides what the caller may not see.
+        *after* is Look.after of the look that this one continues. *cut* hides what the caller may not see.
         """
         offset, places = self._places(most, Place.read(after))
         found = [
             failure for failure in map(cut, self._read(places)) if group is None or failure.group == group
         ]
-        return FailureLook(found, len(places), offset, str(places[-1]) if len(places) == most else "")
+        return Look(found, len(places), offset, str(places[-1]) if len(places) == most else "")
 
     def _places(self, most: int, after: Place | None) -> tuple[int, list[Place]]:
         """

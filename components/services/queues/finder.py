@@ -58,14 +58,14 @@ def _periodic(alias: str, text: str) -> Iterator[Found]:
 
 
 def _declared(alias: str, text: str) -> Iterator[Found]:
-    queues = {task.module_path: task.queue_name for task in _tasks() if task.backend == alias}
+    queues = {task.module_path: task.queue_name for task in loaded_tasks() if task.backend == alias}
     for name in best(queues, text):
         page = Link("tasks", legible(name), alias=alias, queue=queues[name], task=name)
         yield Found(page, gettext("Tasks by name"))
 
 
-def _tasks() -> Iterator[Any]:
-    """Yield the tasks of the modules "tasks" of apps. No module is imported."""
+def loaded_tasks() -> Iterator[Any]:
+    """Yield the tasks in the modules "tasks" of apps that this process has imported."""
     for app in apps.get_app_configs():
         module = sys.modules.get(f"{app.name}.tasks")
         yield from (each for each in vars(module).values() if isinstance(each, Task)) if module else ()

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 
 from components.exceptions import UnknownFormat
 from components.kit.contracts import record
@@ -117,9 +117,7 @@ def read_result(task_id: str, result: bytes) -> TaskInfo:
         known |= {"finished_at": from_us(finished_us), "is_cancelled": False}
         known |= _read_errors(errors) if errors else {}
         return TaskInfo(
-            **(_read_record(task_id, head, body) | known),
-            state="successful",
-            return_value=json.loads(value),
+            **(_read_record(task_id, head, body) | known), state="successful", return_value=json.loads(value)
         )
     except NONSENSE as error:
         raise _nonsense(task_id, error) from error
@@ -192,23 +190,20 @@ def unreadable(task_id: str, queue: str, state: State, reason: str, errors: byte
 
 
 def read_row(
-    queue: str,
-    state: State,
-    task_id: str,
-    score: float,
-    record: bytes | None,
-    run: bytes | None,
-    errors: bytes | None,
-    progress: bytes | None,
-    result: bytes | None,
+    queue: str, state: State, task_id: str, score: float, stored: Sequence[bytes | None]
 ) -> TaskInfo | None:
-    """Return a task of a listing, or None if its result has expired since it was listed."""
+    """
+    Return a task of a listing, or None if its result has expired since it was listed.
+
+    What is *stored* is the result if it has succeeded, else its record, run, errors and progress.
+    """
+    record, *others = stored
     try:
         if state == "successful":
-            return read_result(task_id, result) if result else None
-        info = read_task(task_id, state, record or b"", run, errors, progress)
+            return read_result(task_id, record) if record else None
+        info = read_task(task_id, state, record or b"", *others)
     except (UnknownFormat, ValueError) as reason:
-        return unreadable(task_id, queue, state, str(reason), errors)
+        return unreadable(task_id, queue, state, str(reason), others[1] if others else None)
     return placed(info, due_us=score if state == "delayed" else None, ends_ms=score)
 
 
@@ -226,14 +221,10 @@ def instant_of_ms(score: float) -> datetime:
 
 def read_sizes(queue: str, sizes: Sequence[Any]) -> QueueStats:
     """Return the sizes of a queue, from what a script has counted."""
-    ready, delayed, running, dead, successful, paused, age, due, cut = sizes
+    *counts, paused, age, due, cut = sizes
     return QueueStats(
         name=queue,
-        ready=ready,
-        delayed=delayed,
-        running=running,
-        dead=dead,
-        successful=successful,
+        **dict(zip(get_args(State), counts, strict=True)),
         paused=bool(paused),
         oldest_age=age / 1000 if age >= 0 else None,
         next_due_at=read_instant(due) if due != b"0" else None,
@@ -251,37 +242,25 @@ def read_worker(
     lease: timedelta,
 ) -> WorkerInfo:
     """Return what a worker says of itself; if that cannot be read, an unreadable worker that is not alive."""
-    try:
+    facts: dict[str, Any] = {"kind": "unreadable", "host": "", "queues": (), "started_at": seen_at}
+    facts |= dict.fromkeys(("pid", "concurrency", "running"), 0)
+    with suppress(ValueError, *NONSENSE):
         said = json.loads(about)
-        return WorkerInfo(
-            id=worker_id,
-            kind=str(said["kind"]),
-            host=str(said["host"]),
-            pid=int(said["pid"]),
-            queues=tuple(str(queue) for queue in said["queues"]),
-            concurrency=int(said["concurrency"]),
-            running=int(said["running"]),
-            started_at=from_us(started or b""),
-            seen_at=seen_at,
+        facts = {
+            "kind": str(said["kind"]),
+            "host": str(said["host"]),
+            "pid": int(said["pid"]),
+            "queues": tuple(str(queue) for queue in said["queues"]),
+            "concurrency": int(said["concurrency"]),
+            "running": int(said["running"]),
+            "started_at": from_us(started or b""),
             # What is later was seen by a clock that had jumped ahead.
-            alive=now - lease < seen_at < now + lease,
-            is_quiet=bool(said.get("quiet", False)),
-            order=(order or b"").decode(errors="replace"),
-            site=str(said.get("site", "")),
-        )
-    except (ValueError, *NONSENSE):
-        return WorkerInfo(
-            id=worker_id,
-            kind="unreadable",
-            host="",
-            pid=0,
-            queues=(),
-            concurrency=0,
-            running=0,
-            started_at=seen_at,
-            seen_at=seen_at,
-            alive=False,
-        )
+            "alive": now - lease < seen_at < now + lease,
+            "is_quiet": bool(said.get("quiet", False)),
+            "order": (order or b"").decode(errors="replace"),
+            "site": str(said.get("site", "")),
+        }
+    return WorkerInfo(id=worker_id, seen_at=seen_at, **facts)
 
 
 def state_of(run: bytes | None) -> State:

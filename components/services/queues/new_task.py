@@ -95,14 +95,8 @@ class CheckedTask:
         task = self.task
         self.args, self.kwargs = normalize_call(task.name, args, kwargs)
         self.id = task_id or uuid7()
-        self.body = encode(
-            task.name,
-            self.args,
-            self.kwargs,
-            max_body=options.max_body,
-            sensitive=task.sensitive,
-            metadata=task.metadata,
-        )
+        call = {"args": self.args, "kwargs": self.kwargs, **({"sensitive": True} if task.sensitive else {})}
+        self.body = encode(task.name, call, options.max_body, task.metadata)
 
     def called_with(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], options: QueueOptions

@@ -185,7 +185,6 @@ def _info(entry: PeriodicTask, seen: datetime | None, now: datetime) -> TickInfo
     schedule = entry.schedule
     if seen > (following := schedule.next_after(now)):  # the clock had jumped ahead, so the tick is ignored
         return TickInfo(entry, None, following)
-    is_tick = (
-        schedule.next_after(seen - timedelta(microseconds=1)) == seen
-    )  # or the instant at which it became known
+    # Or it is the instant at which the task became known.
+    is_tick = schedule.next_after(seen - timedelta(microseconds=1)) == seen
     return TickInfo(entry, seen if is_tick else None, schedule.next_after(seen))

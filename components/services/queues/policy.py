@@ -12,6 +12,7 @@ names follow these (max_attempts, backoff).
 from __future__ import annotations
 
 import json
+import logging
 import random
 from asyncio import to_thread
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -38,9 +39,13 @@ from typing import (
 from django.db import DEFAULT_DB_ALIAS
 from django.utils import timezone
 
+from components.conf import QueueOptions
 from components.kit.compat import InvalidTask, Task, TaskContext, TaskResult
 from components.services.queues.arguments import normalize_call
+from components.services.queues.facts import TaskInfo
 from components.services.queues.new_task import LATEST, LONGEST_DELAY
+
+logger = logging.getLogger(__name__)
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -147,24 +152,25 @@ def _problems(task: Any) -> list[str]:
         for name, (least, most) in limits.items()
         if (value := getattr(task, name)) is not None and not _is_number(value, least, most)
     ]
-    if task.max_attempts is not None and not isinstance(task.max_attempts, int):
-        found.append(f"max_attempts is {task.max_attempts!r}; it must be a whole number.")
-    if not (task.backoff is None or callable(task.backoff) or _is_number(task.backoff, 0, 1e9)):
-        found.append(
-            f"backoff is {task.backoff!r}; it must be seconds, or a function of an error and a result."
-        )
-    if not (isinstance(task.unique, bool) or callable(task.unique)):
-        found.append(f"unique is {task.unique!r}; it must be True, or a function of the arguments.")
     limit = task.concurrency.limit if isinstance(task.concurrency, Concurrency) else task.concurrency
-    if limit is not None and not (isinstance(limit, int) and _is_number(limit, 1, 1e9)):
-        found.append(
-            f"concurrency is {task.concurrency!r}; it must be a whole number from 1 on, or Concurrency."
-        )
-    if not isinstance(task.sensitive, bool):
-        found.append(f"sensitive is {task.sensitive!r}; it must be True or False.")
-    if not isinstance(task.on_commit, bool | str):
-        found.append(f"on_commit is {task.on_commit!r}; it must be True, or the alias of a database.")
-    return found
+    is_backoff = task.backoff is None or callable(task.backoff) or _is_number(task.backoff, 0, 1e9)
+    is_limit = limit is None or (isinstance(limit, int) and _is_number(limit, 1, 1e9))
+    others = {
+        "max_attempts": (isinstance(task.max_attempts, int | None), "a whole number"),
+        "backoff": (is_backoff, "seconds, or a function of an error and a result"),
+        "unique": (
+            isinstance(task.unique, bool) or callable(task.unique),
+            "True, or a function of the arguments",
+        ),
+        "concurrency": (is_limit, "a whole number from 1 on, or Concurrency"),
+        "sensitive": (isinstance(task.sensitive, bool), "True or False"),
+        "on_commit": (isinstance(task.on_commit, bool | str), "True, or the alias of a database"),
+    }
+    return found + [
+        f"{name} is {getattr(task, name)!r}; it must be {wanted}."
+        for name, (is_right, wanted) in others.items()
+        if not is_right
+    ]
 
 
 def _is_number(value: Any, least: float, most: float) -> bool:
@@ -214,16 +220,7 @@ def task(function: Callable[_P, _R], /) -> PolicyTask[_P, _R]: ...
 def task(*, takes_context: Literal[True], **policy: Unpack[Policy]) -> _DeclareWithContext: ...
 @overload
 def task(*, takes_context: Literal[False] = False, **policy: Unpack[Policy]) -> _Declare: ...
-def task(
-    function: Callable[..., Any] | None = None,
-    /,
-    *,
-    priority: int = 0,
-    queue_name: str = "default",
-    backend: str = "default",
-    takes_context: bool = False,
-    **policy: Any,
-) -> Any:
+def task(function: Callable[..., Any] | None = None, /, *, takes_context: bool = False, **policy: Any) -> Any:
     """
     Declare a function of a module as a task. The policy arguments are fields of PolicyTask.
 
@@ -231,15 +228,8 @@ def task(
     """
 
     def declare(function: Callable[_P, _R]) -> PolicyTask[_P, _R]:
-        return PolicyTask(
-            func=function,
-            priority=priority,
-            queue_name=queue_name,
-            backend=backend,
-            takes_context=takes_context,
-            run_after=None,
-            **policy,
-        )
+        given = {"priority": 0, "queue_name": "default", "backend": "default", **policy}
+        return PolicyTask(func=function, takes_context=takes_context, run_after=None, **given)
 
     return declare(function) if function else declare
 
@@ -263,6 +253,38 @@ def doubled(first: float, longest: float, attempt: int) -> float:
     """Return the seconds to wait after attempt number *attempt* (1, 2 ...) has failed."""
     pause = min(longest, first * 2.0 ** min(attempt - 1, 60))
     return random.uniform(pause / 2, pause)
+
+
+def retry_after(
+    info: TaskInfo, result: TaskResult[..., Any] | None, error: BaseException, options: QueueOptions
+) -> float | None:
+    """
+    Return the seconds until the next attempt of a task that failed with *error*, or None if the failure is final.
+    *result* is None if this worker does not know the task, perhaps because it runs older code.
+    """
+    task = result.task if result is not None else None
+    if info.starts >= (getattr(task, "max_attempts", None) or options.max_attempts):
+        return None
+    backoff = getattr(task, "backoff", None)
+    if not callable(backoff):
+        first = options.backoff if backoff is None else backoff
+        return doubled(first, options.max_backoff, info.starts)
+    try:
+        return _seconds(backoff(error, result))
+    except BaseException as wrong:
+        logger.exception("The backoff of %s failed; the task is not retried: %r", info.name, wrong)
+        return None
+
+
+def _seconds(value: Any) -> float | None:
+    if value is None:
+        return None
+    pause = float(value)
+    if not 0 <= pause <= LONGEST_DELAY:
+        raise ValueError(
+            f"it returned {value!r}; it must be None or a number of seconds, 0 to {LONGEST_DELAY:,}"
+        )
+    return pause
 
 
 class Run(Protocol):

@@ -60,7 +60,6 @@ from components.services.queues.ticks import warn_of_jump
 _LATEST_FIRST = ("dead", "successful")  # the states whose listing begins with the latest
 CHUNK = 500  # tasks in one call of a script: a few milliseconds of Redis, far below Lua's limits
 _LOOK = 1_000  # tasks that a look reads in one round trip
-_PAGE = 500  # tasks that a search reads in one round trip
 _TOLD = 60_000  # milliseconds within which waiting callers must notice the end of a task
 _ORDERED = 86_400_000  # milliseconds for which a request to a worker is kept
 
@@ -419,13 +418,11 @@ class TaskQueue:
         Only the first *window* tasks of the listing are searched. If *shows* returns False for a task, only its id,
         its name and the class of its latest error are searched.
         """
-        for offset in range(0, window, _PAGE):
-            page = self.tasks(queue, state, offset=offset, limit=min(_PAGE, window - offset))
-            yield from (
-                info for info in page if (info if shows(info) else info.without_contents()).contains(text)
-            )
-            if not page:
-                return
+
+        def matches(info: TaskInfo) -> bool:
+            return (info if shows(info) else info.without_contents()).contains(text)
+
+        yield from self.look(queue, state, matches, most=window).found
 
     def look(
         self,
@@ -437,7 +434,7 @@ class TaskQueue:
         after: str = "",
         since: datetime | None = None,
         until: datetime | None = None,
-    ) -> Look:
+    ) -> Look[TaskInfo]:
         """
         Look at *most* tasks of *queue* in *state*, in the order of the listing, and return those that match.
 
@@ -467,14 +464,8 @@ class TaskQueue:
         place, task_id = read_place(after) or (bound, "")
         with redis_errors(), get_client().pipeline(transaction=False) as pipe:
             for score in (place, bound):
-                if latest_first:
-                    pipe.zcount(key, f"({score}", "+inf")
-                else:
-                    pipe.zcount(key, "-inf", f"({score}")
-            if latest_first:
-                pipe.zrevrank(key, task_id)
-            else:
-                pipe.zrank(key, task_id)
+                pipe.zcount(key, *((f"({score}", "+inf") if latest_first else ("-inf", f"({score}")))
+            (pipe.zrevrank if latest_first else pipe.zrank)(key, task_id)
             beyond_place, beyond_bound, rank = pipe.execute()
         # If the task has left the state meanwhile, those with its score are looked at again.
         return max(int(beyond_place if rank is None else rank + 1), int(beyond_bound))
@@ -498,13 +489,13 @@ class TaskQueue:
             if state == "successful":  # the result is all that is stored
                 for task_id in ids:
                     pipe.get(keys.result(task_id))
-                strings = [(None, None, None, None, result) for result in pipe.execute()]
+                strings = [(result,) for result in pipe.execute()]
             else:
                 for key in (keys.tasks, keys.runs, keys.errors, keys.progress):
                     pipe.hmget(key, ids)
-                strings = [(*stored, None) for stored in zip(*pipe.execute(), strict=True)]
+                strings = [*zip(*pipe.execute(), strict=True)]
         rows = zip(page, strings, strict=True)
-        found = (read_row(queue, state, task_id, score, *stored) for (task_id, score), stored in rows)
+        found = (read_row(queue, state, task_id, score, stored) for (task_id, score), stored in rows)
         return [info for info in found if info is not None]
 
     def ids(self, queue: str, state: State, *, limit: int) -> list[str]:
@@ -578,7 +569,4 @@ def read_place(place: str) -> tuple[float, str] | None:
 def bounds_of(state: State, since: datetime | None, until: datetime | None) -> tuple[float, float]:
     """Return the scores of *since* and *until* in the sorted set of *state*; infinity for no bound."""
     unit = {"dead": 1_000, "successful": 1_000, "delayed": 1}.get(state)
-    return (
-        to_us(since) // unit if since and unit else -inf,
-        to_us(until) // unit if until and unit else inf,
-    )
+    return (to_us(since) // unit if since and unit else -inf, to_us(until) // unit if until and unit else inf)

@@ -12,7 +12,6 @@ import sys
 from dataclasses import dataclass
 from typing import TypeVar
 
-from django.apps import apps
 from django.http import HttpRequest
 
 from components.kit.compat import Task
@@ -52,15 +51,3 @@ def loaded(name: str) -> Task[..., object] | None:
     module, _, attribute = name.rpartition(".")
     found = getattr(sys.modules.get(module), attribute, None)
     return found if isinstance(found, Task) else None
-
-
-def declared_tasks() -> set[str]:
-    """Return the names of the tasks in the modules "tasks" of the installed apps that this process has imported."""
-    modules = [sys.modules.get(f"{app.name}.tasks") for app in apps.get_app_configs()]
-    found = [
-        each
-        for module in modules
-        for each in (vars(module).values() if module else ())
-        if isinstance(each, Task)
-    ]
-    return {task.module_path for task in found}

@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from components.services.queues import State, TaskInfo
 from components.services.queues.admin.contents import Contents, loaded
 from components.services.queues.admin.lookups import QueuePage
 from components.services.queues.facts import Look
-from components.services.queues.failures import FailureLook
+from components.services.queues.failures import Failure
 
 WINDOW = 1_000  # tasks that one request looks at, however long the queue is
 
@@ -80,15 +81,17 @@ class Filters:
             f"{fields[name].label}: {text}" for name, text in self.given.items() if name in fields
         )
 
-    def look(self, page: QueuePage, state: State) -> Look:
+    def look(self, page: QueuePage, state: State) -> Look[TaskInfo]:
         """Look at the next tasks of a queue for those that all filters match."""
         if not self.form.is_valid():
             return Look([], 0, 0, "")
         time = {name: self.form.cleaned_data[name] for name in ("since", "until")}
         return page.service.look(page.name, state, self.match, most=WINDOW, after=self.after, **time)
 
-    def look_at_group(self, page: QueuePage, most: int) -> FailureLook:
-        """Look at dead tasks for those of the group, as the user may see them."""
+    def look_at_group(self, page: QueuePage, state: State, most: int) -> Look[Failure]:
+        """Look at dead tasks for those of the group, as the user may see them. Raises Http404 for another *state*."""
+        if state != "dead":
+            raise Http404(gettext("Only dead tasks are grouped by their error."))
         return page.failures.look(most=most, after=self.after, cut=self.contents.cut, group=self.group)
 
     def match(self, info: TaskInfo) -> bool:

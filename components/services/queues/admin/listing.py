@@ -27,6 +27,7 @@ from components.services.queues.facts import unserved
 from components.templatetags.control_room import grouped
 
 MOST_NAMED = 10  # queues that a notice names
+_DOWN, _UP = " \N{BLACK DOWN-POINTING SMALL TRIANGLE}", " \N{BLACK UP-POINTING SMALL TRIANGLE}"
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -49,11 +50,7 @@ class _Column:
         mark, said = "", ""
         if sort.removeprefix("-") == self.key:
             is_down = sort.startswith("-")
-            mark = (
-                " \N{BLACK DOWN-POINTING SMALL TRIANGLE}"
-                if is_down
-                else " \N{BLACK UP-POINTING SMALL TRIANGLE}"
-            )
+            mark = _DOWN if is_down else _UP
             said = gettext("largest first") if is_down else gettext("smallest first")
         hidden = format_html(' <span class="visually-hidden">({})</span>', said) if said else ""
         return format_html('<a href="?{}">{}{}</a>{}', link, self.name, mark, hidden)

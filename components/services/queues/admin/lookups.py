@@ -61,17 +61,7 @@ class QueuePage:
     @classmethod
     def of_all(cls, service: TaskQueue) -> QueuePage:
         failing = [stats for stats in service.all_stats() if stats.dead][:MOST_QUEUES]
-        together = QueueStats(
-            name="",
-            ready=0,
-            delayed=0,
-            running=0,
-            dead=sum(stats.dead for stats in failing),
-            successful=0,
-            oldest_age=None,
-            next_due_at=None,
-            paused=False,
-        )
+        together = QueueStats(name="", dead=sum(stats.dead for stats in failing))
         return cls(service, together, [stats.name for stats in failing])
 
     def total(self, state: State) -> int:

@@ -7,7 +7,7 @@ A run by the verb is an ordinary push. It neither uses up a tick nor counts as o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -19,10 +19,10 @@ from django.utils.translation import gettext_lazy as _
 from components.control_room.pages import ControlRoomAdmin
 from components.control_room.verbs import Action, Done, Verb
 from components.exceptions import BodyTooLarge
-from components.kit.compat import InvalidTask, task_backends
+from components.kit.compat import InvalidTask
 from components.kit.ids import uuid7
 from components.services.queues.admin.lookups import find_service
-from components.services.queues.backend import RedisBackend
+from components.services.queues.backend import redis_backend
 from components.services.queues.periodic_tasks import PeriodicTask, TickInfo, declared, overview
 from components.services.queues.ticks import TickRun, Ticks, TickState
 
@@ -118,8 +118,7 @@ def _find(request: HttpRequest) -> tuple[str, PeriodicTask]:
 
 
 def _push(alias: str, entry: PeriodicTask) -> Done:
-    backend = task_backends[alias]
-    assert isinstance(backend, RedisBackend)
+    backend = redis_backend(alias)
     name = entry.task.module_path
     try:
         backend.validate_task(entry.task)
@@ -152,49 +151,64 @@ def _run(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
     )
 
 
-def _pause(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
-    alias, entry = _find(request)
-    name = entry.task.module_path
+def _switch(
+    name: str,
+    label: Promise,
+    title: Promise,
+    done: Promise,
+    idle: Promise,
+    effects: Sequence[Promise],
+    act: Callable[[Ticks, str], None],
+    *,
+    pauses: bool,
+) -> Verb:
+    """Return the verb that pauses or resumes a periodic task. Its texts have a placeholder for the task."""
 
-    def pause() -> Done:
-        Ticks(alias).pause(entry.name)
-        return Done(gettext("Paused %(task)s.") % {"task": name})
+    def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
+        alias, entry = _find(request)
+        ticks, facts = Ticks(alias), {"task": entry.task.module_path}
 
-    return Action(
-        of=f"{alias}/{entry.task.queue_name}",
-        trail=[(gettext("Periodic tasks"), pages.url("periodic"))],
-        title=gettext("Pause %(task)s") % {"task": name},
-        effects=[
-            gettext("No task is added at the times of its schedule, until it is resumed."),
-            gettext("What waits or runs already is not affected."),
-        ],
-        run=None if entry.name in Ticks(alias).paused() else pause,
-        idle=gettext("%(task)s is paused already.") % {"task": name},
-    )
+        def run() -> Done:
+            act(ticks, entry.name)
+            return Done(str(done) % facts)
 
+        return Action(
+            of=f"{alias}/{entry.task.queue_name}",
+            trail=[(gettext("Periodic tasks"), pages.url("periodic"))],
+            title=str(title) % facts,
+            effects=[*map(str, effects)],
+            run=None if (entry.name in ticks.paused()) == pauses else run,
+            idle=str(idle) % facts,
+        )
 
-def _resume(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
-    alias, entry = _find(request)
-    name = entry.task.module_path
-
-    def resume() -> Done:
-        Ticks(alias).resume(entry.name)
-        return Done(gettext("Resumed %(task)s.") % {"task": name})
-
-    return Action(
-        of=f"{alias}/{entry.task.queue_name}",
-        trail=[(gettext("Periodic tasks"), pages.url("periodic"))],
-        title=gettext("Resume %(task)s") % {"task": name},
-        effects=[
-            gettext("It runs again at the times of its schedule, from the next one on."),
-            gettext("Runs that were due while it was paused are skipped."),
-        ],
-        run=resume if entry.name in Ticks(alias).paused() else None,
-        idle=gettext("%(task)s is not paused.") % {"task": name},
-    )
+    return Verb(name, label, ask)
 
 
 RUN = Verb("run", _("Run now"), _run)
-PAUSE_PERIODIC = Verb("pause-periodic", _("Pause"), _pause)
-RESUME_PERIODIC = Verb("resume-periodic", _("Resume"), _resume)
+PAUSE_PERIODIC = _switch(
+    "pause-periodic",
+    _("Pause"),
+    _("Pause %(task)s"),
+    _("Paused %(task)s."),
+    _("%(task)s is paused already."),
+    [
+        _("No task is added at the times of its schedule, until it is resumed."),
+        _("What waits or runs already is not affected."),
+    ],
+    Ticks.pause,
+    pauses=True,
+)
+RESUME_PERIODIC = _switch(
+    "resume-periodic",
+    _("Resume"),
+    _("Resume %(task)s"),
+    _("Resumed %(task)s."),
+    _("%(task)s is not paused."),
+    [
+        _("It runs again at the times of its schedule, from the next one on."),
+        _("Runs that were due while it was paused are skipped."),
+    ],
+    Ticks.resume,
+    pauses=False,
+)
 PERIODIC = (RUN, PAUSE_PERIODIC, RESUME_PERIODIC)

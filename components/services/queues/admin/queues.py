@@ -31,60 +31,33 @@ from components.models import Queue
 from components.servers import server_name
 from components.services.queues import State, TaskInfo, TaskQueue
 from components.services.queues.admin import filters as filter_page
-from components.services.queues.admin.contents import Contents, declared_tasks, is_sensitive, loaded
+from components.services.queues.admin.contents import Contents, is_sensitive, loaded
 from components.services.queues.admin.filters import Filters
 from components.services.queues.admin.listing import AliasOverview
 from components.services.queues.admin.lookups import STATES, WORDS, QueuePage, find_service, find_state
 from components.services.queues.admin.periodic import PERIODIC, Row
 from components.services.queues.admin.rerun import ORIGIN, RERUN
 from components.services.queues.admin.selections import title_of
-from components.services.queues.admin.tracebacks import Part, parts_of
+from components.services.queues.admin.tracebacks import parts_of
 from components.services.queues.admin.verbs import OF_TASKS, VERBS, trail_of
 from components.services.queues.backend import redis_aliases
-from components.services.queues.failures import FailureLook, groups
+from components.services.queues.failures import groups
+from components.services.queues.finder import loaded_tasks
 from components.services.rows import LEASE, RowReader
 
+_FIRST: Sequence[str | Promise] = [_("Task"), _("Priority"), "#", _("Enqueued")]
+_LAST: Sequence[str | Promise] = [_("Attempts"), "#"]
 #: The columns of the list of tasks in a state.
 COLUMNS: Mapping[State, Sequence[str | Promise]] = {
-    "ready": [_("Task"), _("Priority"), "#", _("Enqueued"), _("Attempts"), "#"],
-    "delayed": [_("Task"), _("Priority"), "#", _("Enqueued"), _("Due"), _("Attempts"), "#"],
-    "running": [
-        _("Task"),
-        _("Priority"),
-        "#",
-        _("Enqueued"),
-        _("Started"),
-        _("Progress"),
-        _("Lease ends"),
-        _("Attempts"),
-        "#",
-    ],
-    "dead": [_("Task"), _("Priority"), "#", _("Enqueued"), _("Error"), _("Finished"), _("Attempts"), "#"],
-    "successful": [
-        _("Task"),
-        _("Priority"),
-        "#",
-        _("Enqueued"),
-        _("Started"),
-        _("Finished"),
-        _("Took"),
-        "#",
-        _("Attempts"),
-        "#",
-    ],
+    "ready": [*_FIRST, *_LAST],
+    "delayed": [*_FIRST, _("Due"), *_LAST],
+    "running": [*_FIRST, _("Started"), _("Progress"), _("Lease ends"), *_LAST],
+    "dead": [*_FIRST, _("Error"), _("Finished"), *_LAST],
+    "successful": [*_FIRST, _("Started"), _("Finished"), _("Took"), "#", *_LAST],
 }
-
 
 _MOST_SUGGESTED = 300  # names that a field suggests
 _MOST_NAMED = 3  # queues of a group of failures
-
-
-@dataclass(frozen=True)
-class _Error:
-    """An error of a task as its page shows it."""
-
-    exception_class_path: str
-    parts: Sequence[Part]
 
 
 @dataclass(frozen=True)
@@ -109,18 +82,11 @@ class _Durations:
         return cls(len(took), median(took), took[ceil(0.95 * len(took)) - 1], took[-1])
 
 
-@dataclass(frozen=True)
-class _Suggested:
-    """What the fields of the filters suggest: tasks that this process has loaded, and what the list shows."""
-
-    tasks: list[str]
-    errors: list[str]
-
-    @classmethod
-    def of(cls, shown: Sequence[TaskInfo]) -> _Suggested:
-        tasks = {info.name for info in shown if info.name} | declared_tasks()
-        errors = {info.errors[-1].exception_class_path for info in shown if info.errors}
-        return cls(sorted(tasks)[:_MOST_SUGGESTED], sorted(errors)[:_MOST_SUGGESTED])
+def _suggested(shown: Sequence[TaskInfo]) -> dict[str, list[str]]:
+    """Return what fields of the filters suggest: tasks that this process has loaded, and what the list shows."""
+    tasks = {info.name for info in shown if info.name} | {task.module_path for task in loaded_tasks()}
+    errors = {info.errors[-1].exception_class_path for info in shown if info.errors}
+    return {"tasks": sorted(tasks)[:_MOST_SUGGESTED], "errors": sorted(errors)[:_MOST_SUGGESTED]}
 
 
 class QueueAdmin(ControlRoomAdmin):
@@ -171,7 +137,7 @@ class QueueAdmin(ControlRoomAdmin):
         filters, contents = Filters.of(request), Contents.of(request)
         total, look, group = page.total(state), None, None
         if filters.group:
-            group = _group(filters, page, state)
+            group = filters.look_at_group(page, state, filter_page.WINDOW)
             paging = Paging.of(request, total=len(group.found))
             shown = group.found[paging.offset : paging.last]
             tasks = page.service.read(page.name, "dead", [(each.id, each.place.score) for each in shown])
@@ -198,7 +164,7 @@ class QueueAdmin(ControlRoomAdmin):
             "group_title": title_of(groups(group.found)[0]) if group and group.found else "",
             "unsearched": total - look.offset - look.looked_at if look and look.after else 0,
             "queues": page.names[:_MOST_SUGGESTED],
-            "suggested": _Suggested.of([contents.cut(info) for info in (look.found if look else tasks)]),
+            "suggested": _suggested([contents.cut(info) for info in (look.found if look else tasks)]),
             "durations": _Durations.of(look.found) if look and state == "successful" else None,
             "columns": COLUMNS[state],
             "asked": {
@@ -268,9 +234,7 @@ class QueueAdmin(ControlRoomAdmin):
             "origin": info.metadata.get(ORIGIN, ""),
             "can_rerun": contents.shows(info) and info.state in ("dead", "successful"),
             "failure": seen.errors[-1] if seen.errors and info.state != "successful" else None,
-            "errors": [
-                _Error(error.exception_class_path, parts_of(error.traceback)) for error in seen.errors
-            ],
+            "errors": [(error.exception_class_path, parts_of(error.traceback)) for error in seen.errors],
             "state_word": WORDS[info.state],
             "shows_contents": contents.shows(info),
             "is_sensitive": is_sensitive(info),
@@ -304,12 +268,6 @@ def _time_of_run(info: TaskInfo) -> timedelta | None:
     if info.last_attempted_at is None or (info.state != "running" and info.finished_at is None):
         return None
     return max(timedelta(0), (info.finished_at or datetime.now(UTC)) - info.last_attempted_at)
-
-
-def _group(filters: Filters, page: QueuePage, state: State) -> FailureLook:
-    if state != "dead":
-        raise Http404(gettext("Only dead tasks are grouped by their error."))
-    return filters.look_at_group(page, filter_page.WINDOW)
 
 
 def _lateness(request: HttpRequest) -> float | None:

@@ -17,17 +17,18 @@ from typing import Any
 from django import forms
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest
+from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import ControlRoomAdmin
 from components.control_room.verbs import Action, Done, Verb, filled
-from components.kit.compat import Task, task_backends
+from components.kit.compat import Task
 from components.services.queues import NewTask, TaskInfo
 from components.services.queues.admin.contents import Contents
 from components.services.queues.admin.lookups import find_service
 from components.services.queues.admin.verbs import trail_of
-from components.services.queues.backend import RedisBackend, resolve
+from components.services.queues.backend import RedisBackend, redis_backend, resolve
 from components.services.queues.new_task import CheckedTask
 from components.templatetags.control_room import pretty_json
 
@@ -47,17 +48,12 @@ class ArgumentsForm(forms.Form):
     #: Makes the new task of these arguments, or raises what is wrong with them.
     make: Callable[[list[Any], dict[str, Any]], NewTask]
 
-    def clean_args(self) -> list[Any]:
-        found = _parse(self.cleaned_data["args"] or "[]")
-        if not isinstance(found, list):
-            raise ValidationError(gettext('This must be a list, such as [9, "Jill"].'))
-        return found
+    def clean_args(self) -> Any:
+        return _parse(self.cleaned_data["args"] or "[]", list, _('This must be a list, such as [9, "Jill"].'))
 
-    def clean_kwargs(self) -> dict[str, Any]:
-        found = _parse(self.cleaned_data["kwargs"] or "{}")
-        if not isinstance(found, dict):
-            raise ValidationError(gettext('This must be an object, such as {"to": "Jill"}.'))
-        return found
+    def clean_kwargs(self) -> Any:
+        wrong = _('This must be an object, such as {"to": "Jill"}.')
+        return _parse(self.cleaned_data["kwargs"] or "{}", dict, wrong)
 
     def clean(self) -> dict[str, Any]:
         given = self.cleaned_data
@@ -70,11 +66,14 @@ class ArgumentsForm(forms.Form):
         return given
 
 
-def _parse(text: str) -> Any:
+def _parse(text: str, kind: type, wrong: Promise) -> Any:
     try:
-        return json.loads(text)
+        found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValidationError(gettext("This is not JSON: %(reason)s") % {"reason": error}) from error
+    if not isinstance(found, kind):
+        raise ValidationError(str(wrong))
+    return found
 
 
 def _successor(
@@ -97,20 +96,6 @@ def _successor(
     return new
 
 
-def _contents(request: HttpRequest) -> Contents:
-    """Return what the user may see. Raises PermissionDenied if that is no arguments: they could not change them."""
-    contents = Contents.of(request)
-    if not contents.may_see:
-        raise PermissionDenied
-    return contents
-
-
-def _backend(alias: str) -> RedisBackend:
-    backend = task_backends[alias]
-    assert isinstance(backend, RedisBackend)
-    return backend
-
-
 def _loaded(backend: RedisBackend, name: str) -> Task[..., Any]:
     """Return the task *name*, which may have to be imported. Raises anything."""
     task = resolve(name)
@@ -119,8 +104,10 @@ def _loaded(backend: RedisBackend, name: str) -> Task[..., Any]:
 
 
 def _ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
-    contents, service, task_id = _contents(request), find_service(request), request.GET.get("id", "")
-    info, backend = service.get(task_id), _backend(service.alias)
+    contents, service, task_id = Contents.of(request), find_service(request), request.GET.get("id", "")
+    if not contents.may_see:
+        raise PermissionDenied
+    info, backend = service.get(task_id), redis_backend(service.alias)
     if info is None or info.state not in ("dead", "successful"):
         raise Http404(gettext("There is no task %(id)r that has ended.") % {"id": task_id})
     if not contents.shows(info):

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 from django.utils.text import get_text_list
 from django.utils.translation import gettext, ngettext
 
-from components.services.queues import State
+from components.services.queues import Look, State
 from components.services.queues.admin.filters import Filters
 from components.services.queues.admin.lookups import WORDS, QueuePage, find_state
-from components.services.queues.failures import FailureGroup, FailureLook, groups
+from components.services.queues.failures import Failure, FailureGroup, groups
 from components.templatetags.control_room import grouped
 
 BOUND = 10_000  # tasks that one request changes: 20 scripts, less than a second
@@ -56,20 +56,18 @@ class Selection:
         return self.scope == "all" and not self.filters.given
 
     @cached_property
-    def group(self) -> FailureLook | None:
+    def group(self) -> Look[Failure] | None:
         """Return the tasks that have died alike, if the selection is such a group."""
         if self.scope != "all" or not self.filters.group:
             return None
-        if self.state != "dead":
-            raise Http404(gettext("Only dead tasks are grouped by their error."))
-        return self.filters.look_at_group(self.page, BOUND)
+        return self.filters.look_at_group(self.page, self.state, BOUND)
 
     @cached_property
     def ids(self) -> list[str]:
         """Return the ids of the tasks that are selected now."""
         service, name = self.page.service, self.page.name
         if self.is_whole_state:
-            return service.ids(name, self.state, limit=self.most)
+            return service.ids(name, self.state, limit=BOUND)
         if self.group:
             return [failure.id for failure in self.group.found]
         if self.scope == "all":
@@ -92,14 +90,9 @@ class Selection:
         return self.page.total(self.state) if self.is_whole_state else len(self.ids)
 
     @property
-    def most(self) -> int:
-        """Return how many of them one request handles."""
-        return BOUND
-
-    @property
     def left(self) -> int:
         """Return how many are left for later requests."""
-        return max(0, self.total - self.most)
+        return max(0, self.total - BOUND)
 
     @property
     def gone(self) -> int:
@@ -163,15 +156,10 @@ class Selection:
             return gettext("There are no %(tasks)s.") % {"tasks": self.placed(kind)}
         if not self.given:
             return gettext("No task is selected.")
+        facts = {"id": self.given[0], "count": grouped(len(self.given)), "states": self.words}
         if len(self.given) == 1:
-            return gettext("The task %(id)s is no longer %(states)s.") % {
-                "id": self.given[0],
-                "states": self.words,
-            }
-        return gettext("None of these %(count)s tasks is still %(states)s.") % {
-            "count": grouped(len(self.given)),
-            "states": self.words,
-        }
+            return gettext("The task %(id)s is no longer %(states)s.") % facts
+        return gettext("None of these %(count)s tasks is still %(states)s.") % facts
 
 
 def counted(number: int, state: State | None = None) -> str:

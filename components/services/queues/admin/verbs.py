@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy as _
 from components.control_room.pages import ControlRoomAdmin
 from components.control_room.verbs import Action, Done, Trail, Verb
 from components.services.queues import State, TaskQueue, WorkerInfo
+from components.services.queues.admin import selections
 from components.services.queues.admin.lookups import WORDS, QueuePage, find_service
 from components.services.queues.admin.selections import Selection, counted
 from components.templatetags.control_room import grouped
@@ -186,11 +187,7 @@ QUIET = _order(
 STOP = _order(
     "stop",
     _("Stop"),
-    _Wording(
-        _("Stop the worker %(worker)s"),
-        _("Asked the worker %(worker)s to stop."),
-        _ONE_IS_GONE,
-    ),
+    _Wording(_("Stop the worker %(worker)s"), _("Asked the worker %(worker)s to stop."), _ONE_IS_GONE),
     _Wording(
         _("Stop all workers of %(alias)s"),
         _("Asked all workers of %(alias)s (%(count)s) to stop."),
@@ -215,7 +212,7 @@ def _of_tasks(
     follows: Sequence[State] = (),
     title: Promise,
     sentence: Promise,
-    effects: Callable[[Selection], list[str]],
+    effects: Sequence[Promise],
     run: Callable[[Selection], Done],
     needs: str = "change",
 ) -> tuple[Verb, Sequence[State]]:
@@ -223,7 +220,8 @@ def _of_tasks(
     Return a verb for the tasks of a selection. *states* are the states that it applies to.
 
     *follows* are the states in which it also applies to tasks that have moved on; if empty, only the state in which
-    they were seen counts. *title* and *sentence* have a placeholder for the tasks.
+    they were seen counts. *title* and *sentence* have a placeholder for the tasks. *effects* may have one for the
+    number of dead tasks that are kept.
     """
 
     def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
@@ -232,6 +230,7 @@ def _of_tasks(
             wrong = gettext("“%(verb)s” does not apply to %(state)s tasks.")
             raise Http404(wrong % {"verb": label, "state": WORDS[selection.state]})
         page, filters = selection.page, selection.filters.given
+        kept = {"count": grouped(page.service.options.dead_limit)}
         of_state = pages.url("tasks", alias=page.alias, queue=page.name, state=selection.state, **filters)
         return Action(
             of=page.subject,
@@ -240,7 +239,7 @@ def _of_tasks(
             effects=[
                 str(sentence) % {"tasks": selection.placed(selection.what)},
                 *_exceptions(selection),
-                *effects(selection),
+                *(str(effect) % kept for effect in effects),
             ],
             run=(lambda: _act(selection, run)) if selection.total else None,
             idle=selection.nothing,
@@ -270,7 +269,7 @@ def _exceptions(selection: Selection) -> list[str]:
         sentences.append(looked_at % {"count": grouped(selection.group.looked_at)})
     if left := selection.left:
         more = gettext("One request handles %(most)s of them; %(left)s will be left, and you can repeat it.")
-        sentences.append(more % {"most": grouped(selection.most), "left": grouped(left)})
+        sentences.append(more % {"most": grouped(selections.BOUND), "left": grouped(left)})
     return sentences
 
 
@@ -289,7 +288,7 @@ def _act(selection: Selection, run: Callable[[Selection], Done]) -> Done:
             "%(tasks)s are left, because one request handles %(most)s. Repeat it.",
             left,
         )
-        but.append(more % {"tasks": counted(left, selection.state), "most": grouped(selection.most)})
+        but.append(more % {"tasks": counted(left, selection.state), "most": grouped(selections.BOUND)})
     return Done(did.said, but)
 
 
@@ -347,36 +346,6 @@ def _gone(selection: Selection) -> str:
     return sentence % {"tasks": counted(selection.gone), "states": selection.words}
 
 
-def _effects_of_resend(selection: Selection) -> list[str]:
-    return [
-        gettext(
-            "The tasks are ready at once, in the order in which they died. Each has all its attempts again and "
-            "keeps its errors."
-        ),
-        gettext("A task stays dead if another unfinished task has its unique key."),
-    ]
-
-
-def _effects_of_cancel(selection: Selection) -> list[str]:
-    kept = gettext("Waiting tasks become dead. The latest %(count)s dead tasks of each queue are kept.")
-    return [
-        kept % {"count": grouped(selection.page.service.options.dead_limit)},
-        gettext(
-            "Running tasks learn of it within seconds: coroutines are cancelled, and functions that check "
-            "is_cancelled() can end. A task that succeeds nevertheless counts as successful."
-        ),
-    ]
-
-
-def _effects_of_delete(selection: Selection) -> list[str]:
-    return [
-        gettext(
-            "Arguments, errors and results are deleted with them, and get_result() no longer finds them."
-        ),
-        gettext("This cannot be undone."),
-    ]
-
-
 #: The actions on tasks, with the states that they apply to.
 OF_TASKS = dict(
     [
@@ -386,7 +355,13 @@ OF_TASKS = dict(
             states=["dead"],
             title=_("Send %(tasks)s again"),
             sentence=_("Send %(tasks)s again."),
-            effects=_effects_of_resend,
+            effects=[
+                _(
+                    "The tasks are ready at once, in the order in which they died. Each has all its attempts again "
+                    "and keeps its errors."
+                ),
+                _("A task stays dead if another unfinished task has its unique key."),
+            ],
             run=_resend,
         ),
         _of_tasks(
@@ -396,7 +371,13 @@ OF_TASKS = dict(
             follows=["ready", "delayed", "running"],
             title=_("Cancel %(tasks)s"),
             sentence=_("Cancel %(tasks)s."),
-            effects=_effects_of_cancel,
+            effects=[
+                _("Waiting tasks become dead. The latest %(count)s dead tasks of each queue are kept."),
+                _(
+                    "Running tasks learn of it within seconds: coroutines are cancelled, and functions that check "
+                    "is_cancelled() can end. A task that succeeds nevertheless counts as successful."
+                ),
+            ],
             run=_cancel,
         ),
         _of_tasks(
@@ -406,7 +387,12 @@ OF_TASKS = dict(
             states=["dead", "successful", "ready", "delayed"],
             title=_("Delete %(tasks)s"),
             sentence=_("Delete %(tasks)s."),
-            effects=_effects_of_delete,
+            effects=[
+                _(
+                    "Arguments, errors and results are deleted with them, and get_result() no longer finds them."
+                ),
+                _("This cannot be undone."),
+            ],
             run=_delete,
         ),
     ]

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from collections.abc import Coroutine
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext, sync_to_async
@@ -47,11 +47,11 @@ class Submitted:
         Run the coroutine, and return or raise what it does; CancelledError (of concurrent.futures) if it was
         cancelled.
         """
-        return _loop.submit(self._run()).result()
+        return asyncio.run_coroutine_threadsafe(self._run(), _loop()).result()
 
     def cancel(self) -> None:
         """Cancel the coroutine; it ends soon."""
-        _loop.call(self._cancel)
+        _loop().call_soon_threadsafe(self._cancel)
 
     def _cancel(self) -> None:
         if self._task and not self._is_cancelled:
@@ -66,37 +66,26 @@ class Submitted:
         return await _limited(self._coroutine, self._seconds)
 
 
-class _EventLoop:
-    """An event loop in a thread of its own, from the first coroutine to the end of the process."""
+_guard = threading.Lock()
 
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
 
-    def submit(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._started())
+def _loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop. The first call starts it, in a thread of its own."""
+    with _guard:
+        return _started()
 
-    def call(self, function: Callable[[], Any]) -> None:
-        """Call a function in the thread of the loop."""
-        self._started().call_soon_threadsafe(function)
 
-    def _started(self) -> asyncio.AbstractEventLoop:
-        with self._guard:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(
-                    target=_run_forever, args=[self._loop], name="coroutines", daemon=True
-                ).start()
-            return self._loop
+@cache
+def _started() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=_run_forever, args=[loop], name="coroutines", daemon=True).start()
+    return loop
 
 
 def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
     while True:
         with suppress(SystemExit, KeyboardInterrupt):  # of a task: it has failed, and the others go on
             loop.run_forever()
-
-
-_loop = _EventLoop()
 
 
 async def _limited(coroutine: Coroutine[Any, Any, Any], seconds: float | None) -> Any:

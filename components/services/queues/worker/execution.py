@@ -28,25 +28,16 @@ from django.dispatch import Signal
 
 from components.conf import functions
 from components.exceptions import BodyTooLarge, NotSerializable, ResultTooLarge, TaskCancelled, UnknownFormat
-from components.kit.compat import (
-    Task,
-    TaskContext,
-    TaskError,
-    TaskResult,
-    TaskResultStatus,
-    task_finished,
-    task_started,
-)
+from components.kit.compat import Task, TaskContext, TaskResult, TaskResultStatus, task_finished, task_started
 from components.services.queues import Claimed, Finished, TaskFailure, TaskInfo, TaskRun, normalize
 from components.services.queues.arguments import encode_metadata
-from components.services.queues.backend import RedisBackend, as_set
+from components.services.queues.backend import RedisBackend, as_error, as_set
 from components.services.queues.chains import run_through
 from components.services.queues.consumer import Parking
 from components.services.queues.formats import write_errors, write_result
-from components.services.queues.policy import current_run
+from components.services.queues.policy import current_run, retry_after
 from components.services.queues.worker.concurrency import Limit
 from components.services.queues.worker.coroutines import UNWILLING, Submitted
-from components.services.queues.worker.retries import retry_after
 from components.services.queues.worker.runs import Run, ServerClock
 
 logger = logging.getLogger(__name__)
@@ -182,15 +173,10 @@ class Execution:
         pause, run.decided = self._retry_in(run, info, result, error), None
         failures = [_failure(error)]
         if run.is_cancelled and isinstance(error, CancelledError):
-            error, failures = (
-                TaskCancelled("The task was cancelled while it was running."),
-                [],
-            )  # the run record says so
+            # The run record says so.
+            error, failures = TaskCancelled("The task was cancelled while it was running."), []
         if result is not None:
-            said = _failure(error)
-            result.errors.append(
-                TaskError(exception_class_path=said.exception_class_path, traceback=said.traceback)
-            )
+            result.errors.append(as_error(_failure(error)))
         if pause is not None:
             done.info(
                 "%s %s failed%s, attempt %d; again in %.0f s: %s",

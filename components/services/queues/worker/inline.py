@@ -47,12 +47,9 @@ def _run_each(backend: RedisBackend, consumer: Consumer) -> Iterator[str]:
     while True:
         step = consumer.advance(consumer.request(dict.fromkeys(backend.queue.names(), 1), want=1))
         clock.set(step.now)
-        if step.is_behind and not step.claimed:
-            continue
-        if not step.claimed:
+        if not (step.claimed or step.is_behind):
             return
-        if _run(execution, consumer, step.claimed[0]):
-            yield step.claimed[0].id
+        yield from (claimed.id for claimed in step.claimed if _run(execution, consumer, claimed))
 
 
 def _run(execution: Execution, consumer: Consumer, claimed: Claimed) -> bool:

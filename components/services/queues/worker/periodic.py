@@ -25,14 +25,10 @@ from components.services.queues.worker.runs import ServerClock
 
 logger = logging.getLogger(__name__)
 
-GRACE = timedelta(
-    minutes=1
-)  # a tick up to this late counts as on time, because restarting all workers takes seconds
+GRACE = timedelta(minutes=1)  # a later tick is late; restarting all workers takes seconds
 RETRY = timedelta(minutes=1)  # pause before a tick that could not be pushed is tried again
 TURNED_BACK = timedelta(seconds=1)  # a worker starts over if the clock of Redis goes back by this or more
 MOST = 1_000  # the most missed ticks that missed="all" runs
-_NEVER = LAST_INSTANT
-_EVER_BEFORE = EPOCH
 
 
 @dataclass
@@ -54,8 +50,8 @@ class Ticker:
         self._clock = clock
         self._ticks = Ticks(backend.alias)
         self._courses: list[_Course] | None = None
-        self._next_at = _NEVER
-        self._latest = _EVER_BEFORE
+        self._next_at = LAST_INSTANT
+        self._latest = EPOCH
 
     def tick(self) -> float:
         """

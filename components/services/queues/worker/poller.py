@@ -8,11 +8,8 @@ tokens of queues, which are for workers. (Redis in Action, 6.4.2)
 
 from __future__ import annotations
 
-from typing import cast
-
-from components.kit.compat import task_backends
 from components.services.queues import Consumer, TaskQueue
-from components.services.queues.backend import RedisBackend
+from components.services.queues.backend import redis_backend
 from components.services.queues.worker.periodic import Ticker
 from components.services.queues.worker.runs import ServerClock
 from components.services.queues.worker.worker import Worker
@@ -25,7 +22,7 @@ class Poller(Worker):
         self._queue = TaskQueue(alias)
         super().__init__(Consumer(alias, kind="poller"), lease=self._queue.options.lease)
         self._clock = ServerClock()
-        self._ticker = Ticker(cast(RedisBackend, task_backends[alias]), self._clock)
+        self._ticker = Ticker(redis_backend(alias), self._clock)
 
     def tick(self) -> float:
         return min(self._ticker.tick(), self._promote())

@@ -10,13 +10,13 @@ from __future__ import annotations
 import logging
 import time
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from components.conf import conf
 from components.exceptions import RedisUnavailable
 from components.services.counters import observe, sum_up, tally, took
 from components.services.queues import Claimed, Consumer, Finished, Progress
 from components.services.queues.formats import waited
+from components.services.queues.worker.concurrency import Held
 from components.services.queues.worker.coroutines import Submitted
 
 logger = logging.getLogger(__name__)
@@ -41,30 +41,8 @@ class ServerClock:
         return at + timedelta(seconds=time.monotonic() - ticks)
 
 
-class HeldPermit(Protocol):
-    """A permit that can end with its holder's process (concurrency.py)."""
-
-    def end_soon(self, seconds: float) -> None: ...
-
-
 class Run:
     """A run, shared by the worker's loop and the task's thread. Seconds are those of the monotonic clock."""
-
-    __slots__ = (
-        "_clock",
-        "_consumer",
-        "_reported_at",
-        "claimed",
-        "claimed_at",
-        "coroutine",
-        "deadline",
-        "decided",
-        "is_cancelled",
-        "name",
-        "permit",
-        "started_at",
-        "timeout",
-    )
 
     def __init__(self, claimed: Claimed, consumer: Consumer, clock: ServerClock) -> None:
         self.claimed = claimed
@@ -79,7 +57,7 @@ class Run:
         self.decided: tuple[BaseException, float | None] | None = None
         self.coroutine: Submitted | None = None
         #: The permit of its concurrency limit, while it has one.
-        self.permit: HeldPermit | None = None
+        self.permit: Held | None = None
         self._consumer = consumer
         self._clock = clock
         self._reported_at = 0.0
@@ -109,21 +87,14 @@ class Run:
             wait = waited(finished.task.run) + self.started_at - self.claimed_at
         if finished.outcome != "successful":
             tally(f"runs:{finished.outcome}", of=self.name)
-        if seconds is not None:
-            took("runs", seconds, of=self.name)
-        if wait is not None:
-            took("runs-waited", wait, of=self.name)
-        if settings.metrics:
-            self._sum_up(finished.outcome, seconds, wait)
-        return finished
-
-    def _sum_up(self, outcome: str, seconds: float | None, wait: float | None) -> None:
-        if outcome == "successful":
+        elif settings.metrics:
             sum_up("runs:successful", of=self.name)  # the others are summed up where they are counted
-        if seconds is not None:
-            observe("tasks:run", seconds, of=self.name)
-        if wait is not None:
-            observe("tasks:wait", wait, of=self.name)
+        for name, metric, value in (("runs", "tasks:run", seconds), ("runs-waited", "tasks:wait", wait)):
+            if value is not None:
+                took(name, value, of=self.name)
+                if settings.metrics:
+                    observe(metric, value, of=self.name)
+        return finished
 
     def report(self, done: float, total: float | None, note: str) -> None:
         now = time.monotonic()

@@ -225,10 +225,6 @@ class TaskWorker(Worker):
             free = min(free, self.max_tasks - self._claimed)
         return max(0, free)
 
-    def _is_hungry(self) -> bool:
-        """Return True if threads have nothing to do, or soon will."""
-        return self._pool.waiting < max(self._pool.idle, self._prefetch.limit / 2)
-
     def _pause(self) -> float:
         """Return the seconds until the next step is needed; 0 is now."""
         now, times = time.monotonic(), [self._patience(), self._apart.pause()]
@@ -237,7 +233,9 @@ class TaskWorker(Worker):
         if self._finished:
             at_once = not self._pool.held or len(self._finished) >= MOST // 2
             times.append(0.0 if at_once else self._finished_at + _ACK_AFTER - now)
-        if self._want() and (self._look_at > now or self._is_hungry()):
+        # Threads have nothing to do, or soon will.
+        is_hungry = self._pool.waiting < max(self._pool.idle, self._prefetch.limit / 2)
+        if self._want() and (self._look_at > now or is_hungry):
             times.append(self._look_at - now)
         if oldest := self._pool.oldest_waiting():
             times.append(oldest.claimed_at + STALE - now)
@@ -333,22 +331,18 @@ class TaskWorker(Worker):
             return  # it was given up: its failure is sent when the process ends
         self._durations.append(took)
         if isinstance(outcome, Finished):
-            self._add(run.tallied(outcome, took))
+            if not self._finished:
+                self._finished_at = time.monotonic()
+            self._finished.append(run.tallied(outcome, took))
         elif outcome:
             self._returns.park(run.claimed, outcome)
         else:
             logger.info("Task %s was written by a newer release; giving it back.", run.claimed.id)
             self._returns.add([run.claimed], delay=TOO_NEW_DELAY)
 
-    def _add(self, outcome: Finished) -> None:
-        if not self._finished:
-            self._finished_at = time.monotonic()
-        self._finished.append(outcome)
-
     def wants_wake(self) -> bool:
-        return (
-            self._want() > 0 and not self._suspects.are_for_others
-        )  # tasks that it gave back are for other workers first
+        # Tasks that it gave back are for other workers first.
+        return self._want() > 0 and not self._suspects.are_for_others
 
     def is_done(self) -> bool:
         if self._finished or self._returns or self._admitted or self._apart or self._awaits_answer():

@@ -1,20 +1,21 @@
 """
 Worker: the common loop of everything that claims tasks under leases.
 
-A separate thread waits for tokens from Redis (listener.py), so the loop never blocks in a command. Requests that
-could not be sent while Redis was unavailable are kept.
+A separate thread waits for tokens from Redis, so the loop never blocks in a command. Requests that could not be sent
+while Redis was unavailable are kept.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from components.exceptions import RedisUnavailable
 from components.kit.worker.loop import Loop
 from components.services.queues import Claimed, Consumer
-from components.services.queues.worker.listener import Listener
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +23,42 @@ ALL = "*"  # all queues, including future ones
 
 # Events of the inbox, in addition to those of subclasses: a token was taken from Redis; Redis did not answer.
 _TOKEN, _AWAY = object(), object()
+
+
+class Listener(threading.Thread):
+    """
+    A thread that blocks on Redis, so that the loop does not have to. It calls *wait* whenever the loop wants to be
+    woken, and then calls *wake* once: with True for a token, with False if Redis is unavailable, which the loop will
+    notice itself.
+
+    A token carries no data: if a worker dies after it took one, other workers only start the task later, when they
+    next poll.
+    """
+
+    def __init__(self, wait: Callable[[], bool], wake: Callable[[bool], None]) -> None:
+        super().__init__(name="listener", daemon=True)
+        self._wait = wait
+        self._wake = wake
+        self._wanted = threading.Event()
+        self._is_over = False
+
+    def listen(self, wanted: bool) -> None:
+        (self._wanted.set if wanted else self._wanted.clear)()
+
+    def end(self) -> None:
+        """Stop listening. A wait that has begun continues for its few seconds."""
+        self._is_over = True
+        self._wanted.set()
+
+    def run(self) -> None:
+        while self._wanted.wait() and not self._is_over:
+            try:
+                has_token, is_away = self._wait(), False
+            except RedisUnavailable:
+                has_token, is_away = False, True
+            if has_token or is_away:
+                self._wanted.clear()
+                self._wake(has_token)
 
 
 class Worker(Loop):
@@ -110,10 +147,8 @@ class Worker(Loop):
         if item is _TOKEN:
             self.has_token = True
         elif item is _AWAY:
-            self._next_beat, self.has_token = (
-                0.0,
-                True,
-            )  # the loop checks for work, because the lost answer may have been a token
+            # The loop checks for work, because the lost answer may have been a token.
+            self._next_beat, self.has_token = 0.0, True
         else:
             super().receive_any(item)
 
