@@ -167,18 +167,6 @@ def test_a_task_released_with_a_delay_returns_by_itself(queue: TaskQueue, redis:
     assert claim_one(consumer).starts == 1
 
 
-def test_a_worker_without_takeover_leaves_abandoned_tasks(redis: Redis) -> None:
-    consumer, other = Consumer(), Consumer()
-    [abandoned] = push_many(1)
-    claim_one(other)
-    end_lease(redis, abandoned)
-    step = consumer.advance(consumer.request({"default": 1}, 1, take_over=False))
-
-    assert (step.claimed, step.look_again_at) == ([], None)
-    assert other.renew(["default"], ()).lost == []
-    assert ids(claim(consumer)) == [abandoned]
-
-
 @pytest.mark.parametrize(
     ("own", "ahead", "expected"),
     [

@@ -85,7 +85,7 @@ def reason(info: TaskInfo) -> str:
         (LINE + BODY.replace(b"[]", DEEP), "RecursionError"),
     ],
 )
-def test_an_unreadable_task_dies_with_it(
+def test_an_unreadable_task_dies_with_the_reason(
     queue: TaskQueue, redis: Redis, record: bytes | None, why: str
 ) -> None:
     redis.zadd(READY, {FOREIGN: LONG_AGO})
@@ -99,22 +99,6 @@ def test_an_unreadable_task_dies_with_it(
     [dead] = queue.tasks("default", "dead")
     assert why in reason(dead)
     assert queue.stats("default").dead == 1
-
-
-@pytest.mark.parametrize("record", [b"garbage", b"1 99999999999999999999 0 0 0 0 - default\n{}"])
-@pytest.mark.parametrize("state", ["ready", "delayed", "running", "dead"])
-def test_an_unreadable_task_is_listed_in_every_state_with_the_reason(
-    queue: TaskQueue, redis: Redis, record: bytes, state: str
-) -> None:
-    redis.hset(TASKS, FOREIGN, record)
-    redis.zadd(getattr(KEYS, state), {FOREIGN: LONG_AGO})
-
-    [listed] = queue.tasks("default", state)
-
-    assert (listed.id, listed.name, listed.queue, listed.state) == (FOREIGN, "", "default", state)
-    assert reason(listed)
-    with pytest.raises(ValueError, match=FOREIGN):
-        queue.get(FOREIGN)
 
 
 @pytest.mark.parametrize("odd", [b"\xff\xfe", b"a b", b"", "é".encode()])

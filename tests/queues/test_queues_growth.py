@@ -72,30 +72,6 @@ def test_of_many_queues_those_without_work_are_not_asked(queue: TaskQueue, redis
     assert redis.exists(*(keys.QueueKeys("default", name).wake for name in names)) == 1
 
 
-@pytest.mark.parametrize("count", [1, MANY])
-def test_a_queue_that_holds_no_task_is_forgotten(queue: TaskQueue, redis: Redis, count: int) -> None:
-    names = use(count)
-    outlive(redis, *names)
-
-    Consumer().trim(*queue.all_names())
-
-    assert queue.all_names() == queue.names() == []
-    assert not redis.exists(*(keys.QueueKeys("default", name).wake for name in names))
-
-
-def test_a_paused_queue_is_not_forgotten_before_it_is_resumed(queue: TaskQueue, redis: Redis) -> None:
-    names = use(1)
-    outlive(redis, *names)
-    queue.pause(names[0])
-
-    Consumer().trim(*names)
-    assert queue.all_names() == names
-    queue.resume(names[0])
-    Consumer().trim(*names)
-
-    assert queue.all_names() == []
-
-
 def test_when_all_has_ended_and_was_kept_long_enough_no_key_is_left(queue: TaskQueue, redis: Redis) -> None:
     """All that a task can leave: errors, progress, unique keys, who waits, parked ones, tokens, orders."""
     consumer = Consumer()
@@ -228,3 +204,20 @@ def test_many_dead_go_little_by_little(redis: Redis, server: EmbeddedServer) -> 
     kept = [task_id.decode() for task_id in redis.zrange(DEAD, 0, -1)]
     assert kept == [f"task{number:04}" for number in range(2_250, 2_300)]
     assert redis.hlen(KEYS.tasks) == 50
+
+
+@pytest.mark.parametrize("count", [1, MANY])
+def test_a_queue_that_holds_no_task_and_is_not_paused_is_forgotten(
+    queue: TaskQueue, redis: Redis, count: int
+) -> None:
+    names = use(count)
+    outlive(redis, *names)
+    queue.pause(names[0])
+
+    Consumer().trim(*queue.all_names())
+    assert queue.all_names() == names[:1]
+    queue.resume(names[0])
+    Consumer().trim(*names)
+
+    assert queue.all_names() == queue.names() == []
+    assert not redis.exists(*(keys.QueueKeys("default", name).wake for name in names))

@@ -8,7 +8,6 @@ import pytest
 from redis import Redis
 
 from components.services.queues import Consumer, NewTask, TaskQueue, Ticks, keys
-from components.services.queues.facts import LAST_INSTANT
 from components.services.queues.ticks import KEPT
 from tests.support.queues import ECHO, claim, failed, hand_in, server_time, succeeded
 
@@ -80,13 +79,6 @@ def test_a_last_tick_later_than_its_limit_becomes_now_when_it_is_declared(ticks:
 
     assert last == {NIGHTLY: now, HOURLY: future}
     assert ticks.declare([NIGHTLY], {NIGHTLY: limit})[1] == {NIGHTLY: now}
-
-
-@pytest.mark.parametrize("score", ["inf", "1e300"])
-def test_a_malformed_instant_is_read_as_the_latest(ticks: Ticks, redis: Redis, score: str) -> None:
-    redis.zadd(keys.BackendKeys("default").periodic, {NIGHTLY: score})
-
-    assert ticks.last([NIGHTLY]) == ticks.declare([NIGHTLY])[1] == {NIGHTLY: LAST_INSTANT}
 
 
 def test_a_skipped_tick_is_taken_and_so_are_those_before_it(ticks: Ticks) -> None:

@@ -9,15 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from redis import Redis
 
-from components.services.queues import (
-    Consumer,
-    NewTask,
-    Progress,
-    State,
-    TaskInfo,
-    TaskQueue,
-    keys,
-)
+from components.services.queues import Consumer, NewTask, Progress, State, TaskInfo, TaskQueue, keys
 from tests.support.queues import (
     ECHO,
     STATES,
@@ -162,19 +154,6 @@ def test_a_task_is_found_by_what_it_is(queue: TaskQueue) -> None:
     for text in ("shop.", ""):
         assert ids(queue.search("default", "ready", text)) == [mail, clean]
     assert list(queue.search("default", "ready", "nothing of that")) == []
-
-
-def test_a_dead_task_is_found_by_its_latest_error(queue: TaskQueue, redis: Redis) -> None:
-    first, second = push_many(2)
-    consumer = Consumer()
-    hand_in(consumer, to_retry(claim_one(consumer), 60, "no ink"))
-    come_due(redis, first)
-    claimed = claim(consumer, 2)
-    hand_in(consumer, *(failed(task, "No Stamps") for task in claimed))
-
-    assert sorted(ids(queue.search("default", "dead", "no stamps"))) == [first, second]
-    assert sorted(ids(queue.search("default", "dead", "valueerror"))) == [first, second]
-    assert ids(queue.search("default", "dead", "ink")) == []
 
 
 @pytest.mark.parametrize(("window", "expected"), [(0, 0), (1, 1), (500, 500), (750, 750), (1_000, 900)])

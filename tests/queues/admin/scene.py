@@ -7,15 +7,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from components.services.queues import (
-    Claimed,
-    Consumer,
-    Finished,
-    NewTask,
-    Progress,
-    TaskFailure,
-    TaskQueue,
-)
+from components.services.queues import Claimed, Consumer, Finished, NewTask, Progress, TaskFailure, TaskQueue
 from components.services.queues.formats import write_errors
 from tests.support.queues import hand_in, succeeded, to_retry
 from tests.support.waiting import eventually

@@ -49,14 +49,6 @@ def test_the_overview_counts_each_state_and_links_to_its_tasks(viewer, redis):
     assert "Cut off: 2" in text_of(viewer, ROOT)
 
 
-def test_the_list_of_a_state_has_its_tasks_and_only_those(viewer):
-    ids = scene.one_of_each("mail")
-
-    for state in STATES:
-        text = text_of(viewer, ROOT, "tasks/", alias="default", queue="mail", state=state)
-        assert [found for found, task_id in ids.items() if task_id in text] == [state]
-
-
 def test_a_task_shows_all_that_is_known_of_it(viewer):
     task_id = scene.successful(
         "mail", args=[{"sale": 7}], kwargs={"to": "Jürgen"}, priority=-5, result={"sent": True}
@@ -103,14 +95,6 @@ def test_progress_is_shown_with_words_beside_it(viewer):
         with override_settings(LANGUAGE_CODE=language):
             html = viewer.get(ROOT + "task/", {"alias": "default", "id": task_id}).text
         assert re.search(r'<progress aria-label="\w+" max="100" value="25.0"></progress>', html)
-
-
-def test_a_task_that_was_asked_to_end_says_so_and_a_cancelled_one_too(viewer):
-    running, waiting = scene.running("mail"), scene.ready("mail")[0]
-    TaskQueue().cancel("mail", [running, waiting])
-
-    assert "Running, asked to end" in text_of(viewer, ROOT, "task/", alias="default", id=running)
-    assert "Dead, cancelled" in text_of(viewer, ROOT, "task/", alias="default", id=waiting)
 
 
 def test_pausing_and_resuming_are_logged_with_who_and_what_if_they_change_anything(operator):

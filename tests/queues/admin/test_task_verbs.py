@@ -36,14 +36,6 @@ def test_selected_tasks_are_sent_again_and_no_others_those_that_died_first_befor
     assert places("mail") == {"ready": [first, third], "dead": [second]}
 
 
-def test_all_are_sent_again_in_the_order_in_which_they_died(manager):
-    ids = [scene.dead() for _ in range(3)]
-
-    done(manager, of("resend", "dead", scope="all"))
-
-    assert places("mail") == {"ready": ids}
-
-
 @pytest.mark.parametrize("state", ["dead", "successful", "ready", "delayed"])
 def test_selected_tasks_are_deleted_and_no_others(manager, state):
     ids = scene.one_of_each("mail")

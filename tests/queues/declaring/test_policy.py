@@ -174,8 +174,7 @@ def test_a_policy_that_cannot_be_is_refused_by_name(name: str, wrong: list[Any],
 
 
 @pytest.mark.parametrize(
-    "declared",
-    [fail, all_there_is, coroutine.using(run_after=timedelta(hours=1)), lease.using(priority=3)],
+    "declared", [fail, all_there_is, coroutine.using(run_after=timedelta(hours=1)), lease.using(priority=3)]
 )
 def test_a_task_can_be_copied_and_pickled(declared: PolicyTask) -> None:
     assert deepcopy(declared) == declared

@@ -122,8 +122,6 @@ async def thread_of_the_orm() -> str:
     return await sync_to_async(thread_name.func)()
 
 
-# --- Tasks with a policy ---------------------------------------------------------------------------
-
 #: What tasks tell the test, in order.
 told: SimpleQueue[Any] = SimpleQueue()
 
@@ -188,6 +186,11 @@ async def unwilling() -> None:
 async def own_timeout() -> None:
     async with asyncio.timeout(0.01):
         await asyncio.sleep(30)
+
+
+@policy(lease=1)
+def wait_under_a_short_lease() -> None:
+    assert agate.wait(60)
 
 
 @task

@@ -46,9 +46,6 @@ def test_a_task_is_tried_again_and_signals_tell_of_each_start_and_one_end(make_w
     assert [error.exception_class for error in at_last.errors] == [ValueError, ValueError]
 
 
-# --- Attempts --------------------------------------------------------------------------------------
-
-
 def test_each_attempt_is_a_line_in_the_log(make_worker: MakeWorker, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "components.done")
     failed, successful = jobs.fail_thrice.enqueue(), tasks.echo.enqueue()
@@ -59,6 +56,19 @@ def test_each_attempt_is_a_line_in_the_log(make_worker: MakeWorker, caplog: pyte
     told = [level for level, text in lines if failed.id in text and "ValueError('no')" in text]
     assert sorted(told) == [logging.INFO, logging.INFO, logging.ERROR]
     assert [level for level, text in lines if successful.id in text] == [logging.INFO]
+
+
+def test_a_lease_of_its_own_is_renewed_although_the_workers_is_longer(
+    make_worker: MakeWorker, start: Start, patient: None
+) -> None:
+    result = jobs.wait_under_a_short_lease.enqueue()
+    start(make_worker(concurrency=1))
+    assert reaches(running=1)
+    first = TaskQueue().get(result.id).lease_expires_at
+
+    assert eventually(lambda: TaskQueue().get(result.id).lease_expires_at > first)
+    jobs.agate.set()
+    assert reaches(successful=1)
 
 
 @pytest.mark.parametrize(
@@ -82,12 +92,6 @@ def test_whatever_hooks_raise_the_task_ends_and_the_slot_goes_on(
     for result in results:
         info = TaskQueue().get(result.id)
         assert (info.state, len(info.errors)) == (state, int(state == "dead"))
-
-
-# --- Leases of their own ---------------------------------------------------------------------------
-
-
-# --- Timeouts --------------------------------------------------------------------------------------
 
 
 def test_a_coroutine_that_runs_too_long_is_cancelled_and_tried_again(make_worker: MakeWorker) -> None:
@@ -175,9 +179,6 @@ def test_the_permit_of_what_still_ran_ends_with_its_worker_and_not_with_the_leas
     assert worker.run() == STUCK
 
     assert eventually(Semaphore(limit, limit=1).try_acquire, within=5)
-
-
-# --- Cancelling ------------------------------------------------------------------------------------
 
 
 @pytest.fixture

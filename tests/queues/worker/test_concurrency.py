@@ -124,10 +124,7 @@ def test_those_that_wait_come_by_priority_and_then_in_order(make_worker: MakeWor
 
 @pytest.mark.parametrize(
     ("calls", "waiting", "begun"),
-    [
-        ([one_of_two] * 3 + [other_of_two] * 3, 4, 2),
-        ([one_each, one_each, one_each], 1, 2),
-    ],
+    [([one_of_two] * 3 + [other_of_two] * 3, 4, 2), ([one_each, one_each, one_each], 1, 2)],
     ids=["shared by two tasks", "for each argument"],
 )
 def test_a_limit_can_be_shared_or_hold_for_each_of_something(

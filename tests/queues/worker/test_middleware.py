@@ -17,14 +17,7 @@ from redis import Redis
 
 from components.exceptions import BodyTooLarge, NotEnqueued, NotSerializable
 from components.kit.compat import TaskResult
-from components.services.queues import (
-    NewTask,
-    TaskQueue,
-    TaskRun,
-    execute_later,
-    keys,
-    task,
-)
+from components.services.queues import NewTask, TaskQueue, TaskRun, execute_later, keys, task
 from components.services.queues.backend import RedisBackend
 from components.services.queues.formats import read_task, write_errors
 from components.services.queues.worker.inline import run_ready

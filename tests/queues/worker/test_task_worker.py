@@ -120,15 +120,6 @@ def test_a_worker_of_all_queues_asks_few_and_hears_of_others(make_worker: MakeWo
         assert eventually(lambda: f"{name} 0" in tasks.notes)  # noqa: B023
 
 
-def test_a_push_wakes_a_worker(redis: Redis, make_worker: MakeWorker, start: Start, patient: None) -> None:
-    start(make_worker())
-    for number in range(1, 3):
-        assert is_listening(redis)
-        push(NOTE)
-
-        assert reaches(successful=number)
-
-
 def test_a_delayed_task_runs_when_due(
     redis: Redis, make_worker: MakeWorker, start: Start, patient: None
 ) -> None:
