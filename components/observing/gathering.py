@@ -46,14 +46,10 @@ def events() -> Iterator[Event]:
 def gather() -> Gathered:
     """Return the figures of all services. It does not raise if Redis is away: then all of them are missing."""
     sums = dict[str, Mapping[str, Sum]]()
-    readings = {_name(each): each.gauges() for each in SERVICES if hasattr(each, "gauges")}
+    readings = {each.__name__.split(".")[-2]: each.gauges() for each in SERVICES if hasattr(each, "gauges")}
     gathered = figures.gather({**readings, "redis": _redis(), "sums": _sums(sums)})
     families = [family for some in gathered.found.values() for family in some]
     return Gathered(families, sums, gathered.missing)
-
-
-def _name(service: Any) -> str:
-    return str(service.__name__).split(".")[-2]
 
 
 def _sums(found: dict[str, Mapping[str, Sum]]) -> Gauges:

@@ -18,7 +18,7 @@ from typing import Any
 
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
-from components.kit.scripts import Call, Script
+from components.kit.scripts import Script
 from components.services.counters.keys import CounterKeys
 from components.services.counters.precisions import WINDOW, Plan, plan
 
@@ -49,7 +49,9 @@ def clean(progress: Callable[[Cleaned], object] | None = None) -> Cleaned:
     with redis_errors():
         found = client.scan_iter(match=_pattern(), count=_PAGE)
         while some := list(islice(found, _PAGE)):
-            said = MEND.many(client, [_call(key, chosen) for key in some])
+            parts = [(key, key.decode("utf-8", "surrogateescape").partition("}:")[2]) for key in some]
+            wanted = [(SimpleNamespace(key=key), _expected(part, chosen)) for key, part in parts]
+            said = MEND.many(client, [MEND.call(keys, **properties) for keys, properties in wanted])
             done = Cleaned(
                 done.looked + len(some),
                 done.removed + said.count(b"removed"),
@@ -64,11 +66,6 @@ def _pattern() -> str:
     mine = CounterKeys(_ANY).samples.removesuffix("samples")
     escaped = re.sub(r"([*?\[\]\\^])", r"\\\1", mine)
     return escaped.replace(f"{{{_ANY}}}", "{*}") + "*"
-
-
-def _call(key: Any, chosen: Plan) -> Call:
-    part = key.decode("utf-8", "surrogateescape").partition("}:")[2]
-    return MEND.call(SimpleNamespace(key=key), **_expected(part, chosen))
 
 
 def _expected(part: str, chosen: Plan) -> dict[str, Any]:

@@ -47,7 +47,8 @@ class Plan:
         #: Stored precision -> for how many seconds its slots are kept.
         self.kept: dict[int, int] = {}
         for precision in self.precisions:
-            stored = next((each for each in reversed(self.kept) if _divides(each, precision)), precision)
+            finer = (each for each in reversed(self.kept) if precision % each == 0)
+            stored = next((each for each in finer if precision // each <= _MOST_SLOTS), precision)
             self.made_of[precision] = stored
             self.kept[stored] = max(self.kept.get(stored, 0), precision * samples)
         #: What is stored, as add.lua takes it.
@@ -92,10 +93,6 @@ class Plan:
     def longest_ttl(self, stored: int) -> int:
         """Return the most seconds that a key of a stored precision has to live."""
         return WINDOW * stored + self.kept[stored]
-
-
-def _divides(stored: int, precision: int) -> bool:
-    return precision % stored == 0 and precision // stored <= _MOST_SLOTS
 
 
 def plan() -> Plan:

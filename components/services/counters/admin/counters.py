@@ -156,7 +156,8 @@ class CounterAdmin(ControlRoomAdmin):
             found, _marks = choice.lines(picked.asked(MOST_IN_FILE), PAGE_SIZE)
         except _WRONG as error:
             return HttpResponse(f"{error}\n", status=400, content_type="text/plain; charset=utf-8")
-        rows: list[Sequence[object]] = [["from", *(_headed(series) for series in found)]]
+        heads = (f"{series.name} ({series.unit})" if series.unit else series.name for series in found)
+        rows: list[Sequence[object]] = [["from", *heads]]
         for samples in zip(*found, strict=True):
             at = samples[0].at.astimezone(UTC)
             rows.append([f"{at:%Y-%m-%dT%H:%M:%SZ}", *(each.count for each in samples)])
@@ -229,11 +230,6 @@ def _trouble(reader: CounterReader) -> list[Series]:
     """Return the counters of recently lost counts, and of outages of Redis."""
     found = reader.read([DROPPED, DROPPED_TIME, OUTAGES], plan().coarsest, fill="skip").values()
     return [series for series in found if series.total]
-
-
-def _headed(series: Series) -> str:
-    """Return the head of a column: the name, with the unit of what is not a count of events."""
-    return f"{series.name} ({series.unit})" if series.unit else series.name
 
 
 def _number(text: str) -> int:

@@ -120,11 +120,12 @@ class SemaphoreAdmin(ControlRoomAdmin):
         row = _find(request, with_use=True)
         info, controls = row.info, SemaphoreControls(row.info.name)
         paging = Paging.of(request, total=info.holders)
+        title_of_use = gettext("Permits in use, of %(limit)s") % {"limit": grouped(info.limit or 0)}
         context = {
             "row": row,
             "info": info,
             "subject": self.subject(info.name),
-            "chart": Chart([use], _title_of_use(info)) if (use := row.use) else None,
+            "chart": Chart([use], title_of_use) if (use := row.use) else None,
             "pattern": pattern_of(info.name),
             "measured": _measured() if request.user.has_perm("components.view_counter") else [],
             "paging": paging,
@@ -256,12 +257,6 @@ def _measured() -> list[tuple[str, str, str]]:
         ("semaphores-waited", gettext("Waits"), gettext("How long callers waited")),
         ("semaphores-refused", gettext("Refused"), gettext("How long callers waited in vain")),
     ]
-
-
-def _title_of_use(info: SemaphoreInfo) -> str:
-    if info.limit is None:
-        return gettext("Permits in use")
-    return gettext("Permits in use, of %(limit)s") % {"limit": grouped(info.limit)}
 
 
 def _title(row: Row) -> str:
