@@ -79,7 +79,8 @@ def described(info: Mapping[str, Any]) -> ServerInfo:
     is_valkey = "valkey_version" in info
     version = info["valkey_version"] if is_valkey else info.get("redis_version", "")
     mode = info.get("redis_mode") or info.get("server_mode", "")  # Valkey 9.1 and newer have the second alone
-    return ServerInfo("Valkey" if is_valkey else "Redis", str(version), str(mode), tuple(_warnings(info)))
+    warnings = tuple(f"{risk.text % risk.values} {risk.remedy}" for risk in risks(info))
+    return ServerInfo("Valkey" if is_valkey else "Redis", str(version), str(mode), warnings)
 
 
 def _require(version: str) -> None:
@@ -88,10 +89,6 @@ def _require(version: str) -> None:
         raise RedisUnsuitable(
             f"The Redis of CACHES[{conf().cache!r}] is {version}, and this app needs 6.2 or newer, or Valkey."
         )
-
-
-def _warnings(info: Mapping[str, Any]) -> Iterator[str]:
-    yield from (f"{risk.text % risk.values} {risk.remedy}" for risk in risks(info))
 
 
 class Risk(NamedTuple):

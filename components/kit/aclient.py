@@ -74,11 +74,6 @@ async def _closed_at_the_end(closing: AsyncExitStack) -> AsyncGenerator[None]:
         yield
 
 
-def client_of_the_loop(settings: object, make: Callable[[AsyncExitStack], Redis]) -> Redis:
-    """Return the client that the running loop keeps for the object *settings*; create it if there is none."""
-    return kept_by_the_loop(Redis, settings, make)
-
-
 def kept_by_the_loop(kind: type[_T], settings: object, make: Callable[[AsyncExitStack], _T]) -> _T:
     """
     Return the object of class *kind* that the running loop keeps for *settings*; create it if there is none.

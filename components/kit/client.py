@@ -70,8 +70,7 @@ def get_async_client() -> AsyncRedis:
     asynchronous counterpart of its redis-py base class is used. Use scripts, not transactions: on a cluster redis-py
     runs each command of a transaction in a thread with its own loop. Raises NoEventLoop outside of a loop.
     """
-    alias = conf().cache
-    return aclient.client_of_the_loop(settings.CACHES.get(alias), lambda end: _new_async_client(alias, end))
+    return kept_by_the_loop(AsyncRedis, lambda closing: _new_async_client(conf().cache, closing))
 
 
 def kept_by_the_loop(kind: type[_T], make: Callable[[AsyncExitStack], _T]) -> _T:

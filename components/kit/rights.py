@@ -50,7 +50,8 @@ def rights(user: str, *, cluster: bool = False) -> list[str]:
     if user not in USERS:  # an operator
         return ["~*", "&*", "+@all"]
     prefix = prefix_pattern()
-    keys = [f"~{prefix}:{word}:{{*" for word in KEYS] + [f"~{escaped(each)}:*" for each in cache_prefixes()]
+    caches = {str(cache.get("KEY_PREFIX", "")) for cache in settings.CACHES.values() if is_redis(cache)}
+    keys = [f"~{prefix}:{word}:{{*" for word in KEYS] + [f"~{escaped(each)}:*" for each in sorted(caches)]
     connection = [*_CONNECTION.split(), *(_CLUSTER.split() if cluster else ())]
     commands = [f"+{name}" for name in USERS[user]]
     return ["resetkeys", *keys, "resetchannels", f"&{prefix}:{_CHANNELS}", "-@all", *connection, *commands]
@@ -60,9 +61,3 @@ def line(user: str, password: str, *, cluster: bool = False) -> str:
     """Return the line of an ACL file for *user*; it holds only the SHA-256 of the password."""
     secret = sha256(password.encode()).hexdigest()
     return " ".join(["user", user, "reset", "on", f"#{secret}", *rights(user, cluster=cluster)])
-
-
-def cache_prefixes() -> list[str]:
-    """Return what the keys of the caches in Redis begin with."""
-    caches = settings.CACHES.values()
-    return sorted({str(cache.get("KEY_PREFIX", "")) for cache in caches if is_redis(cache)})

@@ -154,7 +154,8 @@ def _own_pool(alias: str, url: str) -> Iterator[None]:
     try:
         yield
     finally:
-        pools.pop(url, None)
+        if pool := pools.pop(url, None):
+            pool.disconnect(inuse_connections=False)  # else they would stay open until they are collected
 
 
 def _tell_django(*, enter: bool) -> None:

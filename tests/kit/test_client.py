@@ -27,8 +27,10 @@ from components.exceptions import RedisUnavailable
 from components.kit import aclient
 from components.kit.client import get_async_client, get_client, longest_block
 from components.kit.errors import redis_errors
+from components.servers import inspect_server
 from components.services.queues import TaskQueue
 from components.testing import ClusterServer, empty, redis_at
+from tests.support.full import configured
 from tests.support.proxy import LossyProxy
 from tests.support.queues import push_many
 from tests.support.waiting import eventually
@@ -346,3 +348,34 @@ def test_a_blocking_command_returns_before_the_socket_gives_up(
     given = {"CONNECTION_POOL_KWARGS": {"socket_timeout": timeout}}
     with redis_at(f"unix://{tmp_path}/{timeout}.sock", **given) as client:
         assert longest_block(client) == pytest.approx(block)
+
+
+def test_it_tells_name_version_and_mode(redis: Redis, redis_mode: str) -> None:
+    server, mode = inspect_server(), {"plain": "standalone", "cluster": "cluster"}[redis_mode]
+
+    info = redis.info("server")
+    is_valkey = info.get("server_name") == "valkey"
+    assert server.name == ("Valkey" if is_valkey else "Redis")
+    assert server.version == info["valkey_version" if is_valkey else "redis_version"]
+    assert server.mode == mode
+    assert str(server) == f"{server.name} {server.version} ({mode})"
+
+
+def test_a_server_that_keeps_nothing_on_disk_or_may_evict_tasks_is_warned_of(redis: Redis) -> None:
+    [warning] = inspect_server().warnings
+    assert "appendonly is off" in warning
+    with configured(redis, **{"maxmemory": "100mb", "maxmemory-policy": "allkeys-lru"}):
+        warnings = inspect_server().warnings
+
+    assert any("allkeys-lru" in warning and "noeviction" in warning for warning in warnings)
+
+
+def test_a_server_that_does_not_permit_info_is_no_error(redis_server: EmbeddedServer) -> None:
+    with redis_at(redis_server.url) as redis:
+        redis.execute_command("ACL SETUSER", "shop", "on", ">secret", "~*", "+@all", "-info")
+    with redis_at(f"{redis_server.url}?username=shop&password=secret"):
+        server = inspect_server()
+
+    assert (server.name, server.version) == ("", "")
+    assert str(server) == "Redis"
+    assert "does not permit INFO" in server.warnings[0]

@@ -70,7 +70,13 @@ class Command(BaseCommand):
         with command_errors(InvalidValue, InvalidName, code=_WRONG):
             traffic = Traffic(options["job"])
             period = _period(traffic, options["first"], options["last"], options["days"])
-            report = _report(traffic, period, **options) if period else None
+            report = period and traffic.report(
+                options["level"],
+                first=period[0],
+                last=period[1],
+                within=options["within"],
+                top=options["top"],
+            )
             self._write(report, traffic.totals(), **options)
 
     def _write(self, report: Report | None, totals: dict[str, int], *, job: str, **options: Any) -> None:
@@ -115,13 +121,6 @@ def _moved(day: date, days: int) -> date:
         return date.fromordinal(day.toordinal() + days)
     except (OverflowError, ValueError):
         raise InvalidValue(f"{abs(days):,} days from {day} is outside of the years 1 to 9999.") from None
-
-
-def _report(
-    traffic: Traffic, period: tuple[date, date], *, level: Level, within: str, top: int, **options: Any
-) -> Report:
-    first, last = period
-    return traffic.report(level, first=first, last=last, within=within, top=top)
 
 
 def _document(job: str, report: Report | None, totals: dict[str, int]) -> dict[str, Any]:
