@@ -204,9 +204,11 @@ class _Starter:
     """Starts the threads when they are first needed, and again in each forked process."""
 
     def __init__(self) -> None:
+        self.forks = -1
         self.reset()
 
     def reset(self) -> None:
+        self.forks += 1
         self._guard = threading.Lock()
         self.present: _Scheduler | None = None
 
@@ -219,6 +221,11 @@ class _Starter:
 
 _starter = _Starter()
 os.register_at_fork(after_in_child=_starter.reset)
+
+
+def forks() -> int:
+    """Return how many forks lie before this process. What is held belongs to one process, and not to its children."""
+    return _starter.forks
 
 
 def keep(lease: Lease) -> None:

@@ -8,15 +8,16 @@ import random
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import pytest
 from redis import Redis
 from redis.exceptions import LockError
 
+from components.exceptions import PermitLost
 from components.kit import leases as renewals
-from components.services.locks import AsyncLock, alock, alocks, lock
+from components.services.locks import AsyncLock, alock, alocks, lock, locks
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
 from components.services.semaphores import Semaphore, limit_concurrency
@@ -163,20 +164,36 @@ def test_a_waiter_that_is_interrupted_leaves_nothing_behind(redis: Redis, alarm:
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_fork_in_the_block_is_no_second_holder(redis: Redis) -> None:
-    """The child inherits the token: what it does with it is what the parent does. It renews nothing."""
-    with lock("a", timeout=5, auto_renewal=True) as held:
+@pytest.mark.parametrize(
+    ("make", "is_free"),
+    [
+        (lambda: lock("a", timeout=5, auto_renewal=True), lambda: lock("a").acquire(blocking=False)),
+        (lambda: locks(["a", "b"], timeout=5), lambda: lock("b").acquire(blocking=False)),
+        (lambda: Semaphore("a", limit=1).acquire(auto_renewal=True), Semaphore("a", limit=1).try_acquire),
+        (lambda: limit_concurrency("a", limit=1), Semaphore("a", limit=1).try_acquire),
+    ],
+    ids=["lock", "locks", "permit", "limit_concurrency"],
+)
+def test_a_child_that_is_forked_in_the_block_holds_releases_and_renews_nothing(
+    redis: Redis, make: Callable[[], Any], is_free: Callable[[], Any]
+) -> None:
+    block = make()
+    with ExitStack() as stack:
+        stack.enter_context(block)
         child = os.fork()
         if child == 0:
-            names = {thread.name for thread in threading.enumerate()}
-            os._exit(0 if held.local.token and "renewals" not in names else 1)
+            try:
+                block.__exit__(None, None, None)
+            except (LockError, PermitLost):
+                os._exit("renewals" in {thread.name for thread in threading.enumerate()})
+            os._exit(2)
         _pid, status = os.waitpid(child, 0)
 
         assert os.waitstatus_to_exitcode(status) == 0
-        assert held.owned()
-        assert not lock("a").acquire(blocking=False)
+        assert not is_free()
 
-    assert redis.get(key_of("a")) is None
+    # Leaving the block has released what it held, and has raised nothing.
+    assert is_free()
 
 
 NAMES = ("a", "b", "c")

@@ -166,7 +166,9 @@ class AnyLock:
     def _token_to_release(self) -> bytes:
         token: bytes | None = self.local.token
         if token is None:
-            raise LockError("Cannot release a lock that's not owned or is already unlocked.", self.name)
+            raise LockError(
+                "Cannot release a lock that's not owned by this process or is already unlocked.", self.name
+            )
         if holding := self.local.holding:
             self._drop(holding)
         return token

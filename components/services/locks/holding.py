@@ -73,10 +73,24 @@ class Holding:
         return max(0.0, self.valid_until - leases.clock())
 
 
-class Shared:
+class _Owned:
+    """Has the token of an acquisition; there is none in a child that was forked after it."""
+
+    _token: bytes | None = None
+    _forks = 0
+
+    @property
+    def token(self) -> bytes | None:
+        return self._token if self._forks == leases.forks() else None
+
+    @token.setter
+    def token(self, token: bytes | None) -> None:
+        self._token, self._forks = token, leases.forks()
+
+
+class Shared(_Owned):
     """The holding that all threads and coroutines share, with thread_local=False. Before it, there is no token."""
 
-    token: bytes | None = None
     holding: Holding | None = None
     #: The token of an acquisition to which Redis did not reply.
     doubtful: bytes | None = None
@@ -128,10 +142,9 @@ class TaskLocal:
         return next((own for own in reversed(self._all) if own.is_orphan), None)
 
 
-class _Own:
+class _Own(_Owned):
     """The acquisition of one coroutine."""
 
-    token: bytes | None = None
     holding: Holding | None = None
 
     def __init__(self) -> None:

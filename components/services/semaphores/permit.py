@@ -65,6 +65,7 @@ class Permit:
         #: The id of the release, by which a repeated release is recognised.
         self.call = f"release {new_call()}"
         self._is_renewed = False
+        self._forks = leases.forks()
         self._began_at = leases.clock()
         self._lost: Any = None
 
@@ -75,8 +76,13 @@ class Permit:
 
     @property
     def remaining(self) -> float:
-        """Return the seconds for which the permit is surely still held."""
-        return max(0.0, self.valid_until - leases.clock())
+        """Return the seconds for which the permit is surely still held; 0 in a child that was forked meanwhile."""
+        return max(0.0, self.valid_until - leases.clock()) if self.is_of_this_process else 0.0
+
+    @property
+    def is_of_this_process(self) -> bool:
+        """Return whether this process took the permit, and not one that it was forked from."""
+        return self._forks == leases.forks()
 
     @property
     def lost(self) -> Any:

@@ -382,8 +382,10 @@ class Semaphore(SemaphoreControls):
         await RELEASE.run(client, self._keys, permit=wish.id, call=f"leave {new_call()}")
 
     def _own(self, permit: Permit | str) -> tuple[str, Permit | None]:
-        """Return the id of a permit, and the Permit if one was passed. Raises ForeignPermit."""
+        """Return the id of a permit, and the Permit if one was passed. Raises ForeignPermit, PermitLost."""
         held = permit if isinstance(permit, Permit) else None
+        if held and not held.is_of_this_process:
+            raise PermitLost(f"The permit {held.id} belongs to the process that this one was forked from.")
         return check_id(self.name, held.id if held else permit), held
 
     def _refused(self, wish: Wish, said: bytes, why: int | bytes) -> Exception:
