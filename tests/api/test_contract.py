@@ -328,10 +328,22 @@ def test_a_value_at_its_bounds_is_accepted(site: Site, operation: Described) -> 
 
 def test_a_body_that_cannot_be_read_is_refused(site: Site) -> None:
     before = site.stored()
+    values = (
+        b"NaN",
+        b"-Infinity",
+        b'"\xff\xfe"',
+        b'"\xed\xa0\x80"',
+        b"9" * 5_000,
+        b"[" * 30_000 + b"]" * 30_000,
+    )
+    bodies = [b"{", b"[]", b"null", b"5", b"\xff\xfe{\x00}\x00", *(b'{"data": %s}' % each for each in values)]
+    # The form of another site can send these without asking the browser first.
+    forms = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x")
     for request in [site.valid(operation) for operation in OPERATIONS if operation.has_body]:
-        for raw in (b"{", b"[]", b'{"text": NaN}'):
+        for raw in bodies:
             problem(site.ask(request, raw), 400, "malformed")
-        problem(site.ask(request, b"{}", Content_Type="text/plain"), 415, "unsupported-media-type")
+        for kind in forms:
+            problem(site.ask(request, b"{}", Content_Type=kind), 415, "unsupported-media-type")
         problem(site.ask(request, b'{"text": "' + b"a" * 300_000 + b'"}'), 413, "too-large")
     assert site.stored() == before
 
