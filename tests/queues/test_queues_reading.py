@@ -153,14 +153,8 @@ def test_a_task_is_found_by_what_it_is(queue: TaskQueue) -> None:
         assert ids(queue.search("default", "ready", text)) == [mail], text
     for text in ("shop.", ""):
         assert ids(queue.search("default", "ready", text)) == [mail, clean]
+        assert ids(queue.search("default", "ready", text, window=1)) == [mail]
     assert list(queue.search("default", "ready", "nothing of that")) == []
-
-
-@pytest.mark.parametrize(("window", "expected"), [(0, 0), (1, 1), (500, 500), (750, 750), (1_000, 900)])
-def test_a_search_looks_at_a_limited_number_of_listings(queue: TaskQueue, window: int, expected: int) -> None:
-    tasks = push_many(900)
-
-    assert ids(queue.search("default", "ready", "echo", window=window)) == tasks[:expected]
 
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

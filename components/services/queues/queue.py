@@ -327,9 +327,7 @@ class TaskQueue:
     get, aget = twins(_get)
 
     def names(self) -> list[str]:
-        """
-        Return the sorted names of queues that may have waiting or running tasks, which workers of all queues ask.
-        """
+        """Return, sorted, the queues that may have waiting or running tasks. Workers of all queues ask these."""
         return self._members(self._keys.active)
 
     def all_names(self) -> list[str]:
