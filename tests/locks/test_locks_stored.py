@@ -15,7 +15,7 @@ from components.exceptions import LockLost, RedisUnavailable
 from components.kit.at_once import at_once
 from components.kit.figures import gather
 from components.kit.keyspace import BUCKETS, bucket
-from components.services.locks import Lock, LockInfo, LockReader, card, finder, lock
+from components.services.locks import Lock, LockInfo, LockReader, finder, lock
 from components.services.locks.fences import FencedValue
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
@@ -146,30 +146,6 @@ def test_a_forced_release_does_not_adopt_another_acquisition_with_the_same_token
         first.ensure_held()
     second.ensure_held()
     second.release()
-
-
-def test_the_card_counts_what_is_held_and_tells_of_who_waits_for_long(redis: Redis) -> None:
-    for name, waited in (("a", 1), ("b", 70), ("c", 600), ("ended", 0), ("calm", 0)):
-        lock(name).acquire(token="h/1/t/jill/x")
-        of_it, now = LockKeys.named(name), redis.time()[0] * 1_000_000
-        if waited:
-            redis.zadd(of_it.queue, {"dead": 1, "first": now - waited * 1_000_000, "second": now})
-            redis.zadd(of_it.beats, {"first": 9e15, "second": 9e15, "dead": 1})
-    redis.zadd(LockKeys.named("ended").held, {key_of("ended"): redis.time()[0] * 1_000 - 2_000})
-
-    found = gather({"": card.card()}).found[""]
-
-    assert found.figure == 4
-    waiting, longest = [value for _name, value in found.facts]
-    assert waiting == "6"
-    assert longest.startswith("10 min")
-    assert [line.page and line.page.query for line in found.lines] == [
-        {"key": key_of("c")},
-        {"key": key_of("b")},
-    ]
-    assert found.lines[0].mend
-    assert found.lines[0].mend.query == {"key": key_of("c"), "holder": "h/1/t/jill/x"}
-    assert len(found.badges) == 1
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,8 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.exceptions import PermitLost
-from components.kit.figures import gather
 from components.kit.keyspace import BUCKETS, bucket
-from components.services.semaphores import Semaphore, SemaphoreControls, SemaphoreReader, card
+from components.services.semaphores import Semaphore, SemaphoreControls, SemaphoreReader
 from components.services.semaphores.keys import SemaphoreKeys, index
 from components.services.semaphores.reader import _use
 from tests.support.monitoring import sent_to
@@ -170,25 +169,6 @@ def test_semaphores_unused_for_a_month_are_forgotten_unless_their_limit_was_set(
     assert names == {"set", "new", "kept"}
     SemaphoreControls("set").reset_limit()
     assert redis.zscore(index(bucket("set")), "set") == int(redis.time()[0]) // 86_400
-
-
-def test_the_card_counts_semaphores_and_tells_of_who_waits_for_long(redis: Redis) -> None:
-    for name, waited in (("a", 1), ("b", 70), ("c", 600), ("calm", 0)):
-        take(Semaphore(name, limit=1))
-        keys, now = SemaphoreKeys(name), redis.time()[0] * 1_000_000
-        if waited:
-            redis.zadd(keys.queue, {"dead": 1, "first": now - waited * 1_000_000, "second": now})
-            redis.zadd(keys.beats, {"first": 9e15, "second": 9e15, "dead": 1})
-
-    found = gather({"": card.card()}).found[""]
-
-    assert found.figure == 4
-    waiting, longest = [value for _name, value in found.facts]
-    assert waiting == "6"
-    assert longest.startswith("10 min")
-    for links in ([line.page for line in found.lines], [line.mend for line in found.lines]):
-        assert [link and link.query for link in links] == [{"semaphore": "c"}, {"semaphore": "b"}]
-    assert len(found.badges) == 1
 
 
 NOW = 29_000_000  # minutes since 1970
