@@ -58,19 +58,13 @@ class ControlRoomSite(admin.AdminSite):
 
 def _add_badges(app_list: Sequence[dict[str, Any]], badges: Mapping[str, Sequence[Badge]]) -> None:
     """Add *badges* to the names of models, which the admin's templates show as they are."""
-    for app in app_list:
-        for model in app["models"]:
-            found = (
-                badges.get(model["object_name"], ()) if app["app_label"] == Overview._meta.app_label else ()
+    ours = [app for app in app_list if app["app_label"] == Overview._meta.app_label]
+    for model in (model for app in ours for model in app["models"]):
+        if found := badges.get(model["object_name"]):
+            classes_and_texts = ((" serious" if badge.is_serious else "", badge.text) for badge in found)
+            badge = '<span class="control-room-badge{}">{}</span>'
+            model["name"] = format_html(
+                '{}<span class="visually-hidden">: </span> <span class="control-room-badges">{}</span>',
+                model["name"],
+                format_html_join(_COMMA, badge, classes_and_texts),
             )
-            if found:
-                shown = format_html_join(
-                    _COMMA,
-                    '<span class="control-room-badge{}">{}</span>',
-                    ((" serious" if badge.is_serious else "", badge.text) for badge in found),
-                )
-                model["name"] = format_html(
-                    '{}<span class="visually-hidden">: </span> <span class="control-room-badges">{}</span>',
-                    model["name"],
-                    shown,
-                )

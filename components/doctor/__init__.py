@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from django.core.checks import CheckMessage, run_checks
+from django.core.checks import CheckMessage, Error, run_checks
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
 from redis.exceptions import NoPermissionError
 
-from components.doctor.migrations import examine_migrations
 from components.doctor.rights import examine_rights, not_permitted
 from components.doctor.server import examine_server, unusable
 from components.exceptions import RedisUnavailable
@@ -34,7 +36,7 @@ _SETTINGS = ("components.E001", "components.E002", "components.E010")
 
 def diagnose() -> list[CheckMessage]:
     """Return what is wrong with this site. Whatever is away or broken is a finding, and not an error."""
-    found = [*_system_checks(), *examine_migrations()]
+    found = [*_system_checks(), *_migrations()]
     if not any(message.id in _SETTINGS for message in found):
         for name, examine in _EXAMINATIONS.items():
             try:
@@ -57,3 +59,27 @@ def _system_checks() -> Iterator[CheckMessage]:
 
 def _each_once(messages: Iterable[CheckMessage]) -> list[CheckMessage]:
     return list({(message.id, message.msg): message for message in messages}.values())
+
+
+def _migrations() -> Iterator[CheckMessage]:
+    """Yield a finding if migrations of this app are missing in the default database, or it does not answer."""
+    try:
+        executor = MigrationExecutor(connection)
+        plan = executor.migration_plan(executor.loader.graph.leaf_nodes("components"))
+    except ImproperlyConfigured:
+        return  # a project without a database has no admin that needs the permissions
+    except DatabaseError as error:
+        yield Error(
+            f"The default database does not answer, so migrations were not looked at: {str(error).strip()}",
+            hint="Start it, or correct settings.DATABASES.",
+            id="components.E109",
+        )
+        return
+    missing = [migration.name for migration, _backwards in plan if migration.app_label == "components"]
+    if missing:
+        yield Error(
+            f"Migrations of components are not applied ({', '.join(missing)}), so the admin knows no permissions for "
+            "its pages.",
+            hint="Run `manage.py migrate`.",
+            id="components.E110",
+        )

@@ -20,41 +20,9 @@ from django.utils.translation import gettext, ngettext
 from components.control_room.pages import ControlRoomAdmin
 from components.kit.figures import gather
 from components.kit.finders import MOST_FOUND
-from components.models import (
-    AddressBook,
-    Anchor,
-    CachedRow,
-    Chat,
-    Counter,
-    Lock,
-    LogJob,
-    Mailbox,
-    Queue,
-    Semaphore,
-)
-from components.services.autocomplete import finder as autocomplete
-from components.services.chat import finder as chat
-from components.services.counters import finder as counters
-from components.services.locks import finder as locks
-from components.services.logs import finder as logs
-from components.services.mailboxes import finder as mailboxes
-from components.services.queues import finder as queues
-from components.services.rows import finder as rows
-from components.services.semaphores import finder as semaphores
+from components.models import Anchor, Queue
+from components.overview.parts import FINDERS
 from components.templatetags.control_room import grouped, legible
-
-#: Every service that has a finder, by the anchor of its pages.
-FINDERS: dict[type[Anchor], Any] = {
-    Queue: queues,
-    Lock: locks,
-    Semaphore: semaphores,
-    Chat: chat,
-    Mailbox: mailboxes,
-    AddressBook: autocomplete,
-    Counter: counters,
-    CachedRow: rows,
-    LogJob: logs,
-}
 
 
 @dataclass(frozen=True)
@@ -81,11 +49,8 @@ class Result:
         if self.text:
             count = len(self.hits)
             found = ngettext("%(count)s thing was found.", "%(count)s things were found.", count)
-            sentences.append(
-                found % {"count": grouped(count)}
-                if count
-                else gettext("Nothing that you may view contains this text.")
-            )
+            nothing = gettext("Nothing that you may view contains this text.")
+            sentences.append(found % {"count": grouped(count)} if count else nothing)
         if self.missing:
             told = gettext("Redis does not answer, so these were not searched: %(names)s.")
             sentences.append(told % {"names": ", ".join(self.missing)})
@@ -125,9 +90,8 @@ def _pages(request: HttpRequest, site: Any, text: str) -> Iterator[Hit]:
 def _people(request: HttpRequest, site: Any, text: str) -> Iterator[Hit]:
     """Yield the users whose names begin with the text."""
     model = get_user_model()
-    if not site.is_registered(model) or not site.get_model_admin(model).has_view_permission(request):
-        return
-    if "\0" in text:  # PostgreSQL does not accept it
+    may_view = site.is_registered(model) and site.get_model_admin(model).has_view_permission(request)
+    if not may_view or "\0" in text:  # PostgreSQL does not accept it
         return
     kind = str(capfirst(model._meta.verbose_name))
     name = f"admin:{model._meta.app_label}_{model._meta.model_name}_change"

@@ -6,7 +6,7 @@ A server may forbid INFO; then little is known of it, which is no error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,13 @@ from components.templatetags.control_room import duration, grouped, took
 
 #: The most nodes that are shown; those with trouble come first.
 MOST_NODES = 12
+
+
+def state_of(lines: Sequence[Line]) -> str:
+    """Return "serious", "warning" or "well"."""
+    if any(line.is_serious for line in lines):
+        return "serious"
+    return "warning" if lines else "well"
 
 
 @dataclass(frozen=True)
@@ -42,11 +49,7 @@ class Node:
     @property
     def state(self) -> str:
         """Return "missing", "serious", "warning" or "well"."""
-        if self.is_away:
-            return "missing"
-        if any(line.is_serious for line in self.lines):
-            return "serious"
-        return "warning" if [*self.lines] else "well"
+        return "missing" if self.is_away else state_of([*self.lines])
 
     @property
     def memory(self) -> Memory:

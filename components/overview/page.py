@@ -25,7 +25,7 @@ from components.kit.cards import Badge, Line, Link
 from components.kit.finders import MOST_TEXT
 from components.models import Anchor
 from components.overview.finding import search
-from components.overview.nodes import MOST_NODES, lines_of, nodes, read_nodes
+from components.overview.nodes import MOST_NODES, lines_of, nodes, read_nodes, state_of
 from components.overview.parts import SERVICES, Part, look
 from components.overview.patience import briefly
 from components.templatetags.control_room import duration, grouped
@@ -68,11 +68,7 @@ class Tile:
     @property
     def state(self) -> str:
         """Return "missing", "serious", "warning" or "well"."""
-        if self.part.card is None:
-            return "missing"
-        if any(row.line.is_serious for row in self.rows):
-            return "serious"
-        return "warning" if self.rows else "well"
+        return "missing" if self.part.card is None else state_of([row.line for row in self.rows])
 
     @property
     def past(self) -> str:
@@ -187,11 +183,8 @@ def _tile(part: Part, pages: ControlRoomAdmin, request: HttpRequest) -> Tile:
         Row(title, line, _shown(line.page, pages) or Shown(url, title), _mending(line, pages, request))
         for line in lines
     ]
-    links = (
-        [Shown(pages.url(each.page, **each.query), each.label) for each in part.card.links]
-        if part.card
-        else []
-    )
+    further = part.card.links if part.card else ()
+    links = [Shown(pages.url(each.page, **each.query), each.label) for each in further]
     return Tile(part, title, url, rows, links)
 
 

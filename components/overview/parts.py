@@ -9,33 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from components import models
 from components.kit.cards import Badge, Card, Past
 from components.kit.figures import Gathered, Reading, gather
-from components.services.autocomplete import card as autocomplete
-from components.services.chat import card as chat
 from components.services.counters import Series, recent
-from components.services.counters import card as counters
-from components.services.locks import card as locks
-from components.services.logs import card as logs
-from components.services.mailboxes import card as mailboxes
-from components.services.queues import card as queues
-from components.services.rows import card as rows
-from components.services.semaphores import card as semaphores
 
-#: Every service that has a card, by the anchor of its pages.
+#: The folder of each service that has a card and a finder, by the anchor of its pages, in the order of the cards.
+_FOLDERS: dict[type[models.Anchor], str] = {
+    models.Queue: "queues",
+    models.CachedRow: "rows",
+    models.Lock: "locks",
+    models.Semaphore: "semaphores",
+    models.LogJob: "logs",
+    models.Chat: "chat",
+    models.Mailbox: "mailboxes",
+    models.AddressBook: "autocomplete",
+    models.Counter: "counters",
+}
+#: Their modules.
 SERVICES: dict[type[models.Anchor], Any] = {
-    models.Queue: queues,
-    models.CachedRow: rows,
-    models.Lock: locks,
-    models.Semaphore: semaphores,
-    models.LogJob: logs,
-    models.Chat: chat,
-    models.Mailbox: mailboxes,
-    models.AddressBook: autocomplete,
-    models.Counter: counters,
+    model: import_module(f"components.services.{name}.card") for model, name in _FOLDERS.items()
+}
+FINDERS: dict[type[models.Anchor], Any] = {
+    model: import_module(f"components.services.{name}.finder") for model, name in _FOLDERS.items()
 }
 
 

@@ -41,9 +41,3 @@ def briefly(ask: Callable[[], _T | None]) -> _T | None:
         found = None
     _asks_again_at = 0.0 if found is not None else time.monotonic() + _PAUSE
     return found
-
-
-def forget() -> None:
-    """Ask again at once."""
-    global _asks_again_at
-    _asks_again_at = 0.0

@@ -35,15 +35,16 @@ from components.services.counters.charts import (
     charts_of,
     counted_line,
     percentile_chart,
+    sparkline,
 )
-from components.services.counters.charts import sparkline as _sparkline
-from components.services.counters.charts.scales import about, spent
-from components.services.counters.charts.scales import rate as _rate
+from components.services.counters.charts.scales import about, rate, spent
 from components.services.counters.charts.scales import total as _total
 from components.services.counters.measuring import name_of_times
 from components.services.counters.precisions import plan
 
 register = template.Library()
+register.filter("sparkline", sparkline)
+register.filter("rate", rate)
 
 _EVERY = ":*"
 _LEAST = 60  # seconds: histograms have no shorter slices
@@ -186,12 +187,6 @@ def run_history(
 
 
 @register.filter
-def sparkline(series: Series) -> str:
-    """Return the path of a small drawing of a counter."""
-    return _sparkline(series)
-
-
-@register.filter
 def at(instant: datetime, chart: Chart) -> str:
     """Write an instant, with the date or the seconds if the chart's times need them."""
     local = timezone.localtime(instant)
@@ -204,12 +199,6 @@ def anchor(chart: Chart, title: str) -> str:
     """Return the id of a chart's description, which a refresh does not change."""
     what = [title, str(chart.precision), *(series.name for series in chart.found)]
     return f"chart-{crc32(chr(0).join(what).encode('utf-8', 'backslashreplace')):08x}"
-
-
-@register.filter
-def rate(series: Series) -> str:
-    """Write how fast a counter counts."""
-    return _rate(series)
 
 
 @register.filter

@@ -30,7 +30,7 @@ from redis.exceptions import (
     TimeoutError,
 )
 
-from components.doctor import diagnose, migrations, server
+from components.doctor import diagnose, server
 from components.embedded import EmbeddedServer, socket_url
 from components.exceptions import RedisUnavailable
 from components.kit import keyspace
@@ -298,7 +298,7 @@ WRONG: dict[str, tuple[Callable[[Redis], Any], str, str]] = {
     "a slow server": (lambda redis: patch.object(server, "_SLOW", 0.0), "W107", "for a round trip"),
     "a wrong clock": (lambda redis: patch.object(server, "_WRONG_BY", -1.0), "W108", "so tasks run too"),
     "a database that does not answer": (
-        lambda redis: patch.object(migrations, "MigrationExecutor", side_effect=UNREADABLE),
+        lambda redis: patch("components.doctor.MigrationExecutor", side_effect=UNREADABLE),
         "E109",
         "so migrations were not looked at: unable to open",
     ),

@@ -25,9 +25,7 @@ from tests.queues.admin import scene
 def _new_process(monkeypatch):
     """The page waits for as long as it takes on a busy machine."""
     monkeypatch.setattr(patience, "_PATIENCE", 20.0)
-    patience.forget()
-    yield
-    patience.forget()
+    monkeypatch.setattr(patience, "_asks_again_at", 0.0)
 
 
 def rows(client: Client, path: str = "/admin/") -> list[str]:
