@@ -1,8 +1,9 @@
-"""What is said, and to whom, while Redis is away: no test here has a server, except where one says so."""
+"""What is said, and to whom, while Redis is away (tests that ask for `redis` have one), and what cannot be read."""
 
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -10,9 +11,24 @@ from django.contrib.admin.models import LogEntry
 from django.test import AsyncClient, Client
 
 from components.exceptions import RedisRefused, RedisUnavailable, RedisUnsuitable
-from components.services.locks import LockReader
+from components.kit.keyspace import bucket
+from components.kit.stored import UNREADABLE
+from components.services.chat.keys import ChatKeys
+from components.services.counters import Counter
+from components.services.counters.keys import CounterKeys
+from components.services.locks import LockReader, lock
+from components.services.locks.keys import LockKeys
+from components.services.mailboxes import Mailbox
+from components.services.mailboxes.keys import MailboxKeys
 from components.services.queues import TaskQueue
+from components.services.rows import RowCache, member
+from components.services.rows.keys import RowKeys
+from components.services.semaphores import Semaphore
+from components.services.semaphores.keys import SemaphoreKeys
+from tests.chat.admin.conversations import guild
 from tests.control_room.every_page import ASKING_REDIS, FORM, NEEDS, PAGES, query_of
+from tests.support.poison import BODIES, FIELDS, put_into_chat, put_into_mailbox
+from tests.support.rows import SHAPE
 
 pytestmark = pytest.mark.usefixtures("one_periodic_task")
 
@@ -74,33 +90,25 @@ def test_a_visitor_gets_a_plain_page_that_says_nothing_of_the_server_and_the_log
     assert "GET /view/: Redis does not answer" in record.getMessage()
 
 
-@pytest.mark.parametrize("path", ["/view/", "/async-view/"])
-def test_the_middleware_works_under_asgi(path):
-    response = async_to_sync(AsyncClient().get)(path)
+@pytest.mark.parametrize(
+    ("accept", "is_json"),
+    [
+        *((each, True) for each in ("application/json", "application/problem+json", "application/*")),
+        *((each, False) for each in ("text/html,application/json;q=0.9", "*/*", "image/png", "")),
+        ("application/json, text/html;q=0.5", True),
+    ],
+)
+def test_a_client_that_prefers_json_gets_problem_details_and_others_the_page(accept, is_json):
+    response = Client().get("/view/", headers={"Accept": accept})
 
     assert response.status_code == 503
-    assert "Temporarily unavailable" in response.text
-
-
-@pytest.mark.parametrize(
-    "accept",
-    ["application/json", "application/problem+json", "application/json, text/html;q=0.5", "application/*"],
-)
-def test_a_client_that_prefers_json_gets_problem_details(accept):
-    response = Client().get("/view/", headers={"Accept": accept})
-
-    problem = json.loads(response.content)
-    assert response["Content-Type"] == "application/problem+json"
-    assert (response.status_code, problem["status"]) == (503, 503)
-    assert problem["type"] == "urn:components:redis-unavailable"
-    assert set(problem) == {"type", "title", "status", "detail"}
-
-
-@pytest.mark.parametrize("accept", ["text/html,application/json;q=0.9", "*/*", "image/png", ""])
-def test_every_other_client_gets_the_page(accept):
-    response = Client().get("/view/", headers={"Accept": accept})
-
-    assert response["Content-Type"].startswith("text/html")
+    if is_json:
+        problem = json.loads(response.content)
+        assert response["Content-Type"] == "application/problem+json"
+        assert (problem["status"], problem["type"]) == (503, "urn:components:redis-unavailable")
+        assert set(problem) == {"type", "title", "status", "detail"}
+    else:
+        assert response["Content-Type"].startswith("text/html")
 
 
 def test_both_are_in_the_language_of_the_visitor():
@@ -171,3 +179,96 @@ def test_a_context_processor_that_needs_redis_does_not_hide_the_page(own_page, c
 
     assert (response.status_code, response.text) == (503, "Away, but with a menu")
     assert "could not be rendered with the context of the request" in caplog.text
+
+
+# What is stored, and cannot be read
+
+
+CHATS, MAILBOXES = "/admin/components/chat/", "/admin/components/mailbox/"
+
+
+@pytest.fixture
+def reads(staff):
+    """Return the text of a page."""
+    client = staff("view_chat", "view_messages_chat", "view_mailbox", "view_messages_mailbox")
+
+    def read(address):
+        answer = client.get(address)
+        assert answer.status_code == 200
+        return answer.text
+
+    return read
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_messages_that_cannot_be_read(reads, redis, body):
+    guild()
+    put_into_chat(redis, "guild:7", b=body)
+    redis.hset(ChatKeys("guild:7").members, "jack", b"\xff")
+    Mailbox("jack").push("jill", "well")
+    put_into_mailbox(redis, "jack", body=body)
+
+    for address, words in {
+        f"{CHATS}messages/?chat=guild:7": (UNREADABLE, "welcome"),
+        CHATS: ("guild:7",),
+        f"{CHATS}chat/?chat=guild:7": ("jill",),
+        f"{MAILBOXES}messages/?mailbox=jack": (UNREADABLE, "well"),
+        MAILBOXES: ("jack",),
+    }.items():
+        said = reads(address)
+        assert all(word in said for word in words), address
+
+
+@pytest.mark.parametrize("value", FIELDS.values(), ids=FIELDS)
+def test_chats_and_mailboxes_that_cannot_be_read(reads, redis, value):
+    for field in ("settings", "title", "created_at", "created_by", "seq", "n", "bytes", "at"):
+        redis.flushall()
+        guild("guild:8", title="Others")
+        guild()
+        redis.hset(ChatKeys("guild:7").chat, field, value)
+        assert "Others" in reads(CHATS)
+        reads(f"{CHATS}chat/?chat=guild:7")
+        assert "welcome" in reads(f"{CHATS}messages/?chat=guild:7")
+    for field in ("pulled_at", "pushed", "acknowledged", "dropped", "limit"):
+        redis.flushall()
+        Mailbox("jack").push("jill", "well")
+        Mailbox("jack").pull()
+        redis.hset(MailboxKeys("jack").mailbox, field, value)
+        assert "jack" in reads(MAILBOXES)
+        if field not in ("pulled_at", "pushed"):
+            assert "well" in reads(f"{MAILBOXES}messages/?mailbox=jack")
+
+
+ODD_NAMES = [b"", b"\xff\xfe", b"x" * 2_000, b"a\0b", b"{", b"a/b/c"]
+OF_ODD_NAMES = [
+    *("lock/", "lock/?q=good", "semaphore/", "semaphore/semaphore/?semaphore=good"),
+    *("counter/", "cachedrow/", "cachedrow/model/?model=items", "cachedrow/row/?row=items:good"),
+]
+
+
+@pytest.mark.parametrize("score", [math.inf, -math.inf, 1e300, 1e17])
+def test_pages_go_on_where_somebody_else_has_written_odd_names_and_scores(admin_client, redis, score):
+    lock("good").acquire()
+    semaphore = Semaphore("good", limit=3)
+    semaphore.acquire()
+    Counter("good:one").update(3)
+    RowCache("items", SHAPE).schedule("good", 60)
+    row = member("items", "good")
+    for key in (
+        LockKeys.named("good").held,
+        SemaphoreKeys("good").names,
+        SemaphoreKeys("good").holders,
+        SemaphoreKeys("good").since,
+        SemaphoreKeys("good").heavy,
+        SemaphoreKeys("good").queue,
+        SemaphoreKeys("good").beats,
+        CounterKeys(bucket("good:one")).names,
+        RowKeys(bucket(row)).schedule,
+    ):
+        redis.zadd(key, dict.fromkeys(ODD_NAMES, score))
+    redis.zadd(RowKeys(bucket(row)).schedule, {row: score})
+
+    for page in OF_ODD_NAMES:
+        response = admin_client.get(f"/admin/components/{page}", follow=True)
+        assert response.status_code == 200, page
+        assert "good" in response.text, page
