@@ -23,8 +23,7 @@ from types import ModuleType
 
 import django
 
-from tests.chaos.ledger import read_notes
-from tests.chaos.players import Player, Role
+from tests.chaos.players import Player, Role, read_notes
 from tests.support.waiting import eventually
 
 PARTS = ("queues", "locks", "semaphores", "chat", "counters", "rows", "logs")
@@ -124,7 +123,7 @@ def do(act: Callable[[], object]) -> None:
 def settle(folder: Path, parts: dict[str, ModuleType]) -> None:
     """Wait until each part has nothing left to do, and say so with FOLDER/settled."""
     for name, part in parts.items():
-        if not eventually(part.is_settled, within=120, pause=0.1):
+        if hasattr(part, "is_settled") and not eventually(part.is_settled, within=120, pause=0.1):
             sys.stdout.write(f"{name} has not settled.\n")
     (folder / "settled").touch()
 
@@ -141,7 +140,8 @@ def main(folder: Path) -> None:
     parts = {name: import_module(f"tests.chaos.parts.{name}") for name in PARTS}
     cast = Cast(folder, {role: what for part in parts.values() for role, what in part.ROLES.items()})
     for part in parts.values():
-        do(lambda part=part: part.prepare(folder))
+        if hasattr(part, "prepare"):
+            do(lambda part=part: part.prepare(folder))
     cast.start_all()
     cast.watch((folder / "over").exists)
     cast.watch(cast.is_left_alone)

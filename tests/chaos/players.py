@@ -1,15 +1,25 @@
-"""What all players of the cast have in common: when to stop, whom to wait for, and how to try again."""
+"""
+What all players of the cast have in common: when to stop, whom to wait for, how to try again; and the ledger.
+
+The ledger is what each process did, in a file of its own, a JSON object a line. A line is written by one write(),
+which no SIGKILL tears; one without its end does not count. Instants are by components.kit.leases.clock(), which all
+processes of a machine share.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from components.exceptions import RedisUnavailable
+from components.kit.leases import clock
 
 _T = TypeVar("_T")
 
@@ -52,3 +62,26 @@ def insist(call: Callable[[], _T]) -> _T:
             return call()
         except RedisUnavailable:
             time.sleep(0.02)
+
+
+#: The notes of all processes by their kind. Each has the id of its process as "pid", and says when as "at".
+Notes: TypeAlias = defaultdict[str, list[dict[str, Any]]]
+
+
+def note(kind: str, **facts: Any) -> None:
+    """Add a line to the file of this process. CHAOS_FOLDER names the folder."""
+    line = json.dumps({"kind": kind, "pid": os.getpid(), "at": clock(), **facts}).encode() + b"\n"
+    path = Path(os.environ["CHAOS_FOLDER"]) / f"{os.getpid()}.notes"
+    with path.open("ab", buffering=0) as file:
+        file.write(line)
+
+
+def read_notes(folder: Path) -> Notes:
+    """Return all notes, those of one process in their order."""
+    found: Notes = defaultdict(list)
+    for path in folder.glob("*.notes"):
+        for line in path.read_text().splitlines(keepends=True):
+            if line.endswith("\n"):
+                noted = json.loads(line)
+                found[noted["kind"]].append(noted)
+    return found

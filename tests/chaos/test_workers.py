@@ -81,6 +81,25 @@ def test_a_task_that_kills_its_workers_ends_in_the_dead_set(server: EmbeddedServ
     assert len(set(info.worker_ids)) == 2
 
 
+@pytest.mark.parametrize(
+    ("others", "slots"), [(["tests.tasks.echo"] * 7, "8"), ([APPEND], "2")], ids=["short ones", "a long one"]
+)
+def test_tasks_that_were_claimed_together_with_a_killer_are_done(
+    server: EmbeddedServer, queue: TaskQueue, tmp_path: Path, others: list[str], slots: str
+) -> None:
+    args = {APPEND: [str(tmp_path / "lines"), "long", 0.7]}
+    new = [NewTask(name=name, args=args.get(name, [])) for name in others]
+    new.insert(2, NewTask(name="tests.tasks.kill_worker"))
+    pushed = [info.id for info in queue.push_many(new) if info]
+    [killer] = (id for id, task in zip(pushed, new, strict=True) if task.name == "tests.tasks.kill_worker")
+    while not all_have_ended(queue):
+        with run_worker(server.url, "-c", slots, LEASE=LEASE, MAX_CRASHES="3") as worker:
+            assert eventually(lambda w=worker: w.has_ended() or all_have_ended(queue))
+
+    assert places()["dead"] == [killer]
+    assert sorted(places()["successful"]) == sorted({*pushed} - {killer})
+
+
 def test_the_end_of_a_worker_that_hung_longer_than_its_lease_does_not_count(
     server: EmbeddedServer, queue: TaskQueue, held: Held
 ) -> None:

@@ -18,7 +18,7 @@ from django.urls import reverse
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from tests.deploy.certificates import make_certificate
+from tests.deploy.test_files import make_certificate
 from tests.project.test_demo import free_port
 from tests.support.programs import NO_NGINX, find_nginx
 from tests.support.restricted import add_user, as_user

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from components.exceptions import RedisUnavailable
 from components.services.chat import Chat, ChatMessage, ChatSettings, Inbox
-from tests.chaos.ledger import Notes, note
-from tests.chaos.players import Player, Role, insist
+from tests.chaos.players import Notes, Player, Role, insist, note
 
 CHATS = ("chat-0", "chat-1", "chat-2")
 PERSONS = tuple(f"p{number}" for number in range(8))

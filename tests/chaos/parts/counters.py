@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 from components.exceptions import RedisUnavailable
 from components.services.counters import CounterReader, count, flush
-from tests.chaos.ledger import Notes, note
-from tests.chaos.players import Player, Role, insist
+from tests.chaos.players import Notes, Player, Role, insist, note
 
 BATCH, NAMES = 300, 5
-
-
-def prepare(folder: Path) -> None:
-    pass
 
 
 def play(player: Player) -> None:
@@ -37,10 +31,6 @@ def play(player: Player) -> None:
 
 
 ROLES = {"tallier": Role(2, play)}
-
-
-def is_settled() -> bool:
-    return True
 
 
 def judge(notes: Notes) -> Iterator[str]:

@@ -18,8 +18,7 @@ from pathlib import Path
 from components.exceptions import LockLost, RedisUnavailable
 from components.kit.leases import clock
 from components.services.locks import Lock, lock
-from tests.chaos.ledger import Notes, note
-from tests.chaos.players import Player, Role
+from tests.chaos.players import Notes, Player, Role, note
 
 NAMES, TIMEOUT = {"unfair": False, "fair": True}, 0.6
 
@@ -67,10 +66,6 @@ def hold(player: Player, database: sqlite3.Connection, name: str, held: Lock) ->
 
 
 ROLES = {"locker": Role(6, play)}
-
-
-def is_settled() -> bool:
-    return True
 
 
 def judge(notes: Notes) -> Iterator[str]:

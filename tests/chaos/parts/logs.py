@@ -14,8 +14,7 @@ from django.core.management import call_command
 from components.kit.client import get_client
 from components.services.logs import PLACES, Aggregation, Chunk, Consumer
 from components.services.logs.keys import JobKeys
-from tests.chaos.ledger import Notes, note
-from tests.chaos.players import Player, Role, insist
+from tests.chaos.players import Notes, Player, Role, insist, note
 from tests.support.geo import city, import_networks
 
 JOB, LEASE = "chaos", 1

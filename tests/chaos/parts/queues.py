@@ -12,7 +12,6 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
@@ -22,8 +21,7 @@ from components.kit.compat import TaskContext
 from components.kit.ids import uuid7
 from components.services.queues import NewTask, TaskInfo, TaskQueue, task
 from components.services.queues import keys as queue_keys
-from tests.chaos.ledger import Notes, note
-from tests.chaos.players import Player, Role, insist
+from tests.chaos.players import Notes, Player, Role, insist, note
 
 QUEUES = ("a", "b")
 #: How often each kind comes in a hundred tasks; the rest is "quick".
@@ -32,10 +30,6 @@ SHARES = {"nap": 8, "delayed": 8, "urgent": 6, "once": 6, "flaky": 5, "failing":
 ENDS = {"failing": "builtins.ValueError", "killer": "components.exceptions.WorkerDied"}
 _CANCELLED = "components.exceptions.TaskCancelled"
 _BATCH, _KEYS = 20, 6
-
-
-def prepare(folder: Path) -> None:
-    pass
 
 
 @task

@@ -21,9 +21,8 @@ from django.db.backends.signals import connection_created
 from components.exceptions import RedisUnavailable, RowNotLoaded
 from components.kit.leases import clock
 from components.services.rows import LEASE
-from tests.chaos.ledger import Notes, note
 from tests.chaos.models import DELAY, Stock
-from tests.chaos.players import Player, Role, insist
+from tests.chaos.players import Notes, Player, Role, insist, note
 
 ROWS = range(1, 31)
 #: By row: seconds between two loads. The others are never put on the schedule.

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 from components.exceptions import PermitLost, RedisUnavailable, SemaphoreFull
 from components.services.semaphores import Semaphore
-from tests.chaos.ledger import Notes, note
-from tests.chaos.players import Player, Role
+from tests.chaos.players import Notes, Player, Role, note
 
 NAME, LIMIT, LEASE = "shared", 3, 0.8
-
-
-def prepare(folder: Path) -> None:
-    pass
 
 
 def play(player: Player) -> None:
