@@ -77,10 +77,10 @@ class Permit:
     @property
     def remaining(self) -> float:
         """Return the seconds for which the permit is surely still held; 0 in a child that was forked meanwhile."""
-        return max(0.0, self.valid_until - leases.clock()) if self.is_of_this_process else 0.0
+        return max(0.0, self.valid_until - leases.clock()) if self._is_of_this_process else 0.0
 
     @property
-    def is_of_this_process(self) -> bool:
+    def _is_of_this_process(self) -> bool:
         """Return whether this process took the permit, and not one that it was forked from."""
         return self._forks == leases.forks()
 

@@ -384,7 +384,7 @@ class Semaphore(SemaphoreControls):
     def _own(self, permit: Permit | str) -> tuple[str, Permit | None]:
         """Return the id of a permit, and the Permit if one was passed. Raises ForeignPermit, PermitLost."""
         held = permit if isinstance(permit, Permit) else None
-        if held and not held.is_of_this_process:
+        if held and not held._is_of_this_process:
             raise PermitLost(f"The permit {held.id} belongs to the process that this one was forked from.")
         return check_id(self.name, held.id if held else permit), held
 
