@@ -155,21 +155,6 @@ def test_an_import_is_reported(redis: Redis, tmp_path: Path) -> None:
     assert info.stored_size == done.stored_size > 0
 
 
-def test_columns_are_buffers_of_words(tmp_path: Path) -> None:
-    import_networks(tmp_path, NETWORKS)
-
-    table = GeoTable.load()
-
-    assert [len(table.ipv4), len(table.ipv6)] == [3, 2]
-    columns = (table.ipv4.starts, table.ipv4.ends, table.ipv4.places, table.ipv6.places)
-    assert {memoryview(each).format for each in columns} == {"I"}
-    assert list(table.ipv4.starts) == [0x01000000, 0x01000200, 0xFFFFFFFF]
-    assert bytes(table.ipv6.starts) == IPv6Address("2001:db8::").packed + IPv6Address("2001:db9::").packed
-    assert bytes(table.ipv6.ends)[16:] == IPv6Address("2001:db9::").packed
-    ids = [table.places[number].id for number in (*table.ipv4.places, 0)]
-    assert ids == ["US/CA/Mountain View", "DE", "FR/IDF", "unknown"]
-
-
 @pytest.mark.usefixtures("small_parts", "always_looks")
 def test_another_version_is_seen_and_the_one_before_expires(redis: Redis, tmp_path: Path) -> None:
     old, before = import_networks(tmp_path, NETWORKS), look()
@@ -321,9 +306,12 @@ def test_a_damaged_manifest_is_told(
     assert locate("1.0.0.1") is not None
 
 
-def test_a_table_of_a_later_release_is_reported(redis: Redis, tmp_path: Path) -> None:
-    version = import_networks(tmp_path, NETWORKS).version
-    redis.set(TableKeys("default").manifest(version), b'{"format": 2}')
+def test_a_manifest_of_a_later_release_or_of_another_table_is_reported(redis: Redis, tmp_path: Path) -> None:
+    key = TableKeys("default").manifest(import_networks(tmp_path, NETWORKS).version)
+    redis.set(key, json.dumps({**json.loads(redis.get(key)), "ipv4": 0}))
+    with pytest.raises(GeoTableDamaged, match=r"cannot be read.*--force"):
+        GeoTable.load()
+    redis.set(key, b'{"format": 2}')
     with pytest.raises(UnknownFormat):
         GeoTable.load()
 

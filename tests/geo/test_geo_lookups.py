@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
-from components.exceptions import InvalidGeoSource, InvalidValue
+from components.exceptions import InvalidValue
 from components.services.geo import (
     GeoTable,
     alocate,
@@ -142,54 +142,12 @@ def test_an_address_is_what_python_takes_for_one(text: str) -> None:
         assert parse(address) == parse(text)
 
 
-@pytest.mark.parametrize("is_ipv6", [False, True])
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [((10, 20), (20, 30)), ((20, 30), (10, 20)), ((10, 30), (15, 16)), ((15, 16), (10, 30))],
-)
-def test_overlapping_ranges_are_both_told(
-    first: tuple[int, int], second: tuple[int, int], is_ipv6: bool
-) -> None:
-    builder = Builder()
-    builder.begin("blocks.csv")
-    family = builder.ipv6 if is_ipv6 else builder.ipv4
-    place = builder.place("A", "", "", "", "")
-    builder.add(family, 1, 2, place, 3)
-    builder.add(family, *first, place, 4)
-    builder.add(family, *second, place, 5)
-
-    with pytest.raises(InvalidGeoSource) as refused:
-        builder.finish()
-
-    one, two, three, four = (family._address(number) for number in (*second, *first))
-    said = f"blocks.csv, line 5: {one} to {two} overlaps {three} to {four} of blocks.csv, line 4."
-    assert str(refused.value).startswith(said)
-
-
 def test_outlines_are_known_by_the_codes_of_address_tables() -> None:
     countries = country_outlines().countries
     assert len(countries) == 235
     assert {"US", "DE", "BR", "XK", "TW", "SG", "MT"} <= countries.keys()
     assert "AQ" not in countries
     assert all(re.fullmatch("[A-Z]{2}", code) for code in countries)
-
-
-def test_a_country_is_a_shape_or_a_point_above_these_on_the_map() -> None:
-    outlines = country_outlines()
-    drawn = re.compile(r"(M\d+ -?\d+l-?[\d -]+z)+")
-
-    assert [code for code, each in outlines.countries.items() if bool(each.path) == bool(each.x)] == []
-    for each in outlines.countries.values():
-        if each.path:
-            assert drawn.fullmatch(each.path)
-            for x, y in re.findall(r"M(\d+) (-?\d+)", each.path):
-                assert 0 <= int(x) <= outlines.width
-                assert 0 <= int(y) <= outlines.height
-        else:
-            assert 0 < each.x < outlines.width
-            assert 0 < each.y < outlines.height
-    kinds = [bool(each.path) for each in outlines.countries.values()]
-    assert kinds == sorted(kinds, reverse=True)
 
 
 def record(country: str, region: str = "", name: str = "") -> dict[str, Any]:
@@ -260,15 +218,6 @@ def test_names_are_read_once_without_ranges(redis: Redis, tmp_path: Path, monkey
     assert set(commands) <= {"cmdstat_config", "cmdstat_config|resetstat", "cmdstat_info"}
 
 
-@pytest.mark.usefixtures("always_looks")
-def test_names_of_another_version_are_seen(redis: Redis, tmp_path: Path) -> None:
-    before = place_name("US/CA")
-    import_networks(tmp_path, NETWORKS)
-    first = place_name("US/CA")
-    import_networks(tmp_path, {"1.0.0.0/8": city("US", "CA")})
-    assert [before, first, place_name("US/CA")] == ["US/CA", "Part CA, Land of US", "ca, us"]
-
-
 def test_without_a_table_or_with_one_that_cannot_be_read_ids_are_shown(
     redis: Redis, tmp_path: Path, monkeypatch: Patch, caplog: Log
 ) -> None:
@@ -305,3 +254,12 @@ def test_names_are_told_without_redis(redis: Redis, tmp_path: Path, caplog: Log)
         *[f"Addresses are still located by version {version}"] * 2,  # names are kept apart
         "Places are shown by their ids",
     ]
+
+
+@pytest.mark.usefixtures("always_looks")
+def test_names_of_another_version_are_seen(redis: Redis, tmp_path: Path) -> None:
+    before = place_name("US/CA")
+    import_networks(tmp_path, NETWORKS)
+    first = place_name("US/CA")
+    import_networks(tmp_path, {"1.0.0.0/8": city("US", "CA")})
+    assert [before, first, place_name("US/CA")] == ["US/CA", "Part CA, Land of US", "ca, us"]

@@ -143,6 +143,7 @@ OVERLAP = "1.0.0.0 to 1.255.255.255 overlaps 1.0.0.0 to 1.0.0.255 of GeoLite2-Ci
             for blocks, said in (
                 ([(1, 5, 1), (9, 7, 1)], "Blocks.csv, line 4: the range from 9 to 7"),
                 ([(1, 5, 1), (5, 7, 1)], "line 4: 0.0.0.5 to 0.0.0.7 overlaps 0.0.0.1 to 0.0.0.5 of GeoLite"),
+                ([(15, 16, 1), (10, 30, 1)], "line 4: 0.0.0.10 to 0.0.0.30 overlaps 0.0.0.15 to 0.0.0.16 of"),
                 ([(1, 2**32, 1)], "line 3: the range from 1 to 4294967296"),
                 ([(1, 5, 9)], "line 3: location '9' is not in GeoLiteCity-Location.csv"),
                 ([("x", 5, 1)], "line 3: invalid literal"),
@@ -196,14 +197,6 @@ def test_files_that_do_not_belong_together_are_reported(tmp_path: Path) -> None:
         assert "of the same source, are needed" in refused(*files)
     assert "Import it alone" in refused(mmdb, blocks)
     assert "No file is given" in refused()
-
-
-@pytest.mark.parametrize("make", [lambda path: None, Path.mkdir], ids=["nothing", "a folder"])
-def test_a_file_that_cannot_be_opened_is_reported_with_the_system_error(tmp_path: Path, make: Any) -> None:
-    for name in ("any.mmdb", "any.csv"):
-        make(tmp_path / name)
-        with pytest.raises(OSError, match=name):
-            import_places(tmp_path / name)
 
 
 def test_without_the_package_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

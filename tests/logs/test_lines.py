@@ -168,15 +168,6 @@ def test_other_lines_are_rejected_with_the_reason(form: Format, line: str, reaso
     assert form.read(line.encode("latin-1")) is reason
 
 
-@pytest.mark.parametrize("day", [date.min, date(1900, 2, 28), date(2000, 2, 29), date(2012, 2, 29), date.max])
-@pytest.mark.parametrize("form", [Book(), Combined()], ids=["book", "combined"])
-def test_days_are_those_of_the_years_1_to_9999(day: date, form: Format) -> None:
-    web = f'1.2.3.4 - - [{day.day:02}/{day:%b}/{day.year:04}:00:00:00 +0000] "GET'
-    fields = form.read((f"1.2.3.4 {day} x" if isinstance(form, Book) else web).encode())
-    assert not isinstance(fields, Reason)
-    assert fields.day == day.toordinal()
-
-
 @pytest.mark.parametrize(
     ("expression", "of"), [("(", ""), ("\ud800", ""), ("(?P<ip>.*)", "time"), ("(?P<time>.*)", "ip")]
 )

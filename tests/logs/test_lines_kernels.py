@@ -22,9 +22,7 @@ from components.services.logs.lines import (
     Combined,
     Counting,
     Format,
-    JsonLines,
     Line,
-    Pattern,
     PlaceTable,
     Ranges,
     Reason,
@@ -196,20 +194,6 @@ def test_both_kernels_read_all_forms_of_ipv6() -> None:
 
     assert len(NAIVE.columns(block, Book()).ipv6_lines) > 40
     assert compare(block) == 3 * len(texts)
-
-
-JSON = b'{"ip": "1.2.3.4", "time": "2011-10-10", "path": "/a?b", "agent": "c\\u00e9", "referrer": 7}'
-WORDS = Pattern(r"(?P<ip>\S+) (?P<time>\S+) (?P<path>\S+)(?: (?P<agent>\S+))?")
-
-
-@pytest.mark.parametrize("kernel", [NUMBA, NAIVE])
-@pytest.mark.parametrize(
-    ("form", "line"), [(JsonLines(), JSON), (WORDS, "1.2.3.4 2011-10-10 /a?b cé".encode())]
-)
-def test_json_and_patterns_are_read_by_both(kernel: Any, form: Format, line: bytes) -> None:
-    columns = kernel.columns(line + b"\nx", form)
-    assert ([*columns.days], columns.reasons.tolist()) == ([date(2011, 10, 10).toordinal()], [Reason.FORMAT])
-    assert parts_of(kernel, columns, form) == [(b"/a", b"", "cé".encode())]
 
 
 @pytest.mark.parametrize("kernel", [NUMBA, NAIVE])

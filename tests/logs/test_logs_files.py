@@ -38,12 +38,6 @@ FORMATS = {
 }
 
 
-@pytest.mark.parametrize("data", [b"", b"\n", b"\n\n", b"a", b"a\nb", b"a\r\nb\r\n", b"\0\n\xff\xfe\n"])
-def test_lines_are_what_stands_between_newlines(tmp_path: Path, data: bytes) -> None:
-    (tmp_path / "log").write_bytes(data)
-    assert list(readlines(tmp_path / "log")) == data.removesuffix(b"\n").split(b"\n") * bool(data)
-
-
 #: Lengths of lines around that of a block, and bytes that a file gives at a time.
 lengths = st.one_of(
     st.integers(0, 60),

@@ -268,22 +268,6 @@ def test_a_job_is_looked_at_although_something_in_it_cannot_be_read(redis: Redis
     assert list_jobs() == ["\\xff", "default"]
 
 
-def test_a_worker_that_says_what_cannot_be_read_is_there_all_the_same(redis: Redis) -> None:
-    aggregation = joined()
-    good, other = aggregation.consumer(), aggregation.consumer()
-    for each in (good, other):
-        each.claim()
-        each.tell(SAID)
-    for junk in [*JUNK, b'{"host": "node-1", "pid": 7, "mood": "good"}']:
-        redis.set(JobKeys("default").worker(other.id), junk)
-
-        records = {each.id: each.record for each in aggregation.workers()}
-
-        assert records[good.id] == SAID
-        assert records[other.id] in (WorkerRecord(), WorkerRecord(lines=1), WorkerRecord("node-1", 7))
-        assert look_at("default").aggregations[0].rate == SAID.rate
-
-
 def test_reports_leave_out_what_is_no_count_and_no_day(redis: Redis) -> None:
     days = {"2011-10-10": 3, "2011-10-11": "x", "someday": 5, b"\xff": 1, "2011-10-12": ""}
     redis.hset(JobKeys("default").counts("days"), mapping=days)

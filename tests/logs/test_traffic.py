@@ -18,7 +18,7 @@ from components.services.geo import Level
 from components.services.logs import PLACES, Aggregation
 from components.services.logs.keys import JobKeys
 from components.services.logs.lines import Book, Combined, LineReader
-from components.services.logs.traffic import MOST_DAYS, Report, Traffic, tables
+from components.services.logs.traffic import Report, Traffic, tables
 from components.services.logs.traffic.labels import LABELS
 from components.services.logs.traffic.place_counter import PlaceCounter
 from tests.support.counting_logs import hand_out, import_places_into, worker
@@ -188,18 +188,6 @@ def test_rows_that_get_lines_meanwhile_add_up_as_well(redis: Redis, monkeypatch:
 def test_a_wrong_question_is_reported(asked: dict[str, Any], error: type[Exception], of: str | None) -> None:
     with pytest.raises(error, match=of):
         Traffic().report(**{"first": DAY, "last": DAY, **asked})
-
-
-@pytest.mark.parametrize(("level", "top"), [("country", 10_000), ("region", 1), ("city", 10)])
-def test_the_longest_periods_and_most_rows_can_be_asked_for(redis: Redis, level: Level, top: int) -> None:
-    first = DAY - timedelta(MOST_DAYS[level] - 1)
-    days = {first: {"US": 1}, DAY: {"US": 2}, first - (DAY - first) - timedelta(1): {"US": 4}}
-    of_days(days)
-    check(Traffic().report(level, first=first, last=DAY, top=top), days, top)
-    with pytest.raises(InvalidName):
-        Traffic("")
-    with pytest.raises(InvalidName):
-        Traffic().totals("")
 
 
 COUNTRIES = {"1.0.0.1": "US", "2.0.0.1": "US", "3.0.0.1": "DE", "9.9.9.9": "unknown"}
@@ -447,7 +435,7 @@ def test_an_invalid_question_of_hours_and_values_is_refused():
 
 
 def test_a_time_that_is_missing_or_no_time_has_no_hour_nor_have_members_of_another_form(counted):
-    add({f"hourly:{DAY}": {"00/US": 5, "x": 5, "a/b/c/d": 5}})
+    add({f"hourly:{DAY}": {"00/US": 5, "x": 5, "a/b/c/d": 5}, f"answers:{DAY}": {"x": 5}})
     hand_out(b"1.0.0.1 2011-10-10\n1.0.0.1 2011-10-10 soon\n1.0.0.1 2011-10-10 07:00:00 x\n")
     worker().run()
     assert Traffic().slices(DAY, DAY).by_hour == {"": 2, "07": 1}

@@ -161,17 +161,6 @@ def test_rows_of_a_name_are_in_that_order(redis: Redis, monkeypatch: pytest.Monk
     assert not cut.is_cut or cut.members == [each for each in ordered[:20] if each.startswith("items:")]
 
 
-def test_the_failing_are_listed_those_that_were_tried_last_first() -> None:
-    cache().schedule_many({"1": 60, "2": 60})
-    fail("1", "2")
-    cache("boxes").schedule("3", 60)
-    fail("3", name="boxes")
-    reader = RowReader()
-    assert reader.failures().members[0] == "boxes:3"
-    assert sorted(reader.failures("items").members) == ["items:1", "items:2"]
-    assert reader.failures("none").members == []
-
-
 def test_how_late_the_rows_of_each_name_are(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(wanted={"1": 60})
     cache("boxes").schedule("1", 3600)

@@ -421,3 +421,9 @@ def test_a_wrong_question_is_reported(viewer, hours, name, query, of):
     assert response.status_code == 400
     assert of in unescape(response.text)
     assert "live.js" not in response.text
+
+
+def test_a_job_or_an_aggregation_that_is_not_there_is_404(operator):
+    note_job("default")
+    for name, query in (("dead", OF_PLACES), ("resend", OF_PLACES), ("job", {"job": "x"}), ("job", {})):
+        assert operator.get(url(name, **query)).status_code == 404

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -20,6 +21,7 @@ from redis import Redis
 from components.exceptions import InvalidName, InvalidValue, RedisUnavailable, RowNotSerializable
 from components.services.rows import RowReader
 from components.services.rows.models import CachedRows, cached_rows
+from components.services.rows.models.cached import _written
 from components.services.rows.worker import RowWorker
 from tests.db.models import DearWare, Shelf, Token, Ware
 from tests.fixtures.databases import forget
@@ -213,10 +215,29 @@ def test_rows_of_a_model_that_is_gone_and_keys_of_another_release_fail_and_stop_
     assert Ware.cached.cache.get(ware.pk) is not None
 
 
+def test_rows_are_refreshed_invalidated_and_unscheduled_by_their_keys() -> None:
+    ware = Ware.objects.create(name="sword", stock=1)
+    asyncio.run(Ware.cached.aschedule(ware.pk))
+    refresh()
+    Ware.objects.update(stock=2)
+    assert Ware.cached.refresh(ware.pk, ware.pk + 1) == {ware.pk + 1}
+    assert Ware.cached.get(ware.pk).stock == 1  # type: ignore[union-attr]
+    refresh()
+    assert Ware.cached.get(ware.pk).stock == 2  # type: ignore[union-attr]
+    Ware.objects.update(stock=3)
+    Ware.cached.invalidate(ware.pk)
+    assert Ware.cached.get(ware.pk).stock == 3  # type: ignore[union-attr]
+    Ware.cached.unschedule(ware.pk)
+    assert RowReader().count() == 0
+
+
 def test_keys_are_written_in_one_way(redis: Redis) -> None:
     ware = Ware.objects.create(pk=42, name="sword")
     assert Ware.cached.get("042") == Ware.cached.get(42) == Ware.cached.get(ware.pk)
     assert len(redis.keys("*:row:*")) == 1
+    noon = datetime(2026, 1, 1, 12, 0, 0, 5, tzinfo=UTC)
+    assert _written(noon) == _written(noon.astimezone(timezone(timedelta(hours=5))))
+    assert _written(Decimal("100.00")) == _written(Decimal("1E2")) == "100"
     for wrong in ("sword", None, "", float("inf"), float("nan"), object(), b"\xff"):
         with pytest.raises(InvalidName):
             Ware.cached.get(wrong)

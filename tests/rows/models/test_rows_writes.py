@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -345,27 +344,3 @@ def test_more_rows_are_asked_for_than_a_query_takes(django_assert_num_queries: Q
     with django_assert_num_queries(2):
         found = Ware.cached.load([str(ware.pk + number) for number in range(30_001)])
     assert list(found) == [str(ware.pk)]
-
-
-# --- Daemons, and Redis.
-
-
-# --- Keys of other types.
-
-
-class Price(Elsewhere):
-    amount = models.DecimalField(primary_key=True, max_digits=9, decimal_places=2)
-
-
-PRICES = CachedRows(Price)
-
-
-def test_equal_keys_are_one_row(redis: Redis) -> None:
-    with tables_of(Price):
-        assert PRICES.get(Decimal("100.00")) is None
-        Price(pk=Decimal("1E2")).save()
-        assert PRICES.get(Decimal("100.00")) is not None
-        PRICES.schedule(Decimal("1E2"))
-        RowWorker({PRICES.name: PRICES}).tick()
-    assert RowReader().failing() == 0
-    assert len(redis.keys("*:row:*")) == 1
