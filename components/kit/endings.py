@@ -31,6 +31,8 @@ _PAUSE = 0.05  # seconds between two runs while a server shuts down
 _acts: list[Act] = []
 _sudden: list[Act] = []
 _before: Any = None
+#: Whether SIGTERM has come, and whether all functions have run since then.
+_is_ending, _is_over = False, threading.Event()
 
 
 def at_end(act: Act) -> None:
@@ -70,18 +72,52 @@ def _heed_sigterm() -> None:
 
 
 def _on_sigterm(number: int, frame: FrameType | None) -> None:
-    """Run all functions in another thread, since this thread may have been interrupted while it held a lock."""
+    """
+    Run all functions in another thread, and return: this thread may have been interrupted in one of them, or while it
+    holds a lock that they need. When they have run, the signal comes again and ends the process.
+    """
+    global _is_ending
     is_last = not callable(_before)
-    thread = threading.Thread(target=do_all if is_last else _do_all_until_the_end, daemon=True)
-    with suppress(RuntimeError):  # raised if the interpreter is already ending
-        thread.start()
+    if is_last and _is_ending:
+        if _is_over.is_set():
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGTERM)
+        return
+    _is_ending = True
+    try:
+        threading.Thread(target=_end if is_last else _do_all_until_the_end, daemon=True).start()
+    except RuntimeError:  # the interpreter is already ending
+        _is_over.set()
+        if is_last:
+            _on_sigterm(number, frame)
     if not is_last:
         _before(number, frame)
-        return
-    if thread.ident:
+
+
+def _end() -> None:
+    """Run all functions, and end this process by SIGTERM."""
+    with suppress(RuntimeError):
+        thread = threading.Thread(target=do_all, daemon=True)
+        thread.start()
         thread.join(_PATIENCE)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _is_over.set()
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _begin_anew() -> None:
+    """Forget the functions of the parent in a forked child, which registers its own, and its reaction to SIGTERM."""
+    global _is_ending
+    for act in _acts:
+        atexit.unregister(act)
+    _acts.clear()
+    _sudden.clear()
+    _is_ending = False
+    _is_over.clear()
+    if signal.getsignal(signal.SIGTERM) is _on_sigterm:
+        signal.signal(signal.SIGTERM, _before if _before is not None else signal.SIG_DFL)
+
+
+os.register_at_fork(after_in_child=_begin_anew)
 
 
 def do_all(*, is_sudden: bool = False) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from components.kit.compat import TaskContext, task
@@ -57,3 +59,10 @@ def _run_on(folder: str, name: str) -> None:
             file.write(f"{time.monotonic()}\n")
             file.flush()
             time.sleep(0.001)
+
+
+@task
+def fork_a_pool() -> None:
+    """End a pool of processes that are at work."""
+    with multiprocessing.get_context("fork").Pool(2) as pool, suppress(multiprocessing.TimeoutError):
+        pool.apply_async(time.sleep, (600,)).get(timeout=0.1)

@@ -12,11 +12,14 @@ happens in the main thread, where Python runs signal handlers; a worker in anoth
 from __future__ import annotations
 
 import faulthandler
+import os
 import signal
 import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, Self
+
+from components.kit import endings  # noqa: F401  (its reaction to a fork has to come first)
 
 _STAYS = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # as nohup asks for
 STOPPING = (signal.SIGTERM, signal.SIGINT, *([] if _STAYS else [signal.SIGHUP]))
@@ -62,6 +65,21 @@ def _pass_on(number: int, frame: FrameType | None) -> None:
     signal.pthread_kill(threading.main_thread().ident or 0, number)
 
 
+def _begin_anew() -> None:
+    """Give a child that a task has forked the usual reactions to signals: it is no worker."""
+    if Signals.entered:
+        Signals.entered = False
+        _afterwards.clear()
+        for number in HELD_BACK:
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
+
+
+# After that of endings.py, which gives SIGTERM back to a handler of this module.
+os.register_at_fork(after_in_child=_begin_anew)
+
+
 class Killed(BaseException):
     """The second signal: end at once. It is a BaseException because it may be raised anywhere."""
 
@@ -74,6 +92,9 @@ class Signals:
     are held back instead: the caller replaces the process, which then handles them, or calls release(). From then on,
     SIGTSTP and SIGTTIN are ignored, and so is a further signal to stop.
     """
+
+    #: Whether the main thread is in such a block, or this process ends with one.
+    entered = False
 
     def __init__(
         self,
@@ -97,6 +118,7 @@ class Signals:
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             _restore()
+            Signals.entered = True
             self._before = {
                 number: signal.signal(number, handler) for number, handler in self._handlers.items()
             }
@@ -108,6 +130,8 @@ class Signals:
         self._may_kill = False
         if self._ends_process:
             hold_back()
+        elif self._before:
+            Signals.entered = False
         if self._before:
             faulthandler.unregister(TELLING)
         for number, handler in self._before.items():

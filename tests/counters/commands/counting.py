@@ -5,6 +5,7 @@ last that it writes is that it has counted.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import sys
@@ -64,9 +65,19 @@ def fork() -> None:
         os.waitpid(child, 0)
 
 
+def add_one(number: int) -> None:
+    count("hits")
+
+
+def pool() -> None:
+    """The children are ended by SIGTERM, perhaps while they send their last counts."""
+    with multiprocessing.get_context("fork").Pool(3) as children:
+        children.map(add_one, range(300))
+
+
 MANNERS: dict[str, Callable[[], None]] = {
     each.__name__: each
-    for each in (exit_normally, wait_for_a_signal, wait_with_a_held_lock, wind_up_as_a_server, fork)
+    for each in (exit_normally, wait_for_a_signal, wait_with_a_held_lock, wind_up_as_a_server, fork, pool)
 }
 
 if __name__ == "__main__":

@@ -29,7 +29,9 @@ def total(name: str = "hits") -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("manner", "code", "expected"), [("exit_normally", 3, 10), ("fork", 0, 13)])
+@pytest.mark.parametrize(
+    ("manner", "code", "expected"), [("exit_normally", 3, 10), ("fork", 0, 13), ("pool", 0, 310)]
+)
 def test_pending_counts_are_sent_at_the_end(
     server: EmbeddedServer, manner: str, code: int, expected: int
 ) -> None:

@@ -228,6 +228,16 @@ def module(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
+def test_processes_that_a_task_forks_end_by_signals_as_others_do(
+    server: EmbeddedServer, queue: TaskQueue
+) -> None:
+    with run_worker(server.url):
+        task_id = queue.push("tests.commands.jobs.fork_a_pool")
+
+        assert eventually(lambda: queue.get(task_id).state == "successful")
+
+
 def returns(queue: TaskQueue, task_id: str) -> object:
     assert eventually(lambda: queue.get(task_id).state == "successful")
     return queue.get(task_id).return_value
