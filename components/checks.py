@@ -5,11 +5,11 @@ System checks: report mistakes in the settings before they cause errors in use. 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.machinery import PathFinder
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import django
 from django.apps import apps
@@ -27,73 +27,78 @@ from components.services.rows.models.checks import check_rows
 register(check_mail, "components")
 register(check_rows, "components")
 
+Messages: TypeAlias = Callable[[], Iterator[CheckMessage]]
+
 _SHORTEST_TIMEOUT = 2  # seconds; with less, blocking commands would time out while they wait
 
 
-@register("components")
-def check_settings(**kwargs: Any) -> list[CheckMessage]:
+def _check(*tags: str, deploy: bool = False) -> Callable[[Messages], Callable[..., list[CheckMessage]]]:
+    """Return a decorator that registers a function that yields the messages of a check."""
+
+    def add(messages: Messages) -> Callable[..., list[CheckMessage]]:
+        def check(**kwargs: Any) -> list[CheckMessage]:
+            return list(messages())
+
+        return register(check, *tags, deploy=deploy)
+
+    return add
+
+
+@_check("components")
+def check_settings() -> Iterator[CheckMessage]:
     """Check COMPONENTS (E001) and the CACHES alias that it names (E002, E010, W002, W003)."""
-    found: list[CheckMessage] = [
-        Error(f"settings.COMPONENTS: {problem}", id="components.E001")
-        for problem in problems(Conf, components_setting())
-    ]
-    return found or _check_cache(components_setting().get("cache", Conf.cache))
+    if wrong := list(problems(Conf, components_setting())):
+        yield from (Error(f"settings.COMPONENTS: {problem}", id="components.E001") for problem in wrong)
+    else:
+        yield from _check_cache(components_setting().get("cache", Conf.cache))
 
 
-def _check_cache(alias: str) -> list[CheckMessage]:
+def _check_cache(alias: str) -> Iterator[CheckMessage]:
     cache = settings.CACHES.get(alias)
     backend = str(cache.get("BACKEND", "")) if cache is not None else ""
     if cache is None or not backend.startswith("django_redis."):
-        return [
-            Error(
-                f"settings.CACHES has no alias {alias!r}, where this app would find its Redis."
-                if cache is None
-                else f"settings.CACHES[{alias!r}], where this app looks for its Redis, is a {backend or 'cache'}, "
-                "and not one of django-redis.",
-                hint='Give it "BACKEND": "django_redis.cache.RedisCache" and a redis:// or unix:// "LOCATION", '
-                'or name another alias in COMPONENTS["CACHE"].',
-                id="components.E002",
-            )
-        ]
+        yield Error(
+            f"settings.CACHES has no alias {alias!r}, where this app would find its Redis."
+            if cache is None
+            else f"settings.CACHES[{alias!r}], where this app looks for its Redis, is a {backend or 'cache'}, "
+            "and not one of django-redis.",
+            hint='Give it "BACKEND": "django_redis.cache.RedisCache" and a redis:// or unix:// "LOCATION", '
+            'or name another alias in COMPONENTS["CACHE"].',
+            id="components.E002",
+        )
+        return
     options = cache.get("OPTIONS", {})
     pool = options.get("CONNECTION_POOL_KWARGS", {})
-    found: list[CheckMessage] = [
-        Error(f"settings.CACHES[{alias!r}]: {mistake}", id="components.E010") for mistake in mistakes(cache)
-    ]
+    for mistake in mistakes(cache):
+        yield Error(f"settings.CACHES[{alias!r}]: {mistake}", id="components.E010")
     if "retry" in pool or "retry_on_error" in pool or "retry_on_timeout" in pool:
-        found.append(
-            Warning(
-                f"settings.CACHES[{alias!r}] lets redis-py repeat commands by itself.",
-                hint="A command whose reply was lost would be carried out again. Remove retry, retry_on_error and "
-                "retry_on_timeout: the services repeat what may be repeated.",
-                id="components.W002",
-            )
+        yield Warning(
+            f"settings.CACHES[{alias!r}] lets redis-py repeat commands by itself.",
+            hint="A command whose reply was lost would be carried out again. Remove retry, retry_on_error and "
+            "retry_on_timeout: the services repeat what may be repeated.",
+            id="components.W002",
         )
     timeout = pool.get("socket_timeout", options.get("SOCKET_TIMEOUT"))
     if timeout is not None and timeout < _SHORTEST_TIMEOUT:
-        found.append(
-            Warning(
-                f"settings.CACHES[{alias!r}] has a socket timeout of {timeout} s.",
-                hint=f"Workers wait for tasks on the socket; give it {_SHORTEST_TIMEOUT} s or more.",
-                id="components.W003",
-            )
+        yield Warning(
+            f"settings.CACHES[{alias!r}] has a socket timeout of {timeout} s.",
+            hint=f"Workers wait for tasks on the socket; give it {_SHORTEST_TIMEOUT} s or more.",
+            id="components.W003",
         )
-    return found
 
 
-@register("components")
-def check_clearing(**kwargs: Any) -> list[CheckMessage]:
+@_check("components")
+def check_clearing() -> Iterator[CheckMessage]:
     """Warn if cache.clear() of some alias would empty the database of this app (W006)."""
     ours = components_setting().get("cache", Conf.cache)
     if not isinstance(ours, str) or not is_redis(settings.CACHES.get(ours, {})):
-        return []  # check_settings() reports this
-    at, found = places(settings.CACHES[ours]), list[CheckMessage]()
+        return  # check_settings() reports this
+    at = places(settings.CACHES[ours])
     for alias, cache in settings.CACHES.items():
         if alias == ours and alias != DEFAULT_CACHE_ALIAS:
             continue  # no other code uses that alias
         if is_redis(cache) and at & places(cache) and not _spares(cache):
-            found.append(_clears(alias, ours))
-    return found
+            yield _clears(alias, ours)
 
 
 def _spares(cache: Mapping[str, Any]) -> bool:
@@ -116,10 +121,10 @@ def _clears(alias: str, ours: str) -> Warning:
     )
 
 
-@register("components", Tags.security)
-def check_pickle(**kwargs: Any) -> list[CheckMessage]:
+@_check("components", Tags.security)
+def check_pickle() -> Iterator[CheckMessage]:
     """Warn of caches in Redis that unpickle what they read (W007)."""
-    return [
+    yield from (
         Warning(
             f"settings.CACHES[{alias!r}] reads pickled values from Redis.",
             hint="Whoever can write to that Redis can run code in this process. Give it "
@@ -132,7 +137,7 @@ def check_pickle(**kwargs: Any) -> list[CheckMessage]:
         )
         for alias, cache in settings.CACHES.items()
         if is_redis(cache) and _pickles(cache)
-    ]
+    )
 
 
 def _pickles(cache: Mapping[str, Any]) -> bool:
@@ -141,10 +146,10 @@ def _pickles(cache: Mapping[str, Any]) -> bool:
     return "pickle" in str(options.get("SERIALIZER", options.get("serializer", "pickle"))).lower()
 
 
-@register("components")
-def check_paths(**kwargs: Any) -> list[CheckMessage]:
+@_check("components")
+def check_paths() -> Iterator[CheckMessage]:
     """Report dotted paths in COMPONENTS that cannot be imported (E006)."""
-    given, found = components_setting(), list[CheckMessage]()
+    given = components_setting()
     named = [
         (name, given.get(name))
         for name in ("people", "books", "api_authentication", "chat_consent", "chat_hidden")
@@ -157,32 +162,26 @@ def check_paths(**kwargs: Any) -> list[CheckMessage]:
             if isinstance(path, str) and not callable(import_string(path)):
                 raise ImportError(f"{path} cannot be called.")
         except ImportError as error:
-            found.append(Error(f'settings.COMPONENTS["{name.upper()}"]: {error}', id="components.E006"))
-    return found
+            yield Error(f'settings.COMPONENTS["{name.upper()}"]: {error}', id="components.E006")
 
 
-@register("components")
-def check_name(**kwargs: Any) -> list[CheckMessage]:
+@_check("components")
+def check_name() -> Iterator[CheckMessage]:
     """E011: another distribution has put its files among this app's. W008: there is another package components."""
-    found: list[CheckMessage] = [
-        Warning(
+    for other in _namesakes():
+        yield Warning(
             f"{other} is called components as well, so it cannot be imported beside this app.",
             hint="Which of the two Python imports depends on the order of sys.path, and that may differ between "
             "processes. Rename yours, or move it into another package.",
             id="components.W008",
         )
-        for other in _namesakes()
-    ]
     if _shares_its_folder():
-        found.append(
-            Error(
-                "The distribution called components has installed its files among those of django-redis-components.",
-                hint="Run `pip uninstall components`, and then "
-                "`pip install --force-reinstall --no-deps django-redis-components`.",
-                id="components.E011",
-            )
+        yield Error(
+            "The distribution called components has installed its files among those of django-redis-components.",
+            hint="Run `pip uninstall components`, and then "
+            "`pip install --force-reinstall --no-deps django-redis-components`.",
+            id="components.E011",
         )
-    return found
 
 
 def _namesakes() -> Iterator[Path]:
@@ -204,69 +203,54 @@ def _shares_its_folder() -> bool:
     return any(file.parts[0] == "components" for file in files)
 
 
-@register("components")
-def check_commands(**kwargs: Any) -> list[CheckMessage]:
+@_check("components")
+def check_commands() -> Iterator[CheckMessage]:
     """Warn if two apps have a command `runworker` (W001)."""
-    if not apps.is_installed("channels"):
-        return []
-    return [
-        Warning(
+    if apps.is_installed("channels"):
+        yield Warning(
             "Both channels and components have a command runworker; the app that comes first in "
             "INSTALLED_APPS hides the other's.",
             hint="`manage.py runworker --help` shows which one you get. Put the one you need first.",
             id="components.W001",
         )
-    ]
 
 
-@register(Tags.security, deploy=True)
-def check_embedded(**kwargs: Any) -> list[CheckMessage]:
+@_check(Tags.security, deploy=True)
+def check_embedded() -> Iterator[CheckMessage]:
     """Warn of the embedded server in production (W004)."""
-    if not components_setting().get("embedded"):
-        return []
-    return [
-        Warning(
+    if components_setting().get("embedded"):
+        yield Warning(
             "This project uses the embedded Redis server, which is for development and the demo.",
             hint="Nothing updates its binary when security fixes come out, and it ends with the process that started "
             "it. Run a Redis or Valkey of your own, name it in REDIS_URL, and leave EMBEDDED out of COMPONENTS.",
             id="components.W004",
         )
-    ]
 
 
-@register("components")
-def check_middleware(**kwargs: Any) -> list[CheckMessage]:
+@_check("components")
+def check_middleware() -> Iterator[CheckMessage]:
     """W009: pages answer 500 instead of 503 while Redis is away."""
     wanted = "components.middleware.RedisUnavailableMiddleware"
-    if not settings.MIDDLEWARE or wanted in settings.MIDDLEWARE:
-        return []
-    return [
-        Warning(
+    if settings.MIDDLEWARE and wanted not in settings.MIDDLEWARE:
+        yield Warning(
             f"settings.MIDDLEWARE lacks {wanted}, so a page that needs Redis fails with 500 while Redis is away.",
             hint="Put it last, and such a page answers 503 and asks to try again.",
             id="components.W009",
         )
-    ]
 
 
-@register("components")
-def check_tasks(**kwargs: Any) -> list[CheckMessage]:
+@_check("components")
+def check_tasks() -> Iterator[CheckMessage]:
     """W010: no queue. W011: on Django 5.2, what checks TASKS is missing."""
-    found: list[CheckMessage] = []
     if not settings.is_overridden("TASKS"):  # type: ignore[misc]
-        found.append(
-            Warning(
-                "settings.TASKS is not set, so Django runs each task at once, in the request that enqueues it.",
-                hint='Set TASKS = {"default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}}.',
-                id="components.W010",
-            )
+        yield Warning(
+            "settings.TASKS is not set, so Django runs each task at once, in the request that enqueues it.",
+            hint='Set TASKS = {"default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}}.',
+            id="components.W010",
         )
     if django.VERSION < (6, 0) and not apps.is_installed("django_tasks"):
-        found.append(
-            Warning(
-                "INSTALLED_APPS lacks django_tasks, the backport of django.tasks, so nothing checks settings.TASKS.",
-                hint='Add "django_tasks" to INSTALLED_APPS. From Django 6.0 on it is not needed.',
-                id="components.W011",
-            )
+        yield Warning(
+            "INSTALLED_APPS lacks django_tasks, the backport of django.tasks, so nothing checks settings.TASKS.",
+            hint='Add "django_tasks" to INSTALLED_APPS. From Django 6.0 on it is not needed.',
+            id="components.W011",
         )
-    return found
