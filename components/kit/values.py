@@ -70,6 +70,11 @@ def check_fence(fence: object) -> int:
     return fence
 
 
+def is_key(value: object) -> bool:
+    """Return whether a row may have this primary key: None and an expression are computed by the database later."""
+    return value is not None and not hasattr(value, "resolve_expression")
+
+
 def _is_unicode(name: str) -> bool:
     """Return True if the text can be encoded: half a surrogate pair cannot."""
     try:

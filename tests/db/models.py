@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import models
+from django.db.models.functions import Random
 
 from components.services.locks.models import FencedModel, FencedQuerySet
 from components.services.rows.models import CachedRow, Caching
@@ -106,6 +107,15 @@ class Token(CachedRow):
 
     word = models.SlugField(unique=True)
     value = Lossy(max_length=20, null=True)
+
+
+class Stamp(CachedRow):
+    """Its primary key is made by the database."""
+
+    caching = Caching(delay=5, fields=["word"], key="word", name="stamps")
+
+    id = models.FloatField(primary_key=True, db_default=Random())
+    word = models.SlugField(unique=True)
 
 
 class Bed(models.Model): ...

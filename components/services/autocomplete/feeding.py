@@ -24,6 +24,7 @@ from django.db.models.signals import class_prepared, post_delete, post_save, pre
 
 from components.control_room.viewing import may_view
 from components.kit.model_families import descendants
+from components.kit.values import is_key
 from components.services.autocomplete import AddressBook, fold
 from components.services.autocomplete.folding import MAX_ID, MAX_LABEL
 
@@ -129,7 +130,7 @@ class Feed:
         """Note the places of the rows that the write may move."""
         is_deleted, fields = kwargs["signal"] is pre_delete, kwargs.get("update_fields")
         left: set[Place] = set()
-        for path in self._paths(sender, fields) if instance.pk is not None else ():
+        for path in self._paths(sender, fields) if is_key(instance.pk) else ():
             moving = self._touched[path].moving
             if is_deleted or (moving if fields is None else moving & fields):
                 left |= self._places(path, instance.pk, using)

@@ -15,9 +15,10 @@ from django.contrib.auth.models import Permission, User
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
-from django.db import models, transaction
+from django.db import connection, models, transaction
 from django.db.models.deletion import Collector
 from django.db.models.signals import post_save
+from django.test.utils import CaptureQueriesContext
 from redis import Redis
 
 from components.exceptions import BookNotFound, LoadSuperseded, RedisUnavailable, TaskCancelled
@@ -25,7 +26,7 @@ from components.services.autocomplete.access import Readers
 from components.services.autocomplete.models import ModelBook, ModelBooks
 from components.services.autocomplete.tasks import rebuild
 from components.services.queues.policy import current_run
-from tests.db.models import Box, Crate, Shelf
+from tests.db.models import Box, Crate, Shelf, Stamp
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -88,6 +89,16 @@ def test_a_row_is_found_from_its_commit_until_it_is_deleted(shelves: ModelBook) 
 
     shelf.delete()
     assert found(shelves, "maps") == []
+
+
+def test_a_key_that_the_database_makes_is_not_asked_for_before_it_is_made(redis: Redis) -> None:
+    """Stamps are cached by another key, too."""
+    words = ModelBook(Stamp, "word", id="word")
+    with CaptureQueriesContext(connection) as queries:
+        Stamp.objects.create(word="rare")
+
+    assert queries[0]["sql"].startswith("INSERT")
+    assert found(words, "rare") == [("rare", "rare")]
 
 
 def test_of_two_writers_the_later_caller_need_not_win(

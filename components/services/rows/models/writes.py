@@ -23,6 +23,7 @@ from django.db.models.signals import post_delete, post_save, pre_delete, pre_sav
 
 from components.exceptions import InvalidName
 from components.kit.model_families import family
+from components.kit.values import is_key
 from components.services.rows.members import check_key
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Writes:
     def _before_save(
         self, sender: type[models.Model], instance: Any, using: str, update_fields: Any = None, **kwargs: Any
     ) -> None:
-        if instance.pk is not None:
+        if is_key(instance.pk):
             self._keep(instance, self._stored_key(sender, instance, using))
 
     def _before_delete(
@@ -135,7 +136,7 @@ class Writes:
         value = instance.__dict__.get(self._attname)
         if value is None and self._source.is_known_by_pk and _is_linked(self._source.model, sender):
             value = instance.pk
-        if value is None or hasattr(value, "resolve_expression"):
+        if not is_key(value):
             return self._stored_key(sender, instance, using)
         return self._written(value)
 
