@@ -264,12 +264,6 @@ def test_a_lock_without_a_timeout_cannot_be_extended(redis: Redis) -> None:
             extend()
 
 
-def test_a_holder_that_is_not_there_is_not_forced(redis: Redis, own: Lock) -> None:
-    with unchanged(redis):
-        assert not LockReader().force_release("a", "nobody", own.fence)
-        assert not LockReader().force_release(key_of("never used"), "nobody", 1)
-
-
 def test_coroutines_are_told_the_same(redis: Redis) -> None:
     async def main() -> None:
         client = get_async_client()

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
-from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError, LockError, LockNotOwnedError, ResponseError
 from redis.retry import Retry
@@ -221,24 +220,6 @@ def test_a_release_without_an_answer_can_be_tried_again(proxy: LossyProxy, redis
         assert not redis.exists("a")  # the server has heard it
         held.release()
         assert held.local.token is None
-
-
-def test_a_coroutines_release_without_an_answer_can_be_tried_again(proxy: LossyProxy, redis: Redis) -> None:
-    async def main(client: AsyncRedis) -> None:
-        held = AsyncLock(client, "a", timeout=10)
-        await held.acquire()
-        token = held.local.token
-        proxy.lose_replies(to="EVALSHA", times=SENT)
-
-        with pytest.raises(ConnectionError):
-            await held.release()
-
-        proxy.lose_replies(to="", times=0)
-        assert held.local.token == token
-        await held.release()
-        assert held.local.token is None
-
-    in_a_loop(proxy.url, main, retry=AsyncRetry(NoBackoff(), 0))
 
 
 @pytest.mark.parametrize("is_lost", [False, True], ids=["released", "lost"])

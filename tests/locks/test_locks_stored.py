@@ -72,18 +72,6 @@ def test_what_is_no_held_lock_spoils_no_list(reader: LockReader, redis: Redis) -
     assert Samples.gather().of("locks_held") == 3
 
 
-def test_a_long_list_has_pages(reader: LockReader) -> None:
-    names = {f"item:{number}" for number in range(70)}
-    for name in names:
-        lock(name).acquire()
-
-    pages = [reader.held(offset=offset, limit=7) for offset in range(0, 77, 7)]
-
-    assert [len(page) for page in pages] == [7] * 10 + [0]
-    assert {info.name for page in pages for info in page} == names
-    assert reader.count() == 70
-
-
 def test_waiting_requests_are_shown_in_their_order(reader: LockReader, redis: Redis) -> None:
     lock("a").acquire()
     for token in (b"h/1/t/jack/x", b"h/1/t/jill/y", b"h/1/t/dead/z"):

@@ -231,18 +231,6 @@ def test_on_a_cluster_it_is_one_round_trip_to_each_node(
     assert {"rows", "locks"} <= partly.missing.keys()  # they are on all nodes
 
 
-def test_a_new_log_job_is_shown_at_once(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    gather()
-    append(stream(job="new"), 0)
-    note_job("new")
-
-    with round_trips(monkeypatch) as sent:
-        gather()
-
-    assert list(sent.values()) == [2]
-    assert Samples.gather().of("logs_chunks", job="new") == 1
-
-
 def test_what_cannot_be_read_is_named_and_the_rest_is_shown(redis: Redis) -> None:
     push_many(1)
     redis.set(f"components:rows:{{{bucket('a')}}}:schedule", "something else")

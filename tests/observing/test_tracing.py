@@ -110,19 +110,6 @@ def test_a_task_continues_the_trace_of_its_enqueuer(
     assert process.status.status_code is StatusCode.UNSET
 
 
-def test_tasks_that_are_enqueued_by_a_coroutine_continue_its_trace(
-    backend: RedisBackend, spans: Spans
-) -> None:
-    async def request() -> None:
-        with tracing._tracer.start_as_current_span("request"):
-            await jobs.spanned.aenqueue()
-
-    asyncio.run(request())
-
-    send, request_span = sorted(spans(), key=lambda span: span.name, reverse=True)
-    assert parent_of(send) == request_span.context.span_id
-
-
 def test_tasks_that_are_enqueued_together_have_one_span(backend: RedisBackend, spans: Spans) -> None:
     backend.enqueue_many(jobs.spanned, [((), {})] * 3)
     run_ready(backend)

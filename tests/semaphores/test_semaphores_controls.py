@@ -9,13 +9,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from redis import Redis
 
-from components.embedded import EmbeddedServer
 from components.exceptions import PermitLost
 from components.kit.keyspace import BUCKETS, bucket
 from components.services.semaphores import Semaphore, SemaphoreControls, SemaphoreReader
 from components.services.semaphores.keys import SemaphoreKeys, index
 from components.services.semaphores.reader import _use
-from tests.support.monitoring import sent_to
 from tests.support.semaphores import Waiter, let_pass, take
 
 pytestmark = pytest.mark.usefixtures("no_heartbeats")
@@ -131,25 +129,6 @@ def test_one_holder_is_found_by_the_id_of_its_permit(
     assert controls.holder(light.id) is None
     let_pass(redis, "api", 10)
     assert controls.holder(heavy.id) is None
-
-
-def test_all_semaphores_are_listed_by_page(redis: Redis, server: EmbeddedServer) -> None:
-    names = {f"api {number}" for number in range(70)}
-    for name in names:
-        take(Semaphore(name, limit=7))
-    reader = SemaphoreReader()
-
-    pages = [reader.page(offset=offset, limit=7) for offset in range(0, 77, 7)]
-
-    assert reader.count() == 70
-    assert [len(page) for page in pages] == [7] * 10 + [0]
-    assert {info.name for page in pages for info in page} == names
-    assert all([info.name for info in page] == sorted(info.name for info in page) for page in pages)
-    assert {(info.limit, info.used) for page in pages for info in page} == {(7, 1)}
-    with sent_to(server) as commands:
-        reader.page(limit=10)
-    lists = sum(command.split()[0] == "ZREVRANGE" for command in commands)
-    assert len(commands) == len(BUCKETS) + lists + 1 + 6 * 10  # sizes, names, the time, figures
 
 
 def test_semaphores_unused_for_a_month_are_forgotten_unless_their_limit_was_set(redis: Redis) -> None:

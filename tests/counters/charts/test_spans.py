@@ -42,16 +42,6 @@ def test_a_time_is_seen_in_the_finest_slices_that_have_room_and_are_kept(span, p
     assert span in offered_spans()
 
 
-def test_the_last_minutes_end_in_the_slice_that_is_not_yet_over(redis):
-    Counter("hits").update(3)
-
-    series = Span(HOUR).read(["hits"])["hits"]
-
-    assert 3 in (series[-1].count, series[-2].count)  # a minute may have ended meanwhile
-    assert series[0].count is None
-    assert series[-1].at <= series.until <= series[-1].at + timedelta(minutes=1)
-
-
 def test_a_time_between_two_instants_is_seen_as_fine_as_it_is_kept(redis):
     now = datetime.fromtimestamp(seconds(redis), UTC)
     recent = Span(since=now - timedelta(seconds=300), until=now - timedelta(seconds=100)).read(["hits"])[
