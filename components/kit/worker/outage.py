@@ -55,7 +55,7 @@ class Outage:
         """Note that Redis did not answer, and return the seconds until the next attempt."""
         if self._since is None:
             self._since = time.monotonic()
-            logger.warning("%s Waiting for Redis; nothing that was accepted is lost.", sentence(error))
+            logger.warning("%s Waiting for Redis.", sentence(error))
         self._longest = min(self._longest_retry, 2 * self._longest)
         return random.uniform(_SHORTEST_RETRY, self._longest)
 
