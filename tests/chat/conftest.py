@@ -1,4 +1,4 @@
-"""Every test of a service runs twice: on a plain server, and on one in cluster mode."""
+"""Tests of chats; on a server in cluster mode with --cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every test of a service runs twice: on a plain server, and on one in cluster mode."""
+"""Tests of a service run on a plain server; with --cluster, on one in cluster mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every test of figures runs twice: on a plain server, and on one in cluster mode."""
+"""Tests of figures run on a plain server; with --cluster, on one in cluster mode."""
 
 from __future__ import annotations
 
