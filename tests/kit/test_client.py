@@ -169,22 +169,6 @@ def test_options_hold_for_both_clients_of_a_cluster(redis_cluster_server: Cluste
         asyncio.run(main())
 
 
-class NoParser:
-    """Something that redis.asyncio knows nothing like. Pools are kept by their URL, so no other test may use that."""
-
-
-def test_a_class_that_derives_from_nothing_known_is_an_error_that_names_it() -> None:
-    async def main() -> None:
-        get_async_client()
-
-    # Only the synchronous client, which never connects here, takes it.
-    with (
-        redis_at("redis://127.0.0.1:1/2", PARSER_CLASS=f"{__name__}.NoParser"),
-        pytest.raises(ImproperlyConfigured, match=r"NoParser, named in the OPTIONS"),
-    ):
-        asyncio.run(main())
-
-
 # One for each loop
 
 

@@ -21,7 +21,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import Client as Browser
 from django.test.utils import override_settings
 from redis import Redis
-from redis.exceptions import BusyLoadingError, ClusterCrossSlotError, RedisClusterException, ResponseError
+from redis.exceptions import BusyLoadingError, ResponseError
 
 from components.embedded import EmbeddedServer
 from components.exceptions import InvalidName, InvalidValue, RedisRefused, RedisUnavailable, RedisUnsuitable
@@ -207,28 +207,6 @@ def test_a_cluster_without_its_slots_is_unavailable(
             node.execute_command("CLUSTER DELSLOTS", *slots)
             with pytest.raises(RedisUnavailable), redis_at(own_cluster.url, **CLUSTER) as client:
                 act(client)
-
-
-async def _arun(act: Callable[[Any], Any]) -> None:
-    await get_async_client().initialize()  # redis-py's transaction would do that in a thread's own loop
-    await act(get_async_client())
-
-
-SEVERAL_SLOTS: dict[str, Callable[[Any], Any]] = {
-    "command": lambda client: client.mset({"a": 1, "b": 2}),
-    "script": lambda client: client.eval("return 1", 2, "a", "b"),
-    "transaction": lambda client: client.pipeline(transaction=True).set("a", 1).set("b", 1).execute(),
-}
-
-
-@pytest.mark.parametrize("act", SEVERAL_SLOTS.values(), ids=SEVERAL_SLOTS)
-def test_keys_of_several_slots_are_a_mistake_and_not_an_outage(
-    redis_cluster: Redis, act: Callable[[Any], Any]
-) -> None:
-    with pytest.raises(RedisClusterException, match="slot"), redis_errors():
-        act(redis_cluster)
-    with pytest.raises((RedisClusterException, ClusterCrossSlotError), match="slot"), redis_errors():
-        asyncio.run(_arun(act))
 
 
 #: What is wrong with a URL with which nothing can work, the URL, and some words of what is said about it.
