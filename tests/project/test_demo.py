@@ -9,11 +9,10 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Timer
-from typing import Protocol
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, build_opener, urlopen
@@ -58,6 +57,16 @@ class Demo:
         """The process of the demo with this word in its command line."""
         return next(process for process in reversed(self.family) if word in " ".join(process.cmdline()))
 
+    def look(self) -> None:
+        """Take notice of its processes."""
+        self.family = psutil.Process(self.process.pid).children(recursive=True)
+
+    def ready(self) -> Demo:
+        """Wait until it is."""
+        self.hear("Ctrl-C stops everything")
+        self.look()
+        return self
+
     def has_left_nothing(self) -> bool:
         return all(map(has_ended, self.family))
 
@@ -67,8 +76,7 @@ class Demo:
         return said
 
 
-class StartDemo(Protocol):
-    def __call__(self, *options: str) -> Demo: ...
+Launch = Callable[..., Demo]
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +103,7 @@ def manage(checkout: Path, *arguments: str, **environment: str) -> subprocess.Po
 
 
 @pytest.fixture
-def launch(checkout: Path) -> Iterator[StartDemo]:
+def launch(checkout: Path) -> Iterator[Launch]:
     """Start a demo, without waiting for anything."""
     with ExitStack() as stack:
 
@@ -110,19 +118,6 @@ def launch(checkout: Path) -> Iterator[StartDemo]:
             return Demo(process, port)
 
         yield launch
-
-
-@pytest.fixture
-def start(launch: StartDemo) -> StartDemo:
-    """Start a demo that is ready."""
-
-    def start(*options: str) -> Demo:
-        demo = launch(*options)
-        demo.hear("Ctrl-C stops everything")
-        demo.family = psutil.Process(demo.process.pid).children(recursive=True)
-        return demo
-
-    return start
 
 
 def heed_signals() -> None:
@@ -167,9 +162,9 @@ def kill_a_worker_and_redis(demo: Demo) -> None:
 
 
 def test_is_where_it_says_on_this_machine_only_once_in_a_folder_and_survives_the_tour_until_a_signal(
-    start: StartDemo, launch: StartDemo, checkout: Path
+    launch: Launch, checkout: Path
 ) -> None:
-    demo = start("--no-log", "--redis-pause", "0.5")
+    demo = launch("--no-log", "--redis-pause", "0.5").ready()
 
     assert f"http://127.0.0.1:{demo.port}/" in demo.said
     assert "log in as joe, jack, jill; password demo" in demo.said
@@ -186,7 +181,7 @@ def test_is_where_it_says_on_this_machine_only_once_in_a_folder_and_survives_the
     assert f"process {demo.process.pid} started it" in second.said
 
     kill_a_worker_and_redis(demo)
-    demo.family = psutil.Process(demo.process.pid).children(recursive=True)
+    demo.look()
     os.killpg(demo.process.pid, signal.SIGTERM)
 
     assert demo.hear_out() == 0
@@ -196,10 +191,10 @@ def test_is_where_it_says_on_this_machine_only_once_in_a_folder_and_survives_the
     assert not is_running(checkout / "var" / "redis")
 
 
-def test_an_early_ctrl_c_stops_it_as_well(launch: StartDemo) -> None:
+def test_an_early_ctrl_c_stops_it_as_well(launch: Launch) -> None:
     demo = launch()
     demo.hear(" has started.")
-    demo.family = psutil.Process(demo.process.pid).children(recursive=True)
+    demo.look()
     demo.process.send_signal(signal.SIGINT)
 
     assert demo.hear_out() == 0
@@ -208,8 +203,8 @@ def test_an_early_ctrl_c_stops_it_as_well(launch: StartDemo) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])
-def test_leaves_nothing_behind_when_nobody_listens_any_more(start: StartDemo, number: signal.Signals) -> None:
-    demo = start("--no-log")
+def test_leaves_nothing_behind_when_nobody_listens_any_more(launch: Launch, number: signal.Signals) -> None:
+    demo = launch("--no-log").ready()
     assert demo.process.stdout
     demo.process.stdout.close()
     demo.process.send_signal(number)
@@ -219,8 +214,8 @@ def test_leaves_nothing_behind_when_nobody_listens_any_more(start: StartDemo, nu
 
 @pytest.mark.long
 @pytest.mark.parametrize(("word", "name"), [("--concurrency", "worker"), ("uvicorn", "web")])
-def test_ends_with_any_of_its_processes_and_says_which(start: StartDemo, word: str, name: str) -> None:
-    demo = start("--no-log")
+def test_ends_with_any_of_its_processes_and_says_which(launch: Launch, word: str, name: str) -> None:
+    demo = launch("--no-log").ready()
     demo.member(word).kill()
 
     assert demo.hear_out() == 1
@@ -231,8 +226,8 @@ def test_ends_with_any_of_its_processes_and_says_which(start: StartDemo, word: s
 
 
 @pytest.mark.long
-def test_counts_what_players_do_and_goes_on_when_redis_is_back(start: StartDemo, checkout: Path) -> None:
-    demo = start("--redis-pause", "0.5")
+def test_counts_what_players_do_and_goes_on_when_redis_is_back(launch: Launch, checkout: Path) -> None:
+    demo = launch("--redis-pause", "0.5").ready()
 
     def told(what: str) -> int:
         """A number on the page of where the game is played; 0 while the site is without Redis."""

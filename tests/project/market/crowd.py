@@ -129,12 +129,7 @@ def audit() -> dict[str, Any]:
         },
         "owners": {item.pk: str(item.owner) for item in Item.objects.select_related("owner__user")},
         "sold": [
-            {
-                "listing": sale.listing_id,
-                "item": sale.listing.item_id,
-                "buyer": str(sale.buyer),
-                "price": sale.price,
-            }
+            {"listing": sale.listing_id, "item": sale.listing.item_id, "buyer": str(sale.buyer)}
             for sale in Sale.objects.select_related("listing", "buyer__user")
         ],
         "fences": dict(Item.objects.values_list("pk", "fence")),
