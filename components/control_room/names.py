@@ -19,11 +19,7 @@ def who(holder: Holder, unknown: str) -> str:
     """Return the holder as a part of a sentence; *unknown* if its id tells nothing."""
     if not holder.host:
         return legible(unknown)
-    place = gettext("process %(process)s on %(host)s, %(thread)s") % {
-        "process": holder.process,
-        "host": holder.host,
-        "thread": holder.thread,
-    }
+    place = gettext("process %(process)s on %(host)s, %(thread)s") % vars(holder)
     return legible(f"{holder.owner} ({place})" if holder.owner else place)
 
 

@@ -93,11 +93,8 @@ def _charts(names: Sequence[str], span: Span, top: int) -> list[Chart]:
 
 def _link(request: HttpRequest | None, page: str = "chart", **query: str) -> str:
     """Return the address of a page of counters; "" if there is none, or if the user may not see it."""
-    if (
-        request is None
-        or not hasattr(request, "user")
-        or not request.user.has_perm("components.view_counter")
-    ):
+    user = getattr(request, "user", None)
+    if not user or not user.has_perm("components.view_counter"):
         return ""
     try:
         address = reverse(

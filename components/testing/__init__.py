@@ -15,7 +15,7 @@ import secrets
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -204,14 +204,7 @@ def _free_port() -> int:
     """
     while True:
         port = 10_000 + secrets.randbelow(12_000)
-        if _is_free(port) and _is_free(port + 10_000):
+        with suppress(OSError):
+            for each in (port, port + 10_000):
+                socket.create_server(("127.0.0.1", each)).close()
             return port
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True

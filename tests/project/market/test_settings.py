@@ -47,17 +47,28 @@ def settings(*names: str, **environment: str) -> dict[str, Any]:
     return dict(json.loads(result.stdout))
 
 
-@pytest.mark.parametrize("missing", ["SECRET_KEY", "ALLOWED_HOSTS", "REDIS_URL"])
-def test_a_production_site_refuses_to_start_without(missing: str) -> None:
-    rest = {name: value for name, value in PRODUCTION.items() if name != missing}
+#: Environments with which the site does not start, and what they lack or what is not for them.
+REFUSED = [
+    *(
+        (
+            {each: PRODUCTION[each] for each in PRODUCTION if each != name},
+            f"A production site (DEBUG=0) needs {name}",
+        )
+        for name in ("SECRET_KEY", "ALLOWED_HOSTS", "REDIS_URL")
+    ),
+    ({**PRODUCTION, "TOUR": "1"}, "TOUR is only for `manage.py demo` with its embedded Redis."),
+    ({"REDIS_URL": "redis://redis.example:6379/0", "TOUR": "1"}, "TOUR is only for `manage.py demo`"),
+]
 
-    result = python("manage.py", "check", environment=rest)
+
+@pytest.mark.parametrize(("environment", "said"), REFUSED)
+def test_a_site_refuses_to_start_without_what_it_needs_or_with_the_tour(
+    environment: dict[str, str], said: str
+) -> None:
+    result = python("manage.py", "check", environment=environment)
 
     assert result.returncode == 1
-    assert (
-        f"ImproperlyConfigured: A production site (DEBUG=0) needs {missing} in its environment"
-        in result.stderr
-    )
+    assert f"ImproperlyConfigured: {said}" in result.stderr
 
 
 CLUSTER = {"REDIS_URL": "redis://a.example,redis://b.example", "REDIS_CLUSTER": "1"}
@@ -86,10 +97,5 @@ def test_mail_goes_where_its_url_says() -> None:
     else:
         options = settings("MAILERS", EMAIL_URL=url)["MAILERS"]["default"]["OPTIONS"]
 
-        assert options == {
-            "host": "mail.example",
-            "port": 587,
-            "username": "joe",
-            "password": "moon",
-            "use_tls": True,
-        }
+        server = {"host": "mail.example", "port": 587, "username": "joe", "password": "moon"}
+        assert options == {**server, "use_tls": True}

@@ -29,7 +29,6 @@ from project.players import demo as players
 from project.supervisor import _ALSO
 from project.tour import tasks
 from project.tour.shows import SHOWS
-from tests.project.market.test_settings import PRODUCTION, python
 from tests.project.tour.conftest import to_files
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -191,13 +190,3 @@ def count_lines() -> None:
     counter.join()
     log.setLevel(level)  # it has set up the log of this process
     log.handlers[:] = handlers
-
-
-@pytest.mark.parametrize(
-    "environment", [{**PRODUCTION, "TOUR": "1"}, {"REDIS_URL": "redis://redis.example:6379/0", "TOUR": "1"}]
-)
-def test_elsewhere_the_setting_is_refused(environment: dict[str, str]) -> None:
-    ended = python("manage.py", "check", environment=environment)
-
-    assert ended.returncode == 1
-    assert "TOUR is only for `manage.py demo` with its embedded Redis." in ended.stderr
