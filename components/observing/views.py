@@ -68,10 +68,8 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 def _check(request: HttpRequest) -> None:
     """Raise PermissionDenied unless the caller may read the figures."""
-    token, (scheme, _blank, given) = (
-        conf().metrics_token,
-        request.headers.get("Authorization", "").partition(" "),
-    )
+    token = conf().metrics_token
+    scheme, _blank, given = request.headers.get("Authorization", "").partition(" ")
     if token and scheme.lower() == "bearer" and compare_digest(given.strip().encode(), token.encode()):
         return
     user = getattr(request, "user", None)

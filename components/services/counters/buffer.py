@@ -131,7 +131,7 @@ class Buffer:
     def _run(self) -> None:
         while True:
             if not (self.counts or self._unanswered):
-                self._fold([self._inbox.get()])
+                self._fold(self._inbox.get())
             if self._closed.wait(INTERVAL):
                 return
             with self._sending:
@@ -152,7 +152,7 @@ class Buffer:
         if self._is_away:
             self._is_away = False
             logger.info("Counts are sent again.")
-            self._fold([(OUTAGES, 1)])
+            self._fold((OUTAGES, 1))
         return True
 
     def _flush(self) -> None:
@@ -172,7 +172,7 @@ class Buffer:
 
     def _take_all(self, but: Container[str]) -> dict[Target, int]:
         """Take all counts, except for the buckets *but*, whose last calls are not answered yet."""
-        self._fold(self._late())
+        self._fold()
         with self._holding():
             counts, self.counts = self.counts, {}
             if but:
@@ -182,14 +182,12 @@ class Buffer:
                 counts = {target: count for target, count in counts.items() if target not in kept}
         return counts
 
-    def _late(self) -> list[tuple[Target, int] | None]:
-        late: list[tuple[Target, int] | None] = []
+    def _fold(self, *first: tuple[Target, int] | None) -> None:
+        """Add these counts, and those in the queue."""
+        late = [*first]
         with suppress(Empty):
             while True:
                 late.append(self._inbox.get_nowait())
-        return late
-
-    def _fold(self, late: list[tuple[Target, int] | None]) -> None:
         with self._holding():
             for target, number in filter(None, late):
                 self.counts[target] = self.counts.get(target, 0) + number
