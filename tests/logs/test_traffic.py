@@ -424,9 +424,10 @@ def test_counts_that_may_lack_lines_are_told_apart(tmp_path):
 
 
 def test_an_invalid_question_of_hours_and_values_is_refused():
-    wrong = [{"hour": "24"}, {"hour": "7"}, {"status": "4"}, {"status": "600"}]
-    for asked in [*wrong, {"first": DAY - timedelta(92)}, {"first": DAY + timedelta(1)}]:
-        with pytest.raises(InvalidValue):
+    wrong = {"'24'": {"hour": "24"}, "'7'": {"hour": "7"}, "'4'": {"status": "4"}, "'600'": {"status": "600"}}
+    wrong |= {"93 days": {"first": DAY - timedelta(92)}, "2011-10-11 to ": {"first": DAY + timedelta(1)}}
+    for of, asked in wrong.items():
+        with pytest.raises(InvalidValue, match=of):
             Traffic().slices(**{"first": DAY, "last": DAY, **asked})
     with pytest.raises(InvalidName):
         Traffic().values("color", DAY, DAY)

@@ -188,8 +188,10 @@ WRONG: dict[str, tuple[list[Any], list[Callable[[Any], object]]]] = {
 
 @pytest.mark.parametrize("of", WRONG)
 def test_wrong_names_keys_and_seconds_are_refused_before_anything_is_sent(redis: Redis, of: str) -> None:
+    errors: dict[str, Any] = {"name": (InvalidName, None), "key": ((InvalidName, TypeError), None)}
+    error, match = errors.get(of, (InvalidValue, of))
     for value, act in product(*WRONG[of]):
-        with pytest.raises((InvalidName, TypeError) if of in ("name", "key") else InvalidValue):
+        with pytest.raises(error, match=match):
             act(value)
     assert snapshot(redis) == {}
 
