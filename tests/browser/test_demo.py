@@ -19,7 +19,7 @@ from project.market import trading
 from project.market.models import FlashSale, Listing
 from tests.browser.axe import assert_accessible
 from tests.project.market.conftest import player
-from tests.project.tour.conftest import listing, to_files, toured  # noqa: F401
+from tests.project.test_tour import listing, to_files, toured  # noqa: F401
 from tests.support.chats import FREE
 from tests.support.waiting import eventually
 

@@ -26,7 +26,7 @@ from project.market import demo
 from tests.browser.axe import Scheme, assert_accessible, find_violations
 from tests.browser.conftest import LIVE
 from tests.control_room.every_page import ASKED, PAGES, ROOTS, one_periodic_task, query  # noqa: F401
-from tests.project.tour.conftest import toured  # noqa: F401
+from tests.project.test_tour import toured  # noqa: F401
 
 pytestmark = pytest.mark.slow
 
