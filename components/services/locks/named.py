@@ -21,6 +21,7 @@ from components.exceptions import InvalidName, LockNotAcquired
 from components.kit.at_once import answer, at_once
 from components.kit.client import get_async_client, get_client
 from components.kit.leases import clock
+from components.kit.values import check_name
 from components.services.locks.drop_ins import AsyncLock, Lock
 from components.services.locks.keys import LockKeys
 
@@ -226,6 +227,6 @@ def alocks(names: Iterable[str], **options: Unpack[LockOptions]) -> AsyncLocks:
 
 def _in_order(names: Iterable[str]) -> list[str]:
     """Return the names in the order in which all callers acquire them. Raises InvalidName."""
-    if isinstance(names, str) or not (several := sorted(set(names))):
+    if isinstance(names, str) or not (several := sorted({check_name("lock", name) for name in names})):
         raise InvalidName(f"The names of several locks are {names!r}; give a list with at least one name.")
     return several

@@ -24,6 +24,7 @@ from components.kit.keyspace import BUCKETS
 from components.kit.leases import Holder, server_clock
 from components.kit.scripts import Script
 from components.kit.stored import instant_of, number_of, text_of
+from components.kit.values import check_int
 from components.services.locks.keys import LockKeys, index
 
 RELEASE = Script("locks/release")
@@ -94,7 +95,9 @@ class LockReader:
         return sum(self._sizes(self._now()))
 
     def held(self, *, offset: int = 0, limit: int = 50) -> list[LockInfo]:
-        """Return a page of the held locks, from the *offset*-th on."""
+        """Return a page of the held locks, from the *offset*-th on. Raises InvalidValue."""
+        check_int("offset", offset, 0)
+        check_int("limit", limit, 0)
         now = self._now()
         wanted = []
         for tag, size in zip(BUCKETS, self._sizes(now), strict=True):
@@ -137,7 +140,8 @@ class LockReader:
         return info
 
     def waiters(self, key: str, *, limit: int = 50) -> list[WaiterInfo]:
-        """Return the first waiters for the lock at *key*, in order."""
+        """Return the first waiters for the lock at *key*, in order. Raises InvalidValue."""
+        check_int("limit", limit, 1)
         now = self._now()
 
         def add(pipe: Any, of_lock: LockKeys) -> None:

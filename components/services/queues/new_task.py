@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from components.conf import QueueOptions
 from components.exceptions import InvalidName
 from components.kit.ids import uuid7
+from components.kit.values import check_seconds
 from components.services.queues.arguments import encode, normalize_call
 from components.services.queues.facts import MICROSECOND, TaskInfo, to_ms, to_us
 
@@ -64,7 +65,9 @@ class CheckedTask:
 
     def __init__(self, task: NewTask, options: QueueOptions) -> None:
         self.queue = check_queue(task.queue)
-        if task.priority not in _PRIORITIES:
+        if task.lease is not None:
+            check_seconds("lease", task.lease)
+        if isinstance(task.priority, bool) or task.priority not in _PRIORITIES:
             raise ValueError(
                 f"The priority of {task.name} is {task.priority!r}; it must be a whole number, -100 to 100."
             )

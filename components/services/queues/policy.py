@@ -41,6 +41,7 @@ from django.utils import timezone
 
 from components.conf import QueueOptions
 from components.kit.compat import InvalidTask, Task, TaskContext, TaskResult
+from components.kit.values import check_seconds
 from components.services.queues.arguments import normalize_call
 from components.services.queues.facts import TaskInfo
 from components.services.queues.new_task import LATEST, LONGEST_DELAY
@@ -165,6 +166,7 @@ def _problems(task: Any) -> list[str]:
         "concurrency": (is_limit, "a whole number from 1 on, or Concurrency"),
         "sensitive": (isinstance(task.sensitive, bool), "True or False"),
         "on_commit": (isinstance(task.on_commit, bool | str), "True, or the alias of a database"),
+        "priority": (not isinstance(task.priority, bool), "a whole number"),
     }
     return found + [
         f"{name} is {getattr(task, name)!r}; it must be {wanted}."
@@ -240,8 +242,11 @@ def exponential(first: float, *, longest: float = 3_600.0) -> Backoff:
     half.
 
     The randomness keeps tasks that failed together from being retried together. A number as the backoff of a task
-    means this function; custom backoffs can call it as well.
+    means this function; custom backoffs can call it as well. Raises InvalidValue.
     """
+
+    check_seconds("first pause", first, may_be_zero=True)
+    check_seconds("longest pause", longest, may_be_zero=True)
 
     def backoff(error: BaseException, result: TaskResult[..., Any]) -> float:
         return doubled(first, longest, result.attempts)

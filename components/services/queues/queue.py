@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from math import inf, isinf, isnan
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast, get_args
 
 from asgiref.sync import sync_to_async
 from django.core.signals import setting_changed
 
 from components.conf import QueueOptions, functions, queue_options
+from components.exceptions import InvalidValue
 from components.kit.at_once import answer, at_once
 from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_async_client, get_client, longest_block
 from components.kit.errors import redis_errors
@@ -28,7 +29,7 @@ from components.kit.ids import new_call
 from components.kit.scripts import ASYNCHRONOUS, Call, Script
 from components.kit.stored import text_of
 from components.kit.twins import twins
-from components.kit.values import check_several
+from components.kit.values import check_int, check_seconds, check_several, is_name
 from components.services.counters import tally, tally_each
 from components.services.queues.chains import enqueue_through
 from components.services.queues.facts import (
@@ -283,7 +284,9 @@ class TaskQueue:
 
         Return None if the task does not exist, or not any more. The call blocks one connection and does not poll.
         """
-        until, ended = time.monotonic() + wait, self._keys.ended(task_id)
+        wait = 0.0 if isinstance(wait, int | float) and wait < 0 else wait
+        until = time.monotonic() + check_seconds("wait", wait, may_be_zero=True)
+        ended = self._keys.ended(task_id)
         token = None
         while True:
             # Only for a task that has not ended: this process may die, and only the end of the task removes the note.
@@ -308,6 +311,8 @@ class TaskQueue:
 
         Raises UnknownFormat if a newer release wrote it, ValueError if it is not a task.
         """
+        if not is_name(task_id):
+            return None
         record, run, errors, progress, result = await FIND.run(client, self._keys, id=task_id)
         if result:
             return read_result(task_id, result)
@@ -502,6 +507,10 @@ class TaskQueue:
             return [task_id for task_id, _score in self._page(queue, state, 0, limit)]
 
     def _page(self, queue: str, state: State, offset: int, limit: int) -> list[tuple[str, float]]:
+        if state not in get_args(State):
+            raise InvalidValue(f"The state is {state!r}; it must be one of {', '.join(get_args(State))}.")
+        check_int("offset", offset, 0)
+        check_int("limit", limit, 0)
         key, latest_first = getattr(self._keys_of(queue), state), state in _LATEST_FIRST
         page = get_client().zrange(key, offset, offset + limit - 1, desc=latest_first, withscores=True)
         return [(text_of(task_id), score) for task_id, score in cast("list[tuple[bytes, float]]", page)]

@@ -21,6 +21,7 @@ from components.kit.keyspace import BUCKETS
 from components.kit.leases import server_clock
 from components.kit.scripts import pipelined
 from components.kit.stored import instant_of, number_of, text_of
+from components.kit.values import check_int
 from components.services.semaphores.facts import MinuteOfUse, SemaphoreInfo
 from components.services.semaphores.keys import SemaphoreKeys, index
 
@@ -49,6 +50,8 @@ class SemaphoreReader:
 
         Using a semaphore may move it to another page, at most once a day.
         """
+        check_int("offset", offset, 0)
+        check_int("limit", limit, 0)
         client = get_client()
         wanted = []
         for tag, size in zip(BUCKETS, _sizes(client), strict=True):

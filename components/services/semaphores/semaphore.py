@@ -35,7 +35,7 @@ from components.kit.leases import clock, server_clock
 from components.kit.scripts import Script, pipelined
 from components.kit.stored import instant_of, text_of
 from components.kit.twins import twins
-from components.kit.values import check_name, check_seconds
+from components.kit.values import check_int, check_name, check_seconds
 from components.kit.waits import tell_waited
 from components.services.counters import observe, pattern_of, tally, took
 from components.services.semaphores.facts import HolderInfo, SemaphoreInfo, WaiterInfo
@@ -92,7 +92,9 @@ class SemaphoreControls:
         return info
 
     def holders(self, *, offset: int = 0, limit: int = 50) -> list[HolderInfo]:
-        """Return a page of the holders, the earliest grant first."""
+        """Return a page of the holders, the earliest grant first. Raises InvalidValue."""
+        check_int("offset", offset, 0)
+        check_int("limit", limit, 0)
         found = at_once(HOLDERS.run(get_client(), self._keys, offset=offset, limit=limit))
         return [_holder(*row) for row in found if row[2] > 0]
 
@@ -108,7 +110,8 @@ class SemaphoreControls:
         return _holder(permit.encode(), since, ends_at - now)
 
     def waiters(self, *, limit: int = 50) -> list[WaiterInfo]:
-        """Return the first waiters, in order."""
+        """Return the first waiters, in order. Raises InvalidValue."""
+        check_int("limit", limit, 1)
         client = get_client()
         now = server_clock(client)
         with redis_errors(), client.pipeline(transaction=False) as pipe:
