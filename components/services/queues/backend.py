@@ -440,6 +440,7 @@ def _as_stored(task: Task[..., Any], info: TaskInfo, alias: str) -> Task[..., An
 
 
 def as_error(failure: TaskFailure) -> TaskError:
+    """Return a stored failure as Django has it."""
     return TaskError(exception_class_path=failure.exception_class_path, traceback=failure.traceback)
 
 
