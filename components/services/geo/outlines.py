@@ -1,5 +1,5 @@
 """
-The outlines of countries, for maps: drawn beforehand by tests/geo/draw_outlines.py, and read once in a process.
+The outlines of countries, for maps: drawn beforehand by docs/draw_outlines.py, and read once in a process.
 
 They are those of Natural Earth (public domain), simplified, and already projected. The codes are those of tables of
 addresses: ISO 3166, and XK for Kosovo. Antarctica is not on the map.

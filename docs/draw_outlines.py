@@ -4,7 +4,7 @@ Draws components/services/geo/outlines.json again, from the countries of Natural
     npm pack world-atlas@2.0.2              # Natural Earth 4.1, in which neighbours share their border
     tar -xzf world-atlas-2.0.2.tgz package/countries-50m.json
     pip install pycountry                   # two letters for the number of a country
-    python -m tests.geo.draw_outlines package/countries-50m.json
+    python docs/draw_outlines.py package/countries-50m.json
 
 Borders are simplified before outlines are put together from them, so neighbours still share each border. They are
 drawn in the Natural Earth projection, which distorts neither areas nor shapes much.
@@ -19,7 +19,7 @@ from math import hypot, radians
 from pathlib import Path
 from typing import Any
 
-FILE = Path(__file__).parents[2] / "components/services/geo/outlines.json"
+FILE = Path(__file__).parents[1] / "components/services/geo/outlines.json"
 WIDTH = 2_000  # units of the map; twice the pixels of most windows
 SOUTH, NORTH = -56.0, 83.7  # degrees; Antarctica is left out
 DETAIL = 1.3  # units: a bend that is flatter is straightened
