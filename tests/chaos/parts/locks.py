@@ -75,7 +75,7 @@ def judge(notes: Notes) -> Iterator[str]:
         held = sorted(
             (each for each in notes["held"] if each["name"] == name), key=lambda each: each["fence"]
         )
-        if len(held) < 30:
+        if len(held) < 5:
             yield f"The lock {name} was held {len(held)} times only: nothing was tested."
         for fence, number in Counter(each["fence"] for each in held).items():
             if number > 1:
