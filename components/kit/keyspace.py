@@ -9,7 +9,8 @@ buckets.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Callable
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -51,23 +52,40 @@ def _stem(prefix: str, pattern: str, name: str) -> str:
     return f"{prefix}:{pattern}:{{{tag}}}:"
 
 
-class Key(property):
+class Key:
     """
-    A key of an entity, as a property: the _stem of the object, *part*, and its _end.
+    Declare a key of an entity, as a property: the _stem of the object, *part*, and its _end.
 
-    *about* is its documentation, *part* by default the name of the property, with hyphens.
+    *about* is its documentation, *part* by default the name of the property, with hyphens. If the class has a true
+    _is_kept, since its objects are used again, each object makes the key once.
     """
 
     def __init__(self, about: str, *, part: str = "") -> None:
-        super().__init__(lambda keys: f"{keys._stem}{self._part}{keys._end}", doc=about)
-        self._part = part
+        self._about, self._part = about, part
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self._part = self._part or name.replace("_", "-")
+        spell = self._spell(self._part or name.replace("_", "-"))
+        spell.__doc__ = self._about
+        if getattr(owner, "_is_kept", False):
+            kept = cached_property(spell)
+            kept.__set_name__(owner, name)
+            setattr(owner, name, kept)
+        else:
+            setattr(owner, name, property(spell))  # which Python reads faster than an instance of a subclass
+
+    def _spell(self, part: str) -> Callable[[Any], str]:
+        return lambda keys: f"{keys._stem}{part}{keys._end}"
 
     if TYPE_CHECKING:
 
-        def __get__(self, keys: Any, owner: type | None = None) -> str: ...  # type: ignore[override]
+        def __get__(self, keys: Any, owner: type | None = None) -> str: ...
+
+
+class SharedKey(Key):
+    """Declare a key that all entities with the same tag share: it has no _end."""
+
+    def _spell(self, part: str) -> Callable[[Any], str]:
+        return lambda keys: f"{keys._stem}{part}"
 
 
 def bucket(name: str) -> str:

@@ -5,7 +5,7 @@ contacts, the entity is a bucket of people.
 
 from __future__ import annotations
 
-from components.kit.keyspace import Key, bucket, stem
+from components.kit.keyspace import Key, SharedKey, bucket, stem
 
 #: The single entity of names(): one index lists all books.
 ALL = "all"
@@ -66,15 +66,10 @@ class ContactsKeys:
         'HASH contact -> the call that touched it, \\x01, its label or "". A field goes with its contact. Expires '
         "with them."
     )
-
-    @property
-    def calls(self) -> str:
-        """
-        STRING answer to a call, in case it is repeated; one per call (prefix of it: ends in ":" and the call).
-
-        It is the bucket's. Expires after a minute.
-        """
-        return f"{self._stem}calls"
+    calls = SharedKey(
+        'STRING answer to a call, in case it is repeated; one per call (prefix of it: ends in ":" and the call). It '
+        "is the bucket's. Expires after a minute."
+    )
 
 
 def names(tag: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from components.kit.keyspace import Key, bucket, stem
+from components.kit.keyspace import Key, SharedKey, bucket, stem
 
 
 class ChatKeys:
@@ -65,11 +65,9 @@ class ChatKeys:
     typing = Key(
         "ZSET person who is typing by the millisecond at which that ends; five at most. Expires in six seconds."
     )
-
-    @property
-    def names(self) -> str:
-        """ZSET chat id by the millisecond of its last message, of the bucket. An entry goes with the chat."""
-        return f"{self._stem}names"
+    names = SharedKey(
+        "ZSET chat id by the millisecond of its last message, of the bucket. An entry goes with the chat."
+    )
 
 
 class InboxKeys:

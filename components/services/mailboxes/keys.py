@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.kit.keyspace import Key, bucket, stem
+from components.kit.keyspace import Key, SharedKey, bucket, stem
 
 
 class MailboxKeys:
@@ -28,15 +28,9 @@ class MailboxKeys:
         "HASH blocked sender -> millisecond of the blocking; 10,000 at most. A field goes when the sender is "
         "unblocked."
     )
-
-    @property
-    def names(self) -> str:
-        """
-        ZSET name by the day of its last use, for a bucket.
-
-        An entry goes after a year. Expires with the last one.
-        """
-        return f"{self._stem}names"
+    names = SharedKey(
+        "ZSET name by the day of its last use, for a bucket. An entry goes after a year. Expires with the last one."
+    )
 
 
 def index(tag: str) -> str:
