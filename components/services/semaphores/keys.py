@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from components.conf import conf
-from components.kit.keyspace import bucket, stem
+from components.kit.keyspace import Key, SharedKey, bucket, stem
 
 
 class SemaphoreKeys:
     """The keys of the semaphore *name*, named as in the scripts."""
 
+    _is_kept = True
+
     def __init__(self, name: str) -> None:
-        self._name = name
-        self._bucket = stem("semaphores", bucket(name))
+        self._stem, self._end = stem("semaphores", bucket(name)), f":{name}"
 
     @staticmethod
     def of(name: str) -> SemaphoreKeys:
@@ -24,81 +25,42 @@ class SemaphoreKeys:
     def of_bucket(cls, tag: str) -> SemaphoreKeys:
         """Return the beginnings of the keys of all semaphores of a bucket; *names* is the key of its index."""
         keys = object.__new__(cls)
-        keys._name, keys._bucket = "", stem("semaphores", tag)
+        keys._stem, keys._end = stem("semaphores", tag), ":"
         return keys
 
-    @cached_property
-    def holders(self) -> str:
-        """ZSET permit by the microsecond its lease ends. Goes on release or after that end. Expires after a month."""
-        return f"{self._bucket}holders:{self._name}"
-
-    @cached_property
-    def heavy(self) -> str:
-        """ZSET permit by its weight, if that is above 1. Goes with the holder. Expires after a month."""
-        return f"{self._bucket}heavy:{self._name}"
-
-    @cached_property
-    def since(self) -> str:
-        """ZSET permit by the microsecond it was granted. Goes with the holder. Expires after a month."""
-        return f"{self._bucket}since:{self._name}"
-
-    @cached_property
-    def queue(self) -> str:
-        """
-        ZSET waiter by the microsecond of its arrival. A waiter goes when it gets a permit, leaves or dies. Expires
-        six seconds after the last heartbeat of any waiter.
-        """
-        return f"{self._bucket}queue:{self._name}"
-
-    @cached_property
-    def beats(self) -> str:
-        """
-        ZSET waiter by the microsecond until which it counts as alive. A waiter goes with its place in the queue.
-        Expires six seconds after the last heartbeat of any waiter.
-        """
-        return f"{self._bucket}beats:{self._name}"
-
-    @cached_property
-    def stats(self) -> str:
-        """HASH declared limit and figures of contention. Expires a month after the last use."""
-        return f"{self._bucket}stats:{self._name}"
-
-    @cached_property
-    def use(self) -> str:
-        """
-        HASH minute of two hours -> the permits in use in that minute. A field goes when its minute comes again.
-        Expires eight days after the last change, a day after the longest lease.
-        """
-        return f"{self._bucket}use:{self._name}"
-
-    @cached_property
-    def wake(self) -> str:
-        """
-        LIST with at most one token, which wakes a waiter; one per waiter (prefix of it: ends in ":" and the waiter's
-        permit). Expires after some seconds.
-        """
-        return f"{self._bucket}wake"
-
-    @cached_property
-    def ended(self) -> str:
-        """
-        STRING call that ended a permit, so that a repeated call is recognised; one per permit (prefix of it: ends in
-        ":" and the permit). Expires after half a minute.
-        """
-        return f"{self._bucket}ended"
-
-    @cached_property
-    def limits(self) -> str:
-        """HASH name -> limit that was set by hand, for a bucket. An entry goes when the limit is reset."""
-        return f"{self._bucket}limits"
-
-    @cached_property
-    def names(self) -> str:
-        """
-        ZSET name by the day of its last use, for a bucket. An entry goes a month later, unless its limit was set by
-        hand. The key goes a month after the last use in the bucket.
-        """
-        return f"{self._bucket}names"
+    holders = Key(
+        "ZSET permit by the microsecond its lease ends. Goes on release or after that end. Expires after a month."
+    )
+    heavy = Key("ZSET permit by its weight, if that is above 1. Goes with the holder. Expires after a month.")
+    since = Key("ZSET permit by the microsecond it was granted. Goes with the holder. Expires after a month.")
+    queue = Key(
+        "ZSET waiter by the microsecond of its arrival. A waiter goes when it gets a permit, leaves or dies. "
+        "Expires six seconds after the last heartbeat of any waiter."
+    )
+    beats = Key(
+        "ZSET waiter by the microsecond until which it counts as alive. A waiter goes with its place in the queue. "
+        "Expires six seconds after the last heartbeat of any waiter."
+    )
+    stats = Key("HASH declared limit and figures of contention. Expires a month after the last use.")
+    use = Key(
+        "HASH minute of two hours -> the permits in use in that minute. A field goes when its minute comes again. "
+        "Expires eight days after the last change, a day after the longest lease."
+    )
+    wake = SharedKey(
+        'LIST with at most one token, which wakes a waiter; one per waiter (prefix of it: ends in ":" and the '
+        "waiter's permit). Expires after some seconds."
+    )
+    ended = SharedKey(
+        "STRING call that ended a permit, so that a repeated call is recognised; one per permit (prefix of it: "
+        'ends in ":" and the permit). Expires after half a minute.'
+    )
+    limits = SharedKey(
+        "HASH name -> limit that was set by hand, for a bucket. An entry goes when the limit is reset."
+    )
+    names = SharedKey(
+        "ZSET name by the day of its last use, for a bucket. An entry goes a month later, unless its limit was set "
+        "by hand. The key goes a month after the last use in the bucket."
+    )
 
 
 @lru_cache(maxsize=1_024)
