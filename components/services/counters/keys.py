@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.kit.keyspace import stem
+from components.kit.keyspace import Key, SharedKey, stem
 
 
 class CounterKeys:
@@ -11,43 +11,24 @@ class CounterKeys:
     def __init__(self, tag: str) -> None:
         self._stem = stem("counters", tag)
 
-    @property
-    def samples(self) -> str:
-        """
-        HASH per counter, stored precision and window of 120 slots (prefix of it: ends in ":", the name, "/", the
-        precision, ":" and the window): slot -> count.
-
-        Expires when its last slot is older than what is kept.
-        """
-        return f"{self._stem}samples"
-
-    @property
-    def histograms(self) -> str:
-        """
-        HASH like *samples*, of the values that were measured: slot -> each bucket and its count, as text.
-
-        Expires when its last slot is older than what is kept of histograms.
-        """
-        return f"{self._stem}histograms"
-
-    @property
-    def names(self) -> str:
-        """
-        ZSET name by the microsecond it was last seen.
-
-        An entry goes with its last sample. Expires with the last entry.
-        """
-        # To add.lua it is also the beginning of *families* and *family*.
-        return f"{self._stem}names"
-
-    @property
-    def families(self) -> str:
-        """
-        ZSET family, the part of a name before its colon, by the microsecond it was last seen.
-
-        An entry goes with its last sample. Expires with the last entry.
-        """
-        return f"{self._stem}names-families"
+    samples = SharedKey(
+        'HASH per counter, stored precision and window of 120 slots (prefix of it: ends in ":", the name, "/", the '
+        'precision, ":" and the window): slot -> count. Expires when its last slot is older than what is kept.'
+    )
+    histograms = SharedKey(
+        "HASH like *samples*, of the values that were measured: slot -> each bucket and its count, as text. "
+        "Expires when its last slot is older than what is kept of histograms."
+    )
+    #: To add.lua it is also the beginning of *families* and *family*.
+    names = SharedKey(
+        "ZSET name by the microsecond it was last seen. An entry goes with its last sample. Expires with the last "
+        "entry."
+    )
+    families = SharedKey(
+        "ZSET family, the part of a name before its colon, by the microsecond it was last seen. An entry goes with "
+        "its last sample. Expires with the last entry.",
+        part="names-families",
+    )
 
 
 class MarkKeys:
@@ -56,14 +37,10 @@ class MarkKeys:
     def __init__(self, tag: str) -> None:
         self._stem = stem("counters", tag)
 
-    @property
-    def marks(self) -> str:
-        """
-        ZSET call and name of a mark, by its microsecond.
-
-        An entry goes when the longest slices of its time do. Expires with the last entry.
-        """
-        return f"{self._stem}marks"
+    marks = SharedKey(
+        "ZSET call and name of a mark, by its microsecond. An entry goes when the longest slices of its time do. "
+        "Expires with the last entry."
+    )
 
 
 class FamilyKeys(CounterKeys):
@@ -71,12 +48,12 @@ class FamilyKeys(CounterKeys):
 
     def __init__(self, tag: str, family: str) -> None:
         super().__init__(tag)
-        self._family = family
+        self._end = f":{family}"
 
-    @property
-    def family(self) -> str:
-        """ZSET like *names*, of the family. An entry goes with its last sample. Expires with the last entry."""
-        return f"{self._stem}names:{self._family}"
+    family = Key(
+        "ZSET like *names*, of the family. An entry goes with its last sample. Expires with the last entry.",
+        part="names",
+    )
 
 
 class SourceKeys(CounterKeys):
@@ -84,12 +61,11 @@ class SourceKeys(CounterKeys):
 
     def __init__(self, tag: str, source: str) -> None:
         super().__init__(tag)
-        self._source = source
+        self._end = f":{source}"
 
-    @property
-    def source(self) -> str:
-        """STRING number of the source's last call, and "refused" if an error ended it. Expires an hour after it."""
-        return f"{self._stem}source:{self._source}"
+    source = Key(
+        'STRING number of the source\'s last call, and "refused" if an error ended it. Expires an hour after it.'
+    )
 
 
 class SumKeys:
@@ -98,14 +74,10 @@ class SumKeys:
     def __init__(self, tag: str) -> None:
         self._stem = stem("sums", tag)
 
-    @property
-    def sums(self) -> str:
-        """
-        HASH event, bound and what it was of -> sum since the key was made.
-
-        Expires 30 days after the last addition.
-        """
-        return f"{self._stem}sums"
+    sums = SharedKey(
+        "HASH event, bound and what it was of -> sum since the key was made. Expires 30 days after the last "
+        "addition."
+    )
 
 
 class SumSourceKeys(SumKeys):
@@ -113,9 +85,6 @@ class SumSourceKeys(SumKeys):
 
     def __init__(self, tag: str, source: str) -> None:
         super().__init__(tag)
-        self._source = source
+        self._end = f":{source}"
 
-    @property
-    def source(self) -> str:
-        """STRING number of the source's last call. Expires an hour after it."""
-        return f"{self._stem}source:{self._source}"
+    source = Key("STRING number of the source's last call. Expires an hour after it.")
