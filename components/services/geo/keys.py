@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.kit.keyspace import stem
+from components.kit.keyspace import SharedKey, stem
 from components.kit.values import check_name
 
 
@@ -12,10 +12,9 @@ class TableKeys:
     def __init__(self, name: str) -> None:
         self._stem = stem("geo", check_name("geo table", name))
 
-    @property
-    def current(self) -> str:
-        """HASH version, how many parts it has, microsecond of its import. Goes when the table is removed."""
-        return f"{self._stem}current"
+    current = SharedKey(
+        "HASH version, how many parts it has, microsecond of its import. Goes when the table is removed."
+    )
 
     def manifest(self, version: str) -> str:
         """STRING JSON: what a version is made of, and its source. Goes an hour after another became current."""
