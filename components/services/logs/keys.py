@@ -8,7 +8,7 @@ and the number of days to keep bounds those that grow with days.
 
 from __future__ import annotations
 
-from components.kit.keyspace import stem
+from components.kit.keyspace import SharedKey, stem
 from components.kit.values import check_name
 
 
@@ -19,56 +19,36 @@ class JobKeys:
         self.job = check_name("log job", job)
         self._stem = stem("logs", job)
 
-    @property
-    def stream(self) -> str:
-        """STREAM of descriptors of chunks, with a group for each aggregation. An entry goes with its chunk."""
-        return f"{self._stem}stream"
+    stream = SharedKey(
+        "STREAM of descriptors of chunks, with a group for each aggregation. An entry goes with its chunk."
+    )
 
     def chunk(self, chunk: str) -> str:
         """STRING id of a chunk -> whole lines, compressed. Goes when each aggregation has counted it."""
         return f"{self._stem}chunk:{chunk}"
 
-    @property
-    def counted(self) -> str:
-        """HASH id of a chunk -> numbers of the aggregations that have counted it. A field goes with the chunk."""
-        return f"{self._stem}counted"
-
-    @property
-    def aggregations(self) -> str:
-        """HASH name of an aggregation -> its number and lease. A field goes when the aggregation leaves."""
-        return f"{self._stem}aggregations"
-
-    @property
-    def state(self) -> str:
-        """
-        HASH of figures. In flight: bytes and chunks, and the limit of these bytes as the last producer gave it. Since
-        the beginning: lines and raw bytes that were copied, lines that were skipped, aggregations that have joined.
-        Stays.
-        """
-        return f"{self._stem}state"
-
-    @property
-    def files(self) -> str:
-        """
-        HASH fingerprint of a file -> how far it is copied. Stays until it is forgotten. A million fields at most:
-        after that no new file is copied.
-        """
-        return f"{self._stem}files"
-
-    @property
-    def seen(self) -> str:
-        """ZSET fingerprint by the millisecond at which the file was last looked at or copied. Goes with the file."""
-        return f"{self._stem}seen"
-
-    @property
-    def heads(self) -> str:
-        """SET of numbers of bytes that fingerprints were made of, from 1 to 4,096. Stays."""
-        return f"{self._stem}heads"
-
-    @property
-    def room(self) -> str:
-        """LIST of at most one token that wakes a producer when there is room. Goes when a producer takes it."""
-        return f"{self._stem}room"
+    counted = SharedKey(
+        "HASH id of a chunk -> numbers of the aggregations that have counted it. A field goes with the chunk."
+    )
+    aggregations = SharedKey(
+        "HASH name of an aggregation -> its number and lease. A field goes when the aggregation leaves."
+    )
+    state = SharedKey(
+        "HASH of figures. In flight: bytes and chunks, and the limit of these bytes as the last producer gave it. "
+        "Since the beginning: lines and raw bytes that were copied, lines that were skipped, aggregations that "
+        "have joined. Stays."
+    )
+    files = SharedKey(
+        "HASH fingerprint of a file -> how far it is copied. Stays until it is forgotten. A million fields at "
+        "most: after that no new file is copied."
+    )
+    seen = SharedKey(
+        "ZSET fingerprint by the millisecond at which the file was last looked at or copied. Goes with the file."
+    )
+    heads = SharedKey("SET of numbers of bytes that fingerprints were made of, from 1 to 4,096. Stays.")
+    room = SharedKey(
+        "LIST of at most one token that wakes a producer when there is room. Goes when a producer takes it."
+    )
 
     def call(self, consumer: str) -> str:
         """LIST last claim of a consumer and its answer, in case it asks again. Expires after a minute."""
@@ -78,10 +58,9 @@ class JobKeys:
         """STRING last batch that a consumer has flushed, in case it asks again. Expires after an hour."""
         return f"{self._stem}flushed:{consumer}"
 
-    @property
-    def dead(self) -> str:
-        """ZSET "<id of a chunk> <aggregation>" by the millisecond it was given up. Goes when it is sent again."""
-        return f"{self._stem}dead"
+    dead = SharedKey(
+        'ZSET "<id of a chunk> <aggregation>" by the millisecond it was given up. Goes when it is sent again.'
+    )
 
     def counts(self, table: str) -> str:
         """HASH member of a table -> count. Goes when its day is not kept any more, or when it is dropped."""
