@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from binascii import crc_hqx
+from collections.abc import Callable
 from functools import cached_property, lru_cache
 from itertools import count
 from typing import Any
@@ -19,20 +20,29 @@ from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
 from components.conf import conf
 from components.exceptions import InvalidName
-from components.kit.keyspace import BUCKETS, bucket, stem
+from components.kit.keyspace import BUCKETS, Key, SharedKey, bucket, stem
 from components.kit.values import check_name
 
 _TAG = re.compile(r"\{([^}]+)\}")
 
 
+class _PooledKey(Key):
+    """Declare a key that several locks share, which may be in another slot than their bucket."""
+
+    def _spell(self, part: str) -> Callable[[Any], str]:
+        return lambda keys: f"{keys._shared}{part}"
+
+
 class LockKeys:
     """The keys of the lock at *key*, named as in the scripts. Raises InvalidName."""
 
+    _is_kept = True
+
     def __init__(self, key: str, *, on_cluster: bool = False) -> None:
-        tag, self._name = _parts(key)
-        check_name("lock", self._name)
-        self._key, self._own = key, _stem(tag)
-        self._shared = self._own if tag in BUCKETS else _stem(_shared_by(key, on_cluster))
+        tag, name = _parts(key)
+        check_name("lock", name)
+        self._key, self._stem, self._end = key, _stem(tag), f":{name}"
+        self._shared = self._stem if tag in BUCKETS else _stem(_shared_by(key, on_cluster))
         if on_cluster and key_slot(key.encode()) != key_slot(self.state.encode()):
             raise InvalidName(
                 f"On a cluster, a lock cannot have the key {key!r}: its braces keep all other keys out of its slot. "
@@ -55,8 +65,8 @@ class LockKeys:
     def of_bucket(cls, tag: str) -> LockKeys:
         """Return the beginnings of the keys of all locks of a bucket; *held* is the key of its index."""
         keys = object.__new__(cls)
-        keys._name, keys._own, keys._shared = "", _stem(tag), _stem(tag)
-        keys._key = f"{keys._own}lock:"
+        keys._stem, keys._end, keys._shared = _stem(tag), ":", _stem(tag)
+        keys._key = f"{keys._stem}lock:"
         return keys
 
     @staticmethod
@@ -70,80 +80,47 @@ class LockKeys:
         """STRING token of the holder. Goes on release. Expires at the end of the lock's time."""
         return self._key
 
-    @cached_property
-    def state(self) -> str:
-        """
-        HASH figures of contention, and the ids of a holder with a token of their own and of an extension.
-
-        It exists only if it has content. Expires a day after the end of the last holder's time.
-        """
-        return f"{self._own}state:{self._name}"
-
-    @cached_property
-    def queue(self) -> str:
-        """
-        ZSET waiter by the microsecond of its arrival. A waiter goes when it gets the lock, leaves or dies. Expires
-        six seconds after the last heartbeat of any waiter.
-        """
-        return f"{self._own}queue:{self._name}"
-
-    @cached_property
-    def beats(self) -> str:
-        """
-        ZSET waiter by the microsecond until which it counts as alive. A waiter goes with its place in the queue.
-        Expires six seconds after the last heartbeat of any waiter.
-        """
-        return f"{self._own}beats:{self._name}"
-
-    @cached_property
-    def wake(self) -> str:
-        """
-        LIST with at most one token, which wakes a waiter; one per waiter (prefix of it: ends in ":" and the waiter).
-        Expires after some seconds.
-        """
-        return f"{self._own}wake"
-
-    @cached_property
-    def held(self) -> str:
-        """
-        ZSET key of a lock by the millisecond its time ends; and, with negative scores, the fence of each lock that
-        was not released and the latest fence of all. An entry goes on release, or a day after that end. Expires a day
-        after the latest end.
-        """
-        return f"{self._shared}held"
-
-    @cached_property
-    def released(self) -> str:
-        """
-        SET released fences; one per range of fences (prefix of it: ends in ":" and their first digits). Expires two
-        minutes after the last release.
-        """
-        return f"{self._shared}released"
-
-    @cached_property
-    def let_go(self) -> str:
-        """
-        STRING mark of a token that was released by a caller who did not know its fence; one per token (prefix of it:
-        ends in ":" and the token). Expires after two minutes.
-        """
-        return f"{self._shared}let-go"
+    state = Key(
+        "HASH figures of contention, and the ids of a holder with a token of their own and of an extension. It "
+        "exists only if it has content. Expires a day after the end of the last holder's time."
+    )
+    queue = Key(
+        "ZSET waiter by the microsecond of its arrival. A waiter goes when it gets the lock, leaves or dies. "
+        "Expires six seconds after the last heartbeat of any waiter."
+    )
+    beats = Key(
+        "ZSET waiter by the microsecond until which it counts as alive. A waiter goes with its place in the queue. "
+        "Expires six seconds after the last heartbeat of any waiter."
+    )
+    wake = SharedKey(
+        'LIST with at most one token, which wakes a waiter; one per waiter (prefix of it: ends in ":" and the '
+        "waiter). Expires after some seconds."
+    )
+    held = _PooledKey(
+        "ZSET key of a lock by the millisecond its time ends; and, with negative scores, the fence of each lock "
+        "that was not released and the latest fence of all. An entry goes on release, or a day after that end. "
+        "Expires a day after the latest end."
+    )
+    released = _PooledKey(
+        'SET released fences; one per range of fences (prefix of it: ends in ":" and their first digits). Expires '
+        "two minutes after the last release."
+    )
+    let_go = _PooledKey(
+        "STRING mark of a token that was released by a caller who did not know its fence; one per token (prefix of "
+        'it: ends in ":" and the token). Expires after two minutes.'
+    )
 
 
 class FencedKeys:
     """The keys of the fenced value *name*."""
 
     def __init__(self, name: str) -> None:
-        self._value = stem("fences", name)
+        self._stem = stem("fences", name)
 
-    @property
-    def value(self) -> str:
-        """STRING value that was written last. Expires after its ttl, if it has one; else goes when it is deleted."""
-        return f"{self._value}value"
-
-    @property
-    def fence(self) -> str:
-        """STRING fence of the last write, 19 digits. Expires a week after the value has gone."""
-        return f"{self._value}fence"
+    value = SharedKey(
+        "STRING value that was written last. Expires after its ttl, if it has one; else goes when it is deleted."
+    )
+    fence = SharedKey("STRING fence of the last write, 19 digits. Expires a week after the value has gone.")
 
 
 def index(tag: str) -> str:
