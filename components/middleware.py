@@ -41,6 +41,7 @@ _PROBLEM = "application/problem+json"
 _MAX_VIEWS = 1_000
 _MAX_NAME = 400  # characters of a view's name; the name of a counter may have 500
 _REQUESTS = "requests"
+_BROKEN_OFF = 499  # the client has gone away, or the server has ended the request: nobody was answered
 
 
 class RedisUnavailableMiddleware:
@@ -116,7 +117,8 @@ class CountRequestsMiddleware:
     view returned, with a histogram) and "requests-2xx:<view>" to "requests-5xx:<view>" (by status).
 
     A view is counted under its name in the URLconf; requests that no view answered are counted as "404" or
-    "middleware". COMPONENTS["COUNT_REQUESTS"] turns it off.
+    "middleware". A request that is broken off, by its client or its server, counts among "requests-4xx".
+    COMPONENTS["COUNT_REQUESTS"] turns it off.
     """
 
     sync_capable = True
@@ -138,19 +140,25 @@ class CountRequestsMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         if self._is_async:
             return self._acall(request)
-        began = perf_counter_ns()
-        response = self.get_response(request)
-        assert isinstance(response, HttpResponseBase)
-        self._count(request, response.status_code, began)
-        return response
+        began, status = perf_counter_ns(), _BROKEN_OFF
+        try:
+            response = self.get_response(request)
+            assert isinstance(response, HttpResponseBase)
+            status = response.status_code
+            return response
+        finally:
+            self._count(request, status, began)
 
     async def _acall(self, request: HttpRequest) -> HttpResponseBase:
-        began = perf_counter_ns()
-        response = self.get_response(request)
-        assert isinstance(response, Awaitable)
-        answered = await response
-        self._count(request, answered.status_code, began)
-        return answered
+        began, status = perf_counter_ns(), _BROKEN_OFF
+        try:
+            response = self.get_response(request)
+            assert isinstance(response, Awaitable)
+            answered: HttpResponseBase = await response
+            status = answered.status_code
+            return answered
+        finally:
+            self._count(request, status, began)
 
     def _count(self, request: HttpRequest, status: int, began: int) -> None:
         took = (perf_counter_ns() - began) // 1_000

@@ -38,11 +38,21 @@ def unnamed(request: HttpRequest) -> HttpResponse:
     return HttpResponse()
 
 
+def leave(request: HttpRequest) -> HttpResponse:
+    raise SystemExit
+
+
+async def hang(request: HttpRequest) -> HttpResponse:
+    raise asyncio.CancelledError
+
+
 shop = ([path("list/", view, name="list")], "shop")
 urlpatterns = [
     path("status/<int:status>/", view, name="status"),
     path("async/", aview, name="async"),
     path("fail/", fail, name="fail"),
+    path("leave/", leave, name="leave"),
+    path("hang/", hang, name="hang"),
     path("unnamed/", unnamed),
     path("shop/", include(shop)),
 ]
@@ -105,6 +115,17 @@ def test_requests_of_asgi_are_counted(redis: Redis) -> None:
 
     found = counted()
     assert (found["requests"], found["requests:async"], found["requests:status"]) == (10, 9, 1)
+
+
+def test_requests_that_are_broken_off_are_counted(redis: Redis) -> None:
+    """As by the timeout of a server, and by a client that goes away."""
+    with pytest.raises(SystemExit):
+        Client().get("/leave/")
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(AsyncClient().get("/hang/"))
+
+    found = counted()
+    assert (found["requests-4xx:leave"], found["requests-4xx:hang"], found["requests-4xx"]) == (1, 1, 2)
 
 
 def test_the_time_is_until_the_view_has_answered(monkeypatch: pytest.MonkeyPatch, redis: Redis) -> None:
