@@ -55,7 +55,7 @@ def test_it_runs_what_the_settings_need_with_one_log_and_one_shutdown(
     with run_all(server.url, also("other"), "--heartbeat-file", str(beat), **ROWS) as site:
         assert task.has_begun()
         assert eventually(works(queue, "worker", "poller"))
-        assert site.says("INFO Cached rows of 3 models")
+        assert site.says("INFO Cached rows of 4 models")
         for line in (
             "worker | ",
             "poller | ",

@@ -203,7 +203,7 @@ def test_it_lives_on_without_its_tables_until_it_is_stopped(server: EmbeddedServ
 
         assert daemon.exit_code() == 0
         assert RowReader().failing() == 0
-    assert "INFO Cached rows of 3 models" in daemon.output
+    assert "INFO Cached rows of 4 models" in daemon.output
     assert "Traceback" not in daemon.output
     assert not pulse.exists()
 

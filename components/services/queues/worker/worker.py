@@ -51,7 +51,10 @@ class Listener(threading.Thread):
         self._wanted.set()
 
     def run(self) -> None:
-        while self._wanted.wait() and not self._is_over:
+        while not self._is_over:  # looked at before the wait, too: a token clears what end() has set
+            self._wanted.wait()
+            if self._is_over:
+                return
             try:
                 has_token, is_away = self._wait(), False
             except RedisUnavailable:
