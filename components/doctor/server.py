@@ -188,7 +188,6 @@ def _slots(client: Any) -> Iterator[CheckMessage]:
 
 
 def _times(client: Any) -> Iterator[CheckMessage]:
-    """Measure round trips and compare the clocks."""
     where, took, ahead = f"The server of CACHES[{conf().cache!r}]", list[float](), 0.0
     with redis_errors():
         for _ in range(_PINGS):

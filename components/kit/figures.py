@@ -157,7 +157,6 @@ def send(asks: Sequence[Ask], took: dict[str, float] | None = None) -> list[Any]
 
 
 def _nodes(client: Any) -> dict[str, Any]:
-    """Return the clients of all masters by name."""
     if isinstance(client, RedisCluster):
         return {node.name: client.get_redis_connection(node) for node in client.get_primaries()}  # type: ignore[no-untyped-call]
     return {_name(client): client}

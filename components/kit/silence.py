@@ -198,7 +198,6 @@ def _refuse(address: Address) -> None:
 
 
 async def _arefuse(address: Address) -> None:
-    """Do what _refuse() does, awaited."""
     probe, is_due = _ask(address)
     if probe:
         if is_due:
@@ -230,7 +229,6 @@ def _suspect(address: Address) -> None:
 
 
 async def _asuspect(address: Address) -> None:
-    """Do what _suspect() does, awaited."""
     if address in _silent:
         return
     probe = _Probe(address)

@@ -90,7 +90,6 @@ class Command(BaseCommand):
 
 
 def _day(text: str) -> date:
-    """Parse a day, for argparse."""
     try:
         return date.fromisoformat(text)
     except ValueError:

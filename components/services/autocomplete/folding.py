@@ -223,7 +223,6 @@ def ways(key: str, joints: Sequence[int] = ()) -> list[list[str]]:
 
 
 def _tokens(key: str) -> list[str]:
-    """Return the words of *key*, longest first."""
     return sorted(key.split(), key=lambda each: -len(each.encode()))
 
 

@@ -248,7 +248,6 @@ class Chat:
         client_id: str | None,
         reply_to: int | None,
     ) -> tuple[Sequence[str], Sequence[Any]]:
-        """Return the call of send.lua."""
         check_person(sender)
         body, size = write_body(text, data)
         args = SEND.contract.args_of(
@@ -572,7 +571,6 @@ class Chat:
             await self._trim_some(client)
 
     async def _let_out(self, client: AnyRedis, user: str, by: str, event: bytes, kind: str) -> bytes:
-        """Run remove.lua and return its answer."""
         said: bytes = await REMOVE.run(
             client,
             self._keys,

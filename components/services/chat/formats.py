@@ -190,7 +190,6 @@ def _read_altered(altered: bytes) -> tuple[tuple[datetime, bytes, bytes] | None,
 
 
 def _read_quote(seq: int, sender: bytes, body: bytes, altered: bytes) -> Quote:
-    """Return the message that a reply quotes."""
     try:
         if altered:
             edited, _reactions = _read_altered(altered)

@@ -183,7 +183,6 @@ class Buffer:
         return counts
 
     def _fold(self, *first: tuple[Target, int] | None) -> None:
-        """Add these counts, and those in the queue."""
         late = [*first]
         with suppress(Empty):
             while True:

@@ -295,7 +295,6 @@ class AnyLock:
         await self._send(RELEASE, self._release_call(token, 0, "left"))
 
     def _begin(self, token: bytes, fence: int, valid_until: float) -> None:
-        """Record that the lock is held."""
         tally("locks:acquired")
         if former := self.local.holding:
             self._drop(former)

@@ -178,7 +178,6 @@ class LockReader:
         return server_clock(self._client)
 
     def _sizes(self, now: int) -> list[int]:
-        """Return how many locks each bucket has."""
         return self._ask(BUCKETS, lambda pipe, tag: pipe.zcount(index(tag), f"({now // 1000}", "+inf"))
 
     def _ask(self, things: Sequence[_T], add: Callable[[Any, _T], object]) -> list[Any]:

@@ -94,7 +94,6 @@ class CheckedTask:
     def _call(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], task_id: str | None, options: QueueOptions
     ) -> None:
-        """Set what differs from call to call of a task."""
         task = self.task
         self.args, self.kwargs = normalize_call(task.name, args, kwargs)
         self.id = task_id or uuid7()

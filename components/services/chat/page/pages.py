@@ -61,7 +61,6 @@ def chat(request: HttpRequest, chat_id: str) -> HttpResponse:
 
 
 def _send(request: HttpRequest, news: ChatNews) -> None:
-    """Send the message of the form."""
     text = request.POST.get("text", "").replace("\r\n", "\n").strip()
     opened = Chat(news.chat_id)
     mentions: list[str] = []

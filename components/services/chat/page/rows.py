@@ -183,7 +183,6 @@ def found_rows(messages: Iterable[ChatMessage], search: Search, name_of: NameOf)
 
 
 def _picture(message: ChatMessage) -> SafeString:
-    """Return the link of a message that is a picture."""
     url = message.data.get("url") if isinstance(message.data, dict) else None
     return texts.linked(url if isinstance(url, str) else "")
 

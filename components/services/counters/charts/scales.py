@@ -175,7 +175,6 @@ def _written_number(number: float) -> str:
 
 
 def _rounded(number: float, digits: int) -> float:
-    """Round *number* to that many digits."""
     return round(number, digits - 1 - floor(log10(abs(number))))
 
 

@@ -295,7 +295,6 @@ class TaskWorker(Worker):
         self._admitted.clear()
 
     def _run(self, run: Run) -> None:
-        """Run a task; called in a thread of the pool."""
         run.started_at = time.monotonic()
         try:
             outcome = self._execution.run(run)

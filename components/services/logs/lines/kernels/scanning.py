@@ -404,7 +404,6 @@ def find_parts(
 
 @compiled
 def _eight(a: NDArray[np.uint8], p: int) -> np.uint64:
-    """Return the eight bytes at *p* as a number."""
     return (
         np.uint64(a[p])
         | np.uint64(a[p + 1]) << np.uint64(8)
