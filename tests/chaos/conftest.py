@@ -1,7 +1,5 @@
 """Worker processes and a server to kill."""
 
-from __future__ import annotations
-
 from tests.fixtures.command import held, queue, server
 
 __all__ = ["held", "queue", "server"]

@@ -1,5 +1,3 @@
 """Commands, each test with a server of its own."""
 
-from __future__ import annotations
-
 from tests.fixtures.command import held, queue, server  # noqa: F401

@@ -18,6 +18,7 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.exceptions import CountRefused, RedisNotPrivate, RedisUnavailable
+from components.kit.client import get_client
 from components.kit.keyspace import bucket
 from components.kit.scripts import Call, Script
 from components.services.counters import (
@@ -36,10 +37,11 @@ from components.services.counters import (
     tally,
 )
 from components.services.counters.additions import ADD, MAX_COUNT, addition, additions
-from components.services.counters.keys import SourceKeys
+from components.services.counters.keys import CounterKeys, SourceKeys
 from components.services.counters.sums import SUM, Sum
 from components.testing import empty, redis_at
 from tests.support.counters import samples_key, seconds, stored
+from tests.support.masters import Master, three_masters
 from tests.support.proxy import LossyProxy
 from tests.support.restricted import operator
 from tests.support.snapshots import snapshot
@@ -446,3 +448,60 @@ def test_a_call_without_an_answer_counts_once(redis: Redis, monkeypatch: pytest.
     sum_up("chat:sent", 3)
 
     assert sums(redis)["chat:sent"][""].count == 5
+
+
+NAMES = [f"page:{number}" for number in range(24)]
+
+
+@pytest.fixture
+def nodes(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[list[Master]]:
+    monkeypatch.setattr(buffer, "INTERVAL", 3_600.0)  # nothing is sent but by flush()
+    with three_masters(tmp_path, request.config.getoption("--redis-server")) as nodes:
+        yield nodes
+
+
+def names_of(node: Master) -> list[str]:
+    return [name for name in NAMES if node.has(CounterKeys(bucket(name)).names)]
+
+
+def count_all(times: int) -> None:
+    for name in NAMES:
+        count(name, times)
+
+
+def totals(names: list[str]) -> set[int]:
+    return {Counter(name).get(3_600).total for name in names}
+
+
+@pytest.mark.slow
+def test_a_dead_node_delays_no_result_of_the_others(nodes: list[Master]) -> None:
+    dead = nodes[1]
+    lost, there = names_of(dead), [name for node in (nodes[0], nodes[2]) for name in names_of(node)]
+    assert lost
+    assert there
+    count_all(1)
+    flush()
+
+    dead.kill()
+    for done in (2, 3, 4):
+        count_all(1)
+        with pytest.raises(RedisUnavailable):
+            flush()
+        assert totals(there) == {done}
+
+    dead.start()
+    assert eventually(lambda: get_client().cluster_info()["cluster_state"] == "ok", within=60)  # type: ignore[no-untyped-call]
+    assert eventually(flushes, within=60)
+    assert totals(there) == {4}
+    assert totals(lost) == {3}  # the first of all is gone with the node's memory
+    assert not buffer._buffer.counts.keys() & set(NAMES)
+
+
+def flushes() -> bool:
+    try:
+        flush()
+    except RedisUnavailable:
+        return False
+    return True

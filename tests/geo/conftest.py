@@ -1,5 +1,3 @@
 """Tests of a service run on a plain server; with --cluster, on one in cluster mode."""
 
-from __future__ import annotations
-
 from tests.fixtures.service import alarm, one_of_each, redis, server  # noqa: F401

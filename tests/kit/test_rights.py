@@ -20,7 +20,7 @@ from components.kit.rights import KEYS, USERS, rights
 from components.kit.scripts import Script
 from components.testing import empty
 from docs.keyspace import SCHEMA
-from tests.kit.test_lua_headers import SCRIPTS
+from tests.kit.test_scripts import SCRIPTS
 from tests.support.restricted import add_user, as_user
 
 

@@ -1,15 +1,21 @@
-"""Spans of OpenTelemetry: tasks continue the trace of whoever enqueued them, and waits have spans."""
+"""Spans of OpenTelemetry, which continue the trace of whoever enqueued a task; and records of logs, which name it."""
 
 from __future__ import annotations
 
 import asyncio
+import io
+import json
+import logging
+import logging.config
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +36,7 @@ from sentry_sdk.transport import Transport
 from components.checks import check_paths
 from components.exceptions import ExtraNotInstalled, SemaphoreFull
 from components.observing import tracing
+from components.observing.records import JsonFormatter
 from components.services.locks import alock, lock
 from components.services.queues import Consumer, Finished, NewTask, TaskQueue
 from components.services.queues.backend import RedisBackend
@@ -394,3 +401,61 @@ def test_what_is_not_exported_yet_is_exported_at_a_sudden_end(left: str) -> None
 
     assert done.returncode == 3, done.stderr
     assert "the last one" in done.stdout
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "observing.md"
+
+
+@pytest.fixture
+def lines() -> Iterator[list[dict[str, Any]]]:
+    """What is logged with the LOGGING of the documentation; filled in when the test has called read()."""
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    [example] = re.findall(r"^LOGGING = \{.*?^\}", PAGE.read_text("utf-8"), re.M | re.S)
+    scope: dict[str, Any] = {}
+    exec(example, scope)
+    output = io.StringIO()
+    logging.config.dictConfig(scope["LOGGING"])
+    [handler] = [each for each in root.handlers if each not in before]
+    handler.setStream(output)
+
+    class Lines(list[dict[str, Any]]):
+        def read(self) -> list[dict[str, Any]]:
+            return [json.loads(line) for line in output.getvalue().splitlines()]
+
+    yield Lines()
+    root.handlers[:], root.level = before, level
+
+
+@pytest.mark.parametrize("name", ["tell", "atell"])
+def test_the_records_of_a_task_name_it(redis: Redis, make_worker: MakeWorker, lines: Any, name: str) -> None:
+    [task_id] = push(name)
+
+    logging.getLogger("site").info("before")
+    make_worker(burst=True).run()
+
+    told = {line["message"]: line for line in lines.read()}
+    assert (told["before"]["task"], told["before"]["task_id"]) == ("", "")
+    assert (told["at work"]["task"], told["at work"]["task_id"]) == (f"{JOBS}.{name}", task_id)
+    assert told["at work"]["item"] == 7
+    [ended] = [line for line in told.values() if line["logger"] == "components.done"]
+    assert (ended["task"], ended["task_id"], ended["level"]) == (f"{JOBS}.{name}", task_id, "INFO")
+
+
+def test_a_line_is_json_whatever_is_in_the_record() -> None:
+    try:
+        raise ValueError("line\nfeed")
+    except ValueError as error:
+        info = (ValueError, error, error.__traceback__)
+    record = logging.LogRecord("site", logging.ERROR, "file", 1, "%s\n%s", ("ä", object), info)
+    record.item = {1, 2}
+
+    line = JsonFormatter().format(record)
+
+    assert "\n" not in line
+    read = json.loads(line)
+    assert read["message"] == "ä\n<class 'object'>"
+    assert read["item"] == "{1, 2}"
+    assert read["exception"].endswith("ValueError: line\nfeed")
+    assert read["time"].endswith("+00:00")
+    assert not {"args", "msg", "exc_info"} & read.keys()

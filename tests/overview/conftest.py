@@ -1,5 +1,3 @@
 """Staff, a project of two admin sites, and the overview as a reader has it."""
 
-from __future__ import annotations
-
 from tests.fixtures.admin import staff, two_sites  # noqa: F401

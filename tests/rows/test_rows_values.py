@@ -32,7 +32,7 @@ from components.services.rows import (
 )
 from components.services.rows.cache import _loads
 from components.services.rows.keys import RowKeys
-from tests.chat.test_chat_input import nested
+from tests.chat.test_chat_limits import nested
 from tests.support.rows import SHAPE, cache, refresh
 from tests.support.snapshots import snapshot
 

@@ -1,6 +1,4 @@
 """People who make requests."""
 
-from __future__ import annotations
-
 from components.testing.fixtures import redis  # noqa: F401  (a plain server only)
 from tests.fixtures.api import jill, joe, nobody, stranger  # noqa: F401

@@ -1,7 +1,5 @@
 """Models on SQLite and on PostgreSQL."""
 
-from __future__ import annotations
-
 from components.testing.fixtures import redis  # noqa: F401  (a plain server only)
 from tests.fixtures.books import none_declared  # noqa: F401
 from tests.fixtures.databases import arena  # noqa: F401

@@ -1,5 +1,3 @@
 """Every test of a service runs twice: on a plain server, and on one in cluster mode."""
 
-from __future__ import annotations
-
 from tests.fixtures.service import alarm, one_of_each, redis, server  # noqa: F401

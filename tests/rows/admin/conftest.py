@@ -1,6 +1,4 @@
 """Staff, and a project of two admin sites."""
 
-from __future__ import annotations
-
 from components.testing.fixtures import redis  # noqa: F401  (a plain server only)
 from tests.fixtures.admin import onlooker, operator, remover, staff, stranger, two_sites, viewer  # noqa: F401

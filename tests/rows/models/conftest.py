@@ -1,6 +1,4 @@
 """Models on SQLite and on PostgreSQL."""
 
-from __future__ import annotations
-
 from components.testing.fixtures import redis  # noqa: F401  (a plain server only)
 from tests.fixtures.databases import arena  # noqa: F401
