@@ -15,9 +15,8 @@ from components.services.queues import TaskQueue
 from components.testing import redis_at
 from tests.browser.axe import assert_accessible
 from tests.browser.conftest import stop_clock
-from tests.counters.admin.counting import counted
 from tests.queues.admin import scene
-from tests.support.counters import count_at
+from tests.support.counters import count_at, counted
 
 ROOT = "/admin/components/queue/"
 HIDE = """(hidden) => {

@@ -19,11 +19,11 @@ from components.services.locks.named import key_of
 from components.services.mailboxes import Mailbox
 from components.services.semaphores import SemaphoreControls
 from project.market.models import Item
-from tests.chat.admin.conversations import guild
 from tests.locks.admin import holdings
 from tests.logs.admin import traffic
 from tests.queues.admin import scene
-from tests.queues.admin.periodic import HOURLY, declare_only
+from tests.queues.admin.scene import HOURLY, declare_only
+from tests.support.chats import guild
 from tests.support.logs import append, joined, stream
 from tests.support.queues import ECHO
 from tests.support.rows import cache, refresh

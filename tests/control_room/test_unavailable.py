@@ -25,8 +25,8 @@ from components.services.rows import RowCache, member
 from components.services.rows.keys import RowKeys
 from components.services.semaphores import Semaphore
 from components.services.semaphores.keys import SemaphoreKeys
-from tests.chat.admin.conversations import guild
 from tests.control_room.every_page import ASKING_REDIS, FORM, NEEDS, PAGES, query_of
+from tests.support.chats import guild
 from tests.support.poison import BODIES, FIELDS, put_into_chat, put_into_mailbox
 from tests.support.rows import SHAPE
 

@@ -44,7 +44,7 @@ from components.services.rows import RowCache, Shape
 from components.services.rows.keys import RowKeys
 from components.services.rows.loader import Loader
 from components.testing import ClusterServer, redis_at
-from tests.queues.admin.periodic import HOURLY, declare_only
+from tests.queues.admin.scene import HOURLY, declare_only
 from tests.support.full import configured
 from tests.support.logs import fill, joined, let_leases_pass, stream
 from tests.support.queues import ECHO

@@ -27,7 +27,7 @@ from components.kit.at_once import at_once
 from components.services.locks import Lock, LockReader, drop_ins, lock
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
-from tests.support.lost_locks import release_again
+from tests.locks.test_locks_stored import release_again
 
 NAMES = ("a", "b")
 TIMEOUT = 1_000  # seconds; no test takes as long as any time here

@@ -16,12 +16,12 @@ from components.kit.at_once import at_once
 from components.kit.figures import gather
 from components.kit.keyspace import BUCKETS, bucket
 from components.services.locks import Lock, LockInfo, LockReader, finder, lock
+from components.services.locks.drop_ins import RELEASE
 from components.services.locks.fences import FencedValue
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
-from tests.observing.samples import Samples
+from tests.observing.test_metrics import Samples
 from tests.support.full import full
-from tests.support.lost_locks import release_again
 
 pytestmark = pytest.mark.usefixtures("no_heartbeats")
 
@@ -313,3 +313,10 @@ def test_on_a_full_server_a_new_request_fails_at_once_and_leaves_nothing(
         take_more()
 
     assert redis.keys("*") == []
+
+
+def release_again(redis: Redis, held: Lock, token: bytes | str, fence: int) -> bool:
+    """Send the release of that acquisition, as if its reply had been lost, and return what the script says."""
+    return bool(
+        at_once(RELEASE.run(redis, held.keys, token=token, asker=token, fence=fence, reason="released"))
+    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,9 +16,8 @@ from redis import Redis
 from components.exceptions import InvalidMessage, InvalidName, InvalidValue, MessageNotFound
 from components.kit.news import channel
 from components.kit.stored import UNREADABLE
-from components.services.mailboxes import Fate, Mailbox, MailboxReader, Mails
+from components.services.mailboxes import Fate, Mail, Mailbox, MailboxReader, Mails
 from components.services.mailboxes.keys import MailboxKeys
-from tests.support.mailboxes import texts, tomorrow
 from tests.support.snapshots import snapshot
 from tests.support.waiting import eventually
 
@@ -401,3 +401,24 @@ def test_data_may_be_nested_32_deep(mailbox: Mailbox) -> None:
             mailbox.push("jill", data=bad)
 
     assert [mail.data for mail in mailbox.pull()] == [nested(32)]
+
+
+DAY = 86_400  # seconds
+
+
+def texts(mails: Iterable[Mail]) -> list[str]:
+    return [mail.text for mail in mails]
+
+
+def sent(name: str, *, ago: int = 0) -> str:
+    """Return the key of the pushes of the day *ago* days before today."""
+    return f"{MailboxKeys(name).sent}:{int(time.time()) // DAY - ago}"
+
+
+def tomorrow(redis: Redis, name: str) -> None:
+    """Let a day pass for the memory of pushes into a mailbox, which expires."""
+    for ago in (2, 1, 0):
+        left = redis.pttl(sent(name, ago=ago)) - DAY * 1000
+        if redis.exists(sent(name, ago=ago)):
+            redis.rename(sent(name, ago=ago), sent(name, ago=ago + 1))
+            redis.pexpire(sent(name, ago=ago + 1), left)

@@ -18,8 +18,8 @@ from components.services.chat import Chat, ChatReader, ChatSettings, Inbox, Posi
 from components.services.chat.keys import InboxKeys
 from components.services.mailboxes import Fate, Mailbox, MailboxReader
 from components.services.mailboxes.keys import MailboxKeys, index
+from tests.mailboxes.test_mailboxes import sent
 from tests.support.chats import FREE, let_pass
-from tests.support.mailboxes import sent
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from django.test import Client, override_settings
+from prometheus_client.parser import text_string_to_metric_families
 from redis import Redis
 from redis.connection import AbstractConnection
 
@@ -21,7 +22,7 @@ from components.kit.keyspace import bucket
 from components.observing.exposition import expose
 from components.observing.gathering import gather
 from components.services.chat import Chat
-from components.services.counters import forget, tally
+from components.services.counters import flush, forget, tally
 from components.services.locks import lock
 from components.services.logs import figures as logs_figures
 from components.services.logs import note_job
@@ -32,7 +33,6 @@ from components.services.rows import RowCache, Shape
 from components.services.semaphores import Semaphore
 from components.testing import redis_at
 from tests.fixtures.worker import NOTE, MakeWorker, push
-from tests.observing.samples import Samples
 from tests.support.logs import append, stream
 from tests.support.masters import forget_clients, masters
 from tests.support.queues import ECHO, claim, failed, hand_in, options, push_many, succeeded
@@ -355,3 +355,26 @@ def test_an_expression_is_balanced_and_rates_are_of_counters(expression: str) ->
         assert name.endswith(("_total", "_bucket"))
     for name in re.findall(r"(components_\w+_(?:total|bucket))(?!\w)", expression):
         assert re.search(rf"rate\({name}(\{{[^}}]*\}})?\[\$__rate_interval\]\)", expression)
+
+
+class Samples(dict[tuple[str, frozenset[tuple[str, str]]], float]):
+    """The figures of one gathering."""
+
+    @classmethod
+    def gather(cls) -> Samples:
+        flush()
+        text = expose("text/plain")[0].decode()
+        return cls(
+            {
+                (sample.name, frozenset(sample.labels.items())): sample.value
+                for family in text_string_to_metric_families(text)
+                for sample in family.samples
+            }
+        )
+
+    def of(self, name: str, /, **labels: Any) -> float | None:
+        return self.get((f"components_{name}", frozenset(labels.items())))
+
+    @property
+    def names(self) -> set[str]:
+        return {name for name, _labels in self}

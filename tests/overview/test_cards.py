@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
+from html import unescape
 
 import pytest
+from django.test import Client
+from django.utils.html import strip_tags
 from redis import Redis
 
 from components.kit.keyspace import bucket
@@ -18,12 +21,11 @@ from components.services.logs import note_job
 from components.services.mailboxes import Mailbox
 from components.services.queues import TaskQueue
 from components.services.semaphores.keys import SemaphoreKeys
-from tests.chat.admin.conversations import guild
 from tests.locks.admin import holdings
 from tests.logs.admin import traffic
-from tests.overview.reading import lines, links, tiles
 from tests.queues.admin import scene
-from tests.queues.admin.periodic import HOURLY, declare_only
+from tests.queues.admin.scene import HOURLY, declare_only
+from tests.support.chats import guild
 from tests.support.logs import append, joined, stream
 from tests.support.rows import cache, let_pass, refresh
 from tests.support.waiting import eventually
@@ -242,3 +244,57 @@ def test_each_service_has_a_card_with_what_it_counts(redis, reader):
         "Logs": "1 chunk in flight.*Jobs 1",
     }.items():
         assert re.search(said, found[title]), found[title]
+
+
+ROOT = "/admin/components/overview/"
+FRAMELESS = {"X-Live": "1"}
+
+
+def html_of(client: Client) -> str:
+    response = client.get(ROOT, headers=FRAMELESS)
+    assert response.status_code == 200
+    return response.text
+
+
+def lines(client: Client) -> list[str]:
+    """The lines about services, each with its links."""
+    return [line for line in _lines(client) if " Redis: " not in line]
+
+
+def lines_of_redis(client: Client) -> list[str]:
+    """The lines about Redis; the server of the tests has some, since it saves nothing."""
+    return [line for line in _lines(client) if " Redis: " in line]
+
+
+def _lines(client: Client) -> list[str]:
+    found = re.findall(r"<li class=\"(?:serious|warning)\".*?</li>", html_of(client), re.DOTALL)
+    return [
+        _words(re.sub(r'<span class="visually-hidden">.*?</span>', "", line, flags=re.DOTALL))
+        for line in found
+    ]
+
+
+def links(client: Client) -> list[str]:
+    """The addresses in the lines about services."""
+    section = html_of(client).partition("</section>")[0]
+    return [unescape(each) for each in re.findall(r'href="([^"#][^"]*)"', section)]
+
+
+def tiles(client: Client) -> dict[str, str]:
+    """The text of the card of each service, by its title."""
+    return _tiles(html_of(client).partition('id="redis"')[0])
+
+
+def nodes(client: Client) -> dict[str, str]:
+    """The text of the card of each node, by its name."""
+    return _tiles(html_of(client).partition('id="redis"')[2])
+
+
+def _tiles(html: str) -> dict[str, str]:
+    found = re.findall(r"<li class=\"tile.*?</li>", html, re.DOTALL)
+    titled = [(re.search(r"<h3>(.*?)</h3>", tile, re.DOTALL), tile) for tile in found]
+    return {_words(title[1]): _words(tile) for title, tile in titled if title}
+
+
+def _words(html: str) -> str:
+    return " ".join(unescape(strip_tags(html.replace("</dt>", "</dt> "))).split())

@@ -33,10 +33,10 @@ from tests.control_room.every_page import ADMINS, one_periodic_task, query  # no
 from tests.control_room.pages import round_trips, trips, words
 from tests.doctor.test_findings import configured
 from tests.locks.admin import holdings
-from tests.overview.reading import ROOT, html_of, lines, lines_of_redis, tiles
-from tests.overview.reading import nodes as nodes_of
+from tests.overview.test_cards import ROOT, html_of, lines, lines_of_redis, tiles
+from tests.overview.test_cards import nodes as nodes_of
 from tests.queues.admin import scene
-from tests.queues.admin.periodic import HOURLY
+from tests.queues.admin.scene import HOURLY
 from tests.support.monitoring import sent_to
 from tests.support.rows import cache
 

@@ -18,7 +18,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.http import HttpResponse
 from django.test import Client, override_settings
-from django.urls import clear_url_caches, reverse
+from django.urls import clear_url_caches, include, path, reverse
 from redis import Redis
 
 from components.services.chat import Chat
@@ -31,15 +31,18 @@ from project.players import demo as players
 from project.supervisor import _ALSO
 from project.tour import tasks
 from project.tour.shows import SHOWS
+from project.urls import urlpatterns as demo
 from tests.project.market.conftest import player
 
 pytestmark = pytest.mark.django_db(transaction=True)
+#: The addresses of the demo, with those of its tour.
+urlpatterns = [path("tour/", include("project.tour.urls")), *demo]
 
 
 @pytest.fixture
 def toured(settings: object, tmp_path: Path) -> None:
     settings.VAR = tmp_path  # type: ignore[attr-defined]
-    settings.ROOT_URLCONF = "tests.project.tour_urls"  # type: ignore[attr-defined]
+    settings.ROOT_URLCONF = __name__  # type: ignore[attr-defined]
     templates = copy.deepcopy(settings.TEMPLATES)  # type: ignore[attr-defined]
     templates[0]["OPTIONS"]["context_processors"].append("project.tour.context_processors.tour")
     settings.TEMPLATES = templates  # type: ignore[attr-defined]

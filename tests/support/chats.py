@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from redis import Redis
 
-from components.services.chat import ChatMessage, ChatSettings
+from components.services.chat import Chat, ChatMessage, ChatSettings
 from components.services.chat.keys import ChatKeys
 
 #: Without a rate limit, as tests are faster than people.
@@ -54,3 +54,15 @@ def stored(redis: Redis, chat_id: str) -> list[str]:
     """Return the keys of a chat, by their last part."""
     found = redis.keys(f"*:{chat_id}*")
     return sorted(key.decode().rpartition("}:")[2].replace(f":{chat_id}", "") for key in found)
+
+
+SECRET = "the treasure lies below the mill"
+
+
+def guild(name: str = "guild:7", *, title: str = "Lantern Keepers") -> Chat:
+    """Three members; joe is the owner, and has said the first of three things. jill has read two numbers."""
+    chat = Chat.create("joe", members=["jack", "jill"], title=title, text="welcome", id=name)
+    chat.send("jack", SECRET, mentions=["jill"])
+    chat.send("joe", "look", data={"picture": "https://pictures.example/mill.png"})
+    chat.acknowledge("jill", 2)
+    return chat

@@ -5,6 +5,7 @@ from __future__ import annotations
 from redis import Redis
 
 from components.kit.keyspace import bucket
+from components.services.counters import Counter
 from components.services.counters.keys import CounterKeys
 from components.services.counters.precisions import WINDOW, plan
 
@@ -34,3 +35,20 @@ def stored(redis: Redis, name: str) -> dict[int, int]:
         found = redis.keys(f"{CounterKeys(bucket(name)).samples}:{name}/{precision}:*")
         sums[precision] = sum(int(count) for key in found for count in redis.hvals(key))
     return sums
+
+
+def this_minute(redis: Redis) -> int:
+    """The second at which it began."""
+    return seconds(redis) // 60 * 60
+
+
+def counted(redis: Redis, name: str, *counts: int, now: int = 0, minute: int | None = None) -> int:
+    """
+    It counted *now* in this minute, and *counts* in those before it, the latest first. Returns the second at which
+    this minute began: it may be over when a page is made. Counters that are compared are given the same one.
+    """
+    Counter(name).update(0)  # so that it is listed
+    minute = this_minute(redis) if minute is None else minute
+    for ago, count in enumerate([now, *counts]):
+        count_at(redis, name, minute - ago * 60, count)
+    return minute

@@ -14,8 +14,8 @@ from django.utils import timezone
 from components.services.chat import Chat, ChatReader, ChatSettings
 from components.services.mailboxes import Mailbox
 from components.templatetags.control_room import legible
-from tests.chat.admin.conversations import SECRET, guild
 from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, text_of, words
+from tests.support.chats import SECRET, guild
 
 ROOT = "/admin/components/chat/"
 DASH = "\N{EN DASH}"

@@ -17,9 +17,8 @@ from components.services.counters.buffer import DROPPED, DROPPED_TIME, OUTAGES
 from components.services.locks import lock
 from components.services.locks.named import key_of
 from tests.control_room.pages import FRAMELESS, round_trips, rows_of, text_of
-from tests.counters.admin.counting import counted, this_minute
 from tests.queues.admin import scene
-from tests.support.counters import seconds
+from tests.support.counters import counted, seconds, this_minute
 
 ROOT = "/admin/components/counter/"
 DASH = "\N{EN DASH}"

@@ -1,13 +1,30 @@
-"""Tasks of every state and workers, made the way real ones come about; each function returns what it made."""
+"""Tasks of every state, workers and periodic tasks, made as real ones come about; functions return what they made."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from components.services.queues import Claimed, Consumer, Finished, NewTask, Progress, TaskFailure, TaskQueue
+import pytest
+
+from components.services.queues import (
+    Claimed,
+    Consumer,
+    Finished,
+    NewTask,
+    PeriodicTask,
+    Progress,
+    TaskFailure,
+    TaskQueue,
+    cron,
+    every,
+    task,
+)
+from components.services.queues import periodic_tasks as periodic
 from components.services.queues.formats import write_errors
 from tests.support.queues import hand_in, succeeded, to_retry
 from tests.support.waiting import eventually
@@ -101,3 +118,25 @@ def _hand_in(consumer: Consumer, finished: Finished) -> str:
 def _milliseconds() -> int:
     """By the clock of this machine, which is that of Redis as well."""
     return time.time_ns() // 1_000_000
+
+
+@task
+def sweep(until: str = "now") -> None: ...
+
+
+@task(unique=True)
+def once_at_a_time() -> None: ...
+
+
+HOURLY = PeriodicTask(sweep, every(hours=1), "once", [], {})
+NIGHTLY = PeriodicTask(sweep, cron("0 3 * * *", tz="Europe/Berlin"), "skip", ["<b>month</b>"], {})
+UNIQUE = PeriodicTask(once_at_a_time, every(days=1), "all", [], {})
+
+
+@contextmanager
+def declare_only(*entries: PeriodicTask) -> Iterator[None]:
+    """These periodic tasks are declared in this process, and no others."""
+    periodic.declared()  # what the apps declare is known from now on
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(periodic, "_declared", {entry.name: entry for entry in entries})
+        yield

@@ -13,8 +13,7 @@ from components.services.queues.admin.tracebacks import parts_of
 from components.services.queues.facts import to_us
 from tests.control_room.pages import text_of
 from tests.queues.admin import scene
-from tests.queues.admin.periodic import HOURLY, NIGHTLY, declare_only
-from tests.queues.admin.scene import ROOT
+from tests.queues.admin.scene import HOURLY, NIGHTLY, ROOT, declare_only
 from tests.support.queues import STATES, found, server_time
 
 SECRET, PRIVATE = "token-4711", "traceback-4711"

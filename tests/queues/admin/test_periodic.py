@@ -13,8 +13,7 @@ from django.utils.html import strip_tags
 from components.services.queues import Consumer, NewTask, TaskQueue, Ticks, keys
 from components.services.queues.facts import to_us
 from tests.control_room.pages import addresses, done, logged
-from tests.queues.admin.periodic import HOURLY, NIGHTLY, UNIQUE, declare_only
-from tests.queues.admin.scene import ROOT
+from tests.queues.admin.scene import HOURLY, NIGHTLY, ROOT, UNIQUE, declare_only
 from tests.support.queues import ECHO, claim, failed, hand_in, places, succeeded
 
 url = addresses(ROOT)
@@ -42,7 +41,7 @@ def act(client, verb, entry):
 def test_each_has_its_schedule_zone_policy_and_queue(viewer):
     name, schedule, zone, _next, _last, missed, queue, *_rest = cells(viewer, NIGHTLY)
 
-    assert name == 'tests.queues.admin.periodic.sweep ["<b>month</b>"]'
+    assert name == 'tests.queues.admin.scene.sweep ["<b>month</b>"]'
     assert (schedule, zone, missed, queue) == ("0 3 * * *", "Europe/Berlin", "skip them", "default")
     assert cells(viewer, HOURLY)[1:3] == ["every 1 hour", "UTC"]
     assert [cells(viewer, entry)[5] for entry in (HOURLY, UNIQUE)] == ["run once", "run all of them"]
@@ -88,7 +87,7 @@ def test_running_one_now_is_asked_done_and_logged(operator):
 
     [task_id] = places()["ready"]
     info = TaskQueue().get(task_id)
-    assert (info.name, info.args) == ("tests.queues.admin.periodic.sweep", ["<b>month</b>"])
+    assert (info.name, info.args) == ("tests.queues.admin.scene.sweep", ["<b>month</b>"])
     assert task_id in said
     assert logged() == [said]
     assert LogEntry.objects.get().object_id == "default/default"

@@ -12,7 +12,7 @@ from django.core.management import call_command
 
 from components.services.queues import TaskQueue, keys
 from tests.queues.admin import scene
-from tests.queues.admin.periodic import HOURLY, NIGHTLY, declare_only
+from tests.queues.admin.scene import HOURLY, NIGHTLY, declare_only
 
 
 @pytest.fixture(autouse=True)
@@ -104,8 +104,8 @@ def test_sizes_ages_what_is_paused_and_periodic_tasks(redis):
     assert news["oldest_age"] is None
     assert datetime.fromisoformat(news["next_due_at"]).utcoffset() == timedelta()
     assert hourly == {
-        "name": "tests.queues.admin.periodic.sweep every 1 hour",
-        "task": "tests.queues.admin.periodic.sweep",
+        "name": "tests.queues.admin.scene.sweep every 1 hour",
+        "task": "tests.queues.admin.scene.sweep",
         "schedule": "every 1 hour",
         "queue": "default",
         "missed": "once",
