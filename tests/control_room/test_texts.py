@@ -40,7 +40,7 @@ ROOMS = {
         r"\bhits\b|\brequests:(a|\*)|\brequests\b|\bcounters(-us)?:\w+|^counters(-us)?$"
     ),
     "addressbook": r"\bmarket\.item\b|\blantern\b",
-    "cachedrow": r"\bitems(:1)?\b|\bdb\.\w+|\btokens\b|\bmarket\.\w+",
+    "cachedrow": r"\bitems(:1)?\b|\bdb\.\w+|\b(tokens|stamps)\b|\bmarket\.\w+",
     "chat": r"\bLantern Keepers\b|\bj(oe|ack|ill|enny)\b|\b(welcome|look|one more)\b|\bthe treasure .* mill\b",
     "lock": r"\bitem:42\b|\bjill\b|\bMainThread\b",
     "logjob": r"\bplaces\b|\baccess\.log\b|\b[A-Z]{2}\b|\b[1-5]xx\b",
