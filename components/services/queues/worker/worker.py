@@ -53,15 +53,17 @@ class Listener(threading.Thread):
     def run(self) -> None:
         while not self._is_over:  # looked at before the wait, too: a token clears what end() has set
             self._wanted.wait()
-            if self._is_over:
-                return
-            try:
-                has_token, is_away = self._wait(), False
-            except RedisUnavailable:
-                has_token, is_away = False, True
-            if has_token or is_away:
-                self._wanted.clear()
-                self._wake(has_token)
+            if not self._is_over:
+                self._take_token()
+
+    def _take_token(self) -> None:
+        try:
+            has_token, is_away = self._wait(), False
+        except RedisUnavailable:
+            has_token, is_away = False, True
+        if has_token or is_away:
+            self._wanted.clear()
+            self._wake(has_token)
 
 
 class Worker(Loop):
