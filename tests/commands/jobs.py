@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import time
 from contextlib import suppress
@@ -66,3 +67,10 @@ def fork_a_pool() -> None:
     """End a pool of processes that are at work."""
     with multiprocessing.get_context("fork").Pool(2) as pool, suppress(multiprocessing.TimeoutError):
         pool.apply_async(time.sleep, (600,)).get(timeout=0.1)
+
+
+@task
+def spin(folder: str) -> None:
+    """Call functions until there is a file "gate"."""
+    while not Path(folder, "gate").exists():
+        json.dumps([[Path(folder, str(number)).name] for number in range(200)], indent=1)

@@ -5,8 +5,9 @@ SIGTERM, SIGINT, SIGHUP  the first: end when running tasks have; the second: end
 SIGTSTP                  take no more tasks, and go on with the running ones
 SIGTTIN                  write the stacks of all threads to stderr, and a line per running task to the log
 
-The stacks are written by the C code of faulthandler, so they appear even if the loop itself is stuck. Everything else
-happens in the main thread, where Python runs signal handlers; a worker in another thread ignores signals.
+All of this happens in the main thread, where Python runs signal handlers, between two instructions: faulthandler's own
+handler would read the stacks of threads that run, and could crash the worker. A worker in another thread ignores
+signals.
 """
 
 from __future__ import annotations
@@ -80,6 +81,11 @@ def _begin_anew() -> None:
 os.register_at_fork(after_in_child=_begin_anew)
 
 
+def _tell(tell: Callable[[], None]) -> None:
+    faulthandler.dump_traceback(_STDERR)
+    tell()
+
+
 class Killed(BaseException):
     """The second signal: end at once. It is a BaseException because it may be raised anywhere."""
 
@@ -109,7 +115,7 @@ class Signals:
         self._handlers = {
             **dict.fromkeys(STOPPING, self._on_stop),
             QUIETING: lambda number, frame: quiet(),
-            TELLING: lambda number, frame: tell(),
+            TELLING: lambda number, frame: _tell(tell),
         }
         self._before: dict[signal.Signals, Any] = {}
         self._is_asked = False
@@ -122,7 +128,6 @@ class Signals:
             self._before = {
                 number: signal.signal(number, handler) for number, handler in self._handlers.items()
             }
-            faulthandler.register(TELLING, file=_STDERR, all_threads=True, chain=True)
             release()  # the process that started this one may have held them back, so that they are not lost
         return self
 
@@ -132,8 +137,6 @@ class Signals:
             hold_back()
         elif self._before:
             Signals.entered = False
-        if self._before:
-            faulthandler.unregister(TELLING)
         for number, handler in self._before.items():
             if not self._ends_process:
                 signal.signal(number, handler)

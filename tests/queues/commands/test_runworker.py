@@ -324,6 +324,20 @@ def test_a_quiet_worker_ends_what_runs_and_no_more(
     assert places()["ready"] == [waiting]
 
 
+@pytest.mark.slow
+def test_stacks_are_written_while_all_threads_are_busy(
+    server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
+) -> None:
+    ids = [queue.push("tests.commands.jobs.spin", [str(tmp_path)]) for _ in range(4)]
+    with run_worker(server.url, "-c", "4") as worker:
+        assert eventually(lambda: all(queue.get(each).state == "running" for each in ids))
+        for number in range(1, 101):
+            worker.signal(signal.SIGTTIN)
+            assert eventually(lambda told=number: worker.output.count("Current thread") == told)
+        (tmp_path / "gate").touch()
+        assert eventually(lambda: all(queue.get(each).state == "successful" for each in ids))
+
+
 OVERRUN = "tests.commands.jobs.overrun"
 
 
