@@ -5,8 +5,8 @@ SIGTERM, SIGINT, SIGHUP  the first: end when running tasks have; the second: end
 SIGTSTP                  take no more tasks, and go on with the running ones
 SIGTTIN                  write the stacks of all threads to stderr, and a line per running task to the log
 
-All of this happens in the main thread, where Python runs signal handlers, between two instructions: faulthandler's own
-handler would read the stacks of threads that run, and could crash the worker. A worker in another thread ignores
+All of this happens in the main thread, where Python runs signal handlers, between two instructions: the handler of
+faulthandler would read the stacks of threads that run, and could crash the worker. A worker in another thread ignores
 signals.
 """
 
