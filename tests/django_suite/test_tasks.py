@@ -116,8 +116,9 @@ CASES = {
     for name, case in cases_of(module).items()
 }
 globals().update(CASES)  # where pytest looks for them
-for each in CASES.values():
-    each.available_apps = None  # Django's [] would leave a database without permissions to the tests after it
+for _case in CASES.values():
+    _case.available_apps = None  # Django's [] would leave a database without permissions to the tests after it
+del _case
 
 
 class Failure(NamedTuple):
