@@ -117,7 +117,9 @@ CASES = {
 }
 globals().update(CASES)  # where pytest looks for them
 for _case in CASES.values():
-    _case.available_apps = None  # Django's [] would leave a database without permissions to the tests after it
+    _case.available_apps = (
+        None  # Django's [] would leave a database without permissions to the tests after it
+    )
 del _case
 
 
