@@ -16,6 +16,7 @@ from redis import Redis
 
 from components.exceptions import AggregationNotFound, RedisUnavailable, WorkersDiffer
 from components.kit.scripts import Script
+from components.kit.worker.signals import Killed
 from components.services.logs import Aggregation, Consumer
 from components.services.logs.lines import Columns
 from components.services.logs.traffic import Traffic
@@ -225,6 +226,25 @@ def test_a_worker_that_is_stopped_flushes_what_it_has_counted() -> None:
     assert stopped.run() == 0
     assert Aggregation("events").table("events") == {"achievement-762": 6}
     assert [each.tries for each in Aggregation("events").consumer().claim(9)] == [1, 1, 1]
+
+
+def test_a_worker_that_must_end_at_once_leaves_its_chunks_to_others() -> None:
+    hand_out(*[LINES] * 2)
+    begun: list[Columns] = []
+
+    class Killing(Events):
+        def block(self, columns: Columns) -> None:
+            begun.append(columns)
+            if len(begun) == 2:
+                raise Killed
+            super().block(columns)
+
+    killed = worker(Killing, name="events", drains=False)
+    killed._limit = 2
+    killed.run()
+
+    assert Aggregation("events").table("events") == {}
+    assert stream().status().chunks == len(begun) == 2
 
 
 def test_a_quiet_worker_claims_nothing(monkeypatch: Patch) -> None:
