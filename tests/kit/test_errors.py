@@ -6,7 +6,6 @@ work at all, such as a URL of something else, is said in a sentence by commands,
 from __future__ import annotations
 
 import asyncio
-import math
 import re
 import socketserver
 from collections.abc import Callable, Iterator
@@ -26,24 +25,16 @@ from redis.exceptions import BusyLoadingError, ResponseError
 
 from components.embedded import EmbeddedServer
 from components.exceptions import (
-    InvalidName,
-    InvalidValue,
     RedisRefused,
     RedisUnavailable,
     RedisUnsuitable,
 )
 from components.kit.client import get_async_client, get_client
-from components.kit.compat import InvalidTask
 from components.kit.errors import redis_errors
 from components.locations import mistakes
 from components.servers import inspect_server
-from components.services.autocomplete import RecentContacts
-from components.services.chat import Chat
-from components.services.counters import Counter, CounterReader
-from components.services.locks import LockReader, locks
-from components.services.queues import Consumer, NewTask, TaskQueue, exponential, task
-from components.services.rows import RowCache
-from components.services.semaphores import Semaphore, SemaphoreReader
+from components.services.counters import Counter
+from components.services.queues import Consumer, TaskQueue
 from components.testing import ClusterServer, redis_at
 from tests.commands.processes import Command
 from tests.support.full import configured
@@ -429,55 +420,3 @@ class _Connection(socketserver.StreamRequestHandler):
     def _part(self) -> bytes:
         length = int(self.rfile.readline()[1:])
         return self.rfile.read(length + 2)[:-2]
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: Chat.create("ann", members="12"),
-        lambda: Chat("c").add("12"),
-        lambda: Chat("c").send("ann", "hi", mentions="12"),
-        lambda: CounterReader().read("abc", 60),
-        lambda: CounterReader().histograms("abc", 60),
-        lambda: CounterReader().sizes("abc"),
-        lambda: TaskQueue().cancel("default", "abc"),
-        lambda: TaskQueue().present("default", ["ready"], "abc"),
-        lambda: RowCache("c", shape="a").get_many("12"),
-        lambda: RecentContacts("ann").erase("12"),
-        lambda: locks("abc"),
-    ],
-)
-def test_a_text_in_place_of_a_list_is_refused(call: Callable[[], object], redis: Redis) -> None:
-    with pytest.raises((InvalidName, InvalidValue), match="give a list"):
-        call()
-    assert redis.keys() == []
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: TaskQueue().wait_for("a", wait=math.nan),
-        lambda: TaskQueue().tasks("default", "bogus"),
-        lambda: TaskQueue().tasks("default", "dead", limit=math.nan),
-        *(
-            lambda lease=lease: TaskQueue().push_many([NewTask(name="a", lease=lease)])
-            for lease in (-5, 1e300, True, "1")
-        ),
-        lambda: TaskQueue().push("a", priority=True),
-        lambda: exponential(math.nan),
-        lambda: task(priority=True)(print),
-        lambda: Semaphore("a", limit=1).holders(limit=math.nan),
-        lambda: Semaphore("a", limit=1).waiters(limit=0),
-        lambda: SemaphoreReader().page(limit=math.nan),
-        lambda: LockReader().held(limit=math.nan),
-        lambda: locks(["a", 5]),
-    ],
-)
-def test_an_odd_number_name_or_state_is_refused_in_a_sentence(
-    call: Callable[[], object], redis: Redis
-) -> None:
-    with pytest.raises(
-        (InvalidName, InvalidValue, InvalidTask, ValueError), match=r"must be|cannot be called"
-    ):
-        call()
-    assert redis.keys() == []
