@@ -29,8 +29,8 @@ def read_jobs(
     known: list[str], asks: Callable[[str], Sequence[Ask]], most: int | None = None
 ) -> Reading[tuple[list[str], list[str], list[Any]]]:
     """
-    Return the names of all jobs; and those that were asked about, up to *most*, with the answers about them. The *known*
-    ones, of the last reading, are asked about in the first round trip, and new ones in a second.
+    Return the names of all jobs; and up to *most* that were asked about, with the answers. The *known* ones, of the
+    last reading, are asked about in the first round trip, and new ones in a second.
     """
     before = [*known]
     names, *answers = yield [ask_jobs(), *(ask for job in before for ask in asks(job))]
