@@ -22,7 +22,7 @@ from tests.fixtures.worker import NOTE, MakeWorker, counts, push, reaches
 from tests.support.queues import claim, claim_one, end_lease
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-ALL_SIGNALS = (*SIGNALS, signal.SIGTSTP, signal.SIGTTIN)
+ALL_SIGNALS = (*SIGNALS, signal.SIGHUP, signal.SIGTSTP, signal.SIGTTIN)
 
 
 class Signalled(Worker):
