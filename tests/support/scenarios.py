@@ -175,9 +175,13 @@ def parking(redis: Redis) -> None:
     parked.park("limit", tasks)
     queue.cancel("default", [gone.id])
     parked.unpark("limit", by="caller")
-    places = [SimpleNamespace(place=1, member="one default"), SimpleNamespace(place=2, member="two default")]
+    places = [SimpleNamespace(place=1, id="one"), SimpleNamespace(place=2, id="two")]
     park = Script("queues/park")
-    at_once(park.run(get_client(), BackendKeys("default"), limit="api", kept=60_000, tasks=places))
+    at_once(
+        park.run(
+            get_client(), BackendKeys("default"), limit="api", queue="default", kept=60_000, tasks=places
+        )
+    )
 
 
 @of("queues")

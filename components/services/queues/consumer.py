@@ -186,10 +186,10 @@ class _Held(NamedTuple):
 
 
 class _Parked(NamedTuple):
-    """A task that is parked: its place among the ready, and what is stored of it."""
+    """A task that is parked, and its place among the ready."""
 
     place: int
-    member: str
+    id: str
 
 
 class Consumer:
@@ -395,10 +395,10 @@ class Parking:
     """
     Where the tasks that *consumer* has claimed wait while their concurrency limit is reached.
 
-    They stand among the delayed tasks, due in some seconds, and in an index of their limit: by priority, then by when
-    they became runnable. When a run of that limit has ended, the first of the index is due at once. Nothing depends
-    on that: if the worker of the run dies first, each parked task comes back by itself, the later the more there are,
-    and is parked again. Every method raises RedisUnavailable.
+    They stand among the delayed tasks, due in some seconds, and in an index of their limit and queue: by priority,
+    then by when they became runnable. When a run of that limit has ended, the first is due at once. Nothing depends
+    on that: if the worker of the run dies first, each parked task comes back by itself, the later the more there are
+    in its queue, and is parked again. Every method raises RedisUnavailable.
     """
 
     def __init__(self, consumer: Consumer) -> None:
@@ -407,19 +407,25 @@ class Parking:
 
     def park(self, name: str, tasks: Sequence[Claimed]) -> int:
         """Give back tasks of the limit *name*, which is reached. Return how many were still the caller's."""
-        client, keys = get_client(), BackendKeys(self._alias)
-        with redis_errors():
-            again = _AGAIN + _EACH * int(client.zcard(keys.parked(name)))
-        released = self._consumer.release(tasks, delay=again)
-        parked = [_Parked(_place(task), f"{task.id} {task.queue}") for task in tasks]
-        at_once(PARK.run(client, keys, limit=name, kept=(round(again) + _FORGOTTEN) * 1000, tasks=parked))
+        client, keys, released = get_client(), BackendKeys(self._alias), 0
+        for queue in _numbers(tasks):
+            with redis_errors():
+                again = _AGAIN + _EACH * int(client.zcard(keys.parked(f"{name}:{queue}")))
+            ours = [task for task in tasks if task.queue == queue]
+            released += self._consumer.release(ours, delay=again)
+            kept, parked = (
+                (round(again) + _FORGOTTEN) * 1000,
+                [_Parked(_place(task), task.id) for task in ours],
+            )
+            at_once(PARK.run(client, keys, limit=name, queue=queue, kept=kept, tasks=parked))
         return released
 
     def unpark(self, name: str, by: str, *, delay: float = 0) -> bool:
         """
         Let the first that was parked under *name* be due now, or after *delay* seconds. *by* names this call.
 
-        Return False if there is none.
+        Paused queues are passed over. If ready tasks of its queue wait, perhaps since no worker serves it, the first
+        in a queue where none waits is due as well. Return False if there is none.
         """
         answer = UNPARK.run(
             get_client(),

@@ -52,13 +52,17 @@ class BackendKeys:
         """STRING answer to a call that paused a queue, in case it is repeated. Expires after a minute."""
         return f"{self._stem}pausing:{call}"
 
-    def parked(self, limit: str) -> str:
-        """
-        ZSET "id queue" of a task that waits for room under a limit, by its place.
+    def limited(self, limit: str) -> str:
+        """ZSET queues whose tasks wait for room under a limit. Goes with the last task. Expires after some days."""
+        return f"{self._stem}limited:{limit}"
 
-        Goes when due. Expires after some days.
+    def parked(self, room: str) -> str:
         """
-        return f"{self._stem}parked:{limit}"
+        ZSET task id by its place. *room* is a limit and a queue, with a colon between them.
+
+        An id goes when the task is due. Expires after some days.
+        """
+        return f"{self._stem}parked:{room}"
 
     def unparked(self, call: str) -> str:
         """STRING answer to a call that made a parked task due, in case it is repeated. Expires after a minute."""

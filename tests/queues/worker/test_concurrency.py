@@ -20,7 +20,7 @@ from components.services.queues.worker.worker import Worker
 from components.services.semaphores import Semaphore
 from tests import tasks
 from tests.fixtures.worker import NOTE, WAIT, MakeWorker, counts, push, reaches
-from tests.support.queues import claim, end_lease, found, ids
+from tests.support.queues import claim, end_lease, found, ids, step
 from tests.support.waiting import eventually
 
 Start = Callable[[Worker], Worker]
@@ -88,8 +88,8 @@ def path(declared: Any) -> str:
     return f"{__name__}.{declared.func.__name__}"
 
 
-def parked(name: str) -> int:
-    return int(get_client().zcard(keys.BackendKeys("default").parked(name)))
+def parked(name: str, queue: str = "default") -> int:
+    return int(get_client().zcard(keys.BackendKeys("default").parked(f"{name}:{queue}")))
 
 
 def test_no_more_run_than_the_limit_in_all_workers_together(make_worker: MakeWorker, start: Start) -> None:
@@ -106,7 +106,8 @@ def test_no_more_run_than_the_limit_in_all_workers_together(make_worker: MakeWor
 
 
 def test_those_that_wait_come_by_priority_and_then_in_order(make_worker: MakeWorker, start: Start) -> None:
-    start(make_worker(concurrency=4))
+    worker = make_worker(concurrency=4)
+    start(worker)
     push(path(alone), 1)
     assert eventually(lambda: len(running) == 1)
     order.clear()
@@ -114,7 +115,8 @@ def test_those_that_wait_come_by_priority_and_then_in_order(make_worker: MakeWor
     for number in range(3):
         queue.push(path(alone), [number])
     queue.push(path(alone), ["urgent"], priority=10)
-    assert eventually(lambda: parked(f"task:{path(alone)}") == 4)
+    # While it looks whether there is room by now, a task that finds room is made due beside the first.
+    assert eventually(lambda: parked(f"task:{path(alone)}") == 4 and not worker._returns)
 
     gate.set()
 
@@ -183,6 +185,31 @@ def test_a_run_that_ended_before_the_task_was_parked_is_noticed(redis: Redis) ->
     assert Semaphore("limit", limit=1).try_acquire()
 
 
+def test_the_next_task_comes_from_queues_that_run_by_priority(redis: Redis) -> None:
+    consumer, queue = Consumer(), TaskQueue()
+    parking = Parking(consumer)
+    for name, priority in [("paused", 50), ("unserved", 10), ("default", 0), ("other", -10)]:
+        for _ in range(120 if name == "paused" else 2):
+            queue.push(NOTE, ["x"], queue=name, priority=priority)
+        parking.park("limit", claim(consumer, 120, [name]))
+    queue.pause("paused")
+
+    def next_due(call: str) -> list[str]:
+        assert parking.unpark("limit", call)
+        return [task.queue for name in ("paused", "default", "other") for task in claim(consumer, 9, [name])]
+
+    assert next_due("first") == []
+    assert [parked("limit", name) for name in ("paused", "unserved", "default", "other")] == [120, 1, 2, 2]
+    step(consumer, 0, ["unserved"])  # a task is ready there, and nobody claims it
+    assert [next_due("second"), next_due("third"), next_due("fourth")] == [
+        ["default"],
+        ["default"],
+        ["other"],
+    ]
+    queue.resume("paused")
+    assert next_due("fifth") == ["paused"]
+
+
 def test_without_redis_nothing_is_run_or_lost(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     limit, parking = Limit("limit", 1, 30), Parking(Consumer())
 
@@ -190,6 +217,7 @@ def test_without_redis_nothing_is_run_or_lost(redis: Redis, monkeypatch: pytest.
         raise RedisUnavailable("away")
 
     monkeypatch.setattr(Semaphore, "try_acquire", away)
+    monkeypatch.setattr(Semaphore, "info", away)
     with limit.permit(parking, owner="", by="a") as has_room:
         assert not has_room
     limit.look_again(parking, by="a")

@@ -1,28 +1,50 @@
--- Make the first parked task due after a number of microseconds, and wake a worker for it. A repeated call makes no
--- second task due.
--- KEYS    parked unparked queues...(delayed wake)
+-- Make the first task that is parked under a limit due after a number of microseconds, and wake a worker for it.
+-- Paused queues are passed over. If ready tasks of its queue wait, perhaps since no worker serves it, the first in a
+-- queue where none waits is due as well. A repeated call makes no other task due.
+-- KEYS    limited parked unparked paused queues...(ready delayed wake)
 -- ARGV    limit caller delay
 -- USES    time rouse
--- RETURNS 1 if a task was parked, else 0
--- The most outdated entries that one call removes, and the milliseconds for which a call may be repeated.
+-- RETURNS how many tasks are due
+-- The most outdated entries of a queue that one call removes, and the milliseconds for which a call may be repeated.
 local MOST, REPEATED = 100, 60000
-local key, asked = parked .. limit, unparked .. caller
-local any = queues[1] -- the name of a queue is appended to its keys
+local asked, any = unparked .. caller, queues[1] -- the name of a queue is appended to its keys
 
 local said = redis.call("GET", asked)
 if said then return tonumber(said) end
-if redis.call("EXISTS", key) == 0 then return 0 end
 
-local found = 0
-for _ = 1, MOST do
-  local id, queue = string.match(redis.call("ZPOPMIN", key)[1] or "", "^(%S+) (.*)$")
-  if not id then break end
-  if redis.call("ZSCORE", any.delayed .. queue, id) then -- otherwise it was started, cancelled or deleted meanwhile
-    redis.call("ZADD", any.delayed .. queue, text(MICROSECONDS + delay), id)
-    rouse(any.wake .. queue)
-    found = 1
-    break
+-- Return the first task of a queue that still waits there.
+local function first(queue)
+  local room = parked .. limit .. ":" .. queue
+  for _ = 1, MOST do
+    local id, place = unpack(redis.call("ZRANGE", room, 0, 0, "WITHSCORES"))
+    if not id then
+      redis.call("ZREM", limited .. limit, queue)
+      return
+    end
+    if redis.call("ZSCORE", any.delayed .. queue, id) then
+      return { room = room, id = id, place = tonumber(place), queue = queue }
+    end
+    redis.call("ZREM", room, id) -- it was started, cancelled or deleted meanwhile
   end
 end
-redis.call("SET", asked, found, "PX", REPEATED)
-return found
+
+local found, due = {}, 0
+for _, queue in ipairs(redis.call("ZRANGE", limited .. limit, 0, -1)) do
+  if redis.call("SISMEMBER", paused, queue) == 0 then found[#found + 1] = first(queue) end
+end
+table.sort(found, function(one, other)
+  return one.place < other.place or one.place == other.place and one.id < other.id
+end)
+
+for at, task in ipairs(found) do
+  local is_served = redis.call("ZCARD", any.ready .. task.queue) == 0
+  if at == 1 or is_served then
+    redis.call("ZREM", task.room, task.id)
+    redis.call("ZADD", any.delayed .. task.queue, text(MICROSECONDS + delay), task.id)
+    rouse(any.wake .. task.queue)
+    due = due + 1
+  end
+  if is_served then break end
+end
+redis.call("SET", asked, due, "PX", REPEATED)
+return due

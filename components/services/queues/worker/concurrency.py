@@ -80,8 +80,8 @@ class Limit:
     def look_again(self, parking: Parking, *, by: str) -> None:
         """Make a parked task due at once if a permit is free by now."""
         try:
-            if permit := self.semaphore.try_acquire():
-                permit.release()
+            info = self.semaphore.info()
+            if info.limit is None or (info.used < info.limit and not info.waiting):
                 parking.unpark(self.name, by)
         except ComponentsError as error:  # the task becomes due by itself, only later
             logger.warning("Could not check whether %r has room for a parked task: %s", self.name, error)

@@ -57,6 +57,6 @@ class Returns:
             del self._delayed[delay]
         for limit, tasks in list(self._parked.items()):
             number += self._parking.park(limit.name, tasks)
-            del self._parked[limit]
             limit.look_again(self._parking, by=f"{tasks[0].token}:{tasks[0].id}:parked")
+            del self._parked[limit]
         return number
