@@ -186,6 +186,7 @@ def test_a_pattern_that_cannot_be_used_is_refused_at_once(expression: str, of: s
         (BOOK, "8.8.8.8 2011-10-10 24:00:00", -1, 0),
         (COMBINED, WEB.replace("200", "404"), 835, 404),
         (COMBINED, WEB.replace('HTTP/1.0" 200', '\\" 200 HTTP/1.1" 301'), 835, 301),
+        (COMBINED, WEB.replace('HTTP/1.0" 200', '\\\\" 404 HTTP/1.1" 301'), 835, 404),
         (COMBINED, WEB.replace("200", "099"), 835, 0),
         (COMBINED, WEB.replace("200", "600"), 835, 0),
         (COMBINED, WEB.replace("200", "2000"), 835, 0),
@@ -208,8 +209,16 @@ def test_minutes_and_statuses_are_read_where_there(form: Format, line: str, minu
     [
         ('"GET /a/b?c=d#e HTTP/1.1" 200 5 "https://a.org/x?q=1" "curl/8"', "/a/b", "a.org", "curl/8"),
         ('"GET /a#b HTTP/1.1" 200 5 "-" "-"', "/a", "", ""),
-        ('"POST /" 200 5 "http://u:p@[::1]:80/x" ""', "/", "u:p@[::1]:80", ""),
-        ('"GET http://a/b HTTP/1.1" 200 5 "ftp://" "a \\"b\\" c"', "http://a/b", "ftp:", 'a \\"b\\" c'),
+        # A query, a user and a password are not counted, wherever they stand.
+        ('"POST /" 200 5 "http://u:p@[::1]:80/x" ""', "/", "[::1]:80", ""),
+        ('"GET / HTTP/1.1" 200 5 "u:p@a.org" ""', "/", "a.org", ""),
+        ('"GET http://a/b HTTP/1.1" 200 5 "ftp://" "a \\"b\\" c"', "/b", "ftp:", 'a \\"b\\" c'),
+        ('"GET http://u:p@a/b?c HTTP/1.1" 200 5 "http://u:p@w@a?c"', "/b", "a", ""),
+        ('"GET ftp://u:p@a HTTP/1.1" 200 5', "", "", ""),
+        ('"CONNECT u:p@a:443 HTTP/1.1" 200 5', "a:443", "", ""),
+        ('"GET /u@a:/b HTTP/1.1" 200 5', "/u@a:/b", "", ""),
+        # An even number of backslashes escapes nothing.
+        ('"GET /wp-login\\\\" 404 5 "http://b\\\\" "c\\\\\\""', "/wp-login\\\\", "b\\\\", 'c\\\\\\"'),
         ('"\\x16\\x03" 400 5 "no address" "x"', "", "no address", "x"),
         ('"-" 408 0', "", "", ""),
         ('"GET /open', "", "", ""),

@@ -65,9 +65,9 @@ open: [|[|[|[||[[| [|x[
 close: ]|]|]|]|] ]|
 request: "GET <target> HTTP/1.1"<status>|"GET <target>"<status>|"<target>"<status>|"<target>\" 404 "<status>
 request: "GET <target>" 301 "|"GET <target>|"|GET
-target: /|/a?b#c| /a|-|/a//b#|\"|http://a/b|\|é
+target: /|/a?b#c| /a|-|/a//b#|\"|http://a/b|\|é|x://u:p@a/b|u@a:1|:/@|a:b://c|\\|\\\
 status: | 200 5| <d><d><d>| 404| 599\r| 099| 600 | 2000| 20|  200| -|200
-text: "-"|"http://u:p@a:80/x?y"|"ftp://"|"://"|"a//b"|"#"|"a \"b\" c"|"é||"
+text: "-"|"http://u:p@a:80/x?y"|"ftp://"|"://"|"a//b"|"#"|"a \"b\" c"|"u@a\\"|"é||"
 """
 RULES = RULES.replace(r"\r", "\r").replace(r"\t", "\t").replace(r"\0", "\0")
 GRAMMAR: dict[str, list[str]] = {

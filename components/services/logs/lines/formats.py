@@ -37,10 +37,14 @@ _CLOCK = re.compile(rb"[T :][0-9]{2}:[0-9]{2}(?::[0-9]{2})?")
 _GOOD_CLOCK = re.compile(rb"[T :]%s:%s(?::%s)?" % (_HOUR, _MINUTE, _SECOND))
 _HOUR_AND_MINUTE = re.compile(rb"([01][0-9]|2[0-3]):([0-5][0-9])")
 _STATUS = re.compile(rb"[1-5][0-9]{2}")
+#: A quotation mark that is not escaped: an even number of backslashes stands before it.
+_MARK = rb'(?<!\\)(?:\\\\)*"'
 #: The end of a request, and the status if there is one.
-_AFTER_REQUEST = re.compile(rb'(?<!\\)"(?: ([1-5][0-9]{2})(?![0-9]))?')
+_AFTER_REQUEST = re.compile(_MARK + rb"(?: ([1-5][0-9]{2})(?![0-9]))?")
 #: The quotation marks of the combined format, what a path ends with, and what the host of an address ends with.
-_QUOTE, _QUERY, _AFTER_HOST = re.compile(rb'(?<!\\)"'), re.compile(rb"[?#]"), re.compile(rb"[/?#]")
+_QUOTE, _QUERY, _AFTER_HOST = re.compile(_MARK), re.compile(rb"[?#]"), re.compile(rb"[/?#]")
+#: What stands before the path if the target is a whole address or has a user; it may tell a password.
+_BEFORE_PATH = re.compile(rb"(?:[^:/?#]+://[^/?#]*|[^/?#]*@)?")
 _LONGEST = len("10/Oct/2000:13:55:36") + 1  # bytes that are looked at in a text that begins with a time
 
 
@@ -95,7 +99,8 @@ class Combined:
     may have blanks and brackets in it, but servers escape quotation marks; so nobody can forge the day on which they
     are counted. The second may have a fraction, and the zone may be `+0200`, `+02:00`, `Z` or missing. All of it must
     be a time: `[10/Oct/2000:99:99:99 ABCDE]` is not. The status follows the first quotation mark of the request that
-    has no backslash before it. The referrer and the agent are between the next two pairs of such marks.
+    is not escaped: of backslashes before it, an even number escapes nothing. The referrer and the agent are between
+    the next two pairs of such marks.
     """
 
     dimensions: ClassVar[Sequence[str]] = Parts._fields
@@ -115,7 +120,7 @@ class Combined:
 
     def parts(self, line: bytes) -> Parts:
         request = line.find(b'] "', line.find(b" ") + 1) + 2
-        marks = [found.start() for found in islice(_QUOTE.finditer(line, request), 6)]
+        marks = [found.end() - 1 for found in islice(_QUOTE.finditer(line, request), 6)]
         texts = [line[opens + 1 : closes] for opens, closes in zip(marks[::2], marks[1::2], strict=False)]
         request_line, *others = (*texts, b"", b"", b"")[:3]
         return _parts(request_line.split(b" ")[1] if b" " in request_line else b"", *others)
@@ -210,9 +215,13 @@ def find_format(name: str) -> Format:
 
 
 def _parts(target: bytes, referrer: bytes, agent: bytes) -> Parts:
-    """Return the path of *target* without its query, which may hold secrets, the host of *referrer*, and *agent*."""
-    host = _AFTER_HOST.split(referrer.partition(b"://")[2] or referrer, maxsplit=1)[0]
-    return Parts(*map(_some, (_QUERY.split(target, maxsplit=1)[0], host, agent)))
+    """
+    Return the path of *target*, the host of *referrer*, and *agent*. A query, a user and a password may be secret: no
+    part has them.
+    """
+    path = _QUERY.split(_BEFORE_PATH.sub(b"", target, count=1), maxsplit=1)[0]
+    host = _AFTER_HOST.split(referrer.partition(b"://")[2] or referrer, maxsplit=1)[0].rpartition(b"@")[2]
+    return Parts(*map(_some, (path, host, agent)))
 
 
 def _some(text: bytes) -> bytes:

@@ -22,7 +22,7 @@ from components.services.logs.lines.columns import MAYBE_IPV6, READ, READ_IPV6, 
 
 _NEWLINE, _RETURN, _BLANK, _DOT, _COLON, _DASH, _SLASH, _QUOTE, _BACKSLASH = b'\n\r .:-/"\\'
 _OPEN, _CLOSE, _COMMA, _PLUS, _ZULU = b"[],+Z"
-_QUESTION, _HASH = b"?#"
+_QUESTION, _HASH, _AT = b"?#@"
 _ZERO, _A = b"0a"
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _SHORTEST, _LONGEST = len("[10/Oct/2000:13:55:36"), len("[10/Oct/2000:13:55:36.123456789 -07:00")
@@ -263,6 +263,15 @@ def _token(a: NDArray[np.uint8], start: int) -> tuple[int, int, int, int]:
 
 
 @compiled
+def _is_escaped(a: NDArray[np.uint8], p: int) -> bool:
+    """Return whether an odd number of backslashes stands before *p*."""
+    first = p
+    while first > 0 and a[first - 1] == _BACKSLASH:
+        first -= 1
+    return (p - first) % 2 == 1
+
+
+@compiled
 def parse_book(
     a: NDArray[np.uint8],
     starts: Offsets,
@@ -330,7 +339,7 @@ def parse_combined(
             else:
                 date, minute = _web_time(a, blank, close)
                 quote = _find(a, close + 3, _QUOTE)
-                while a[quote] == _QUOTE and a[quote - 1] == _BACKSLASH:
+                while a[quote] == _QUOTE and _is_escaped(a, quote):
                     quote = _find(a, quote + 1, _QUOTE)
                 status = _status(a, quote + 1) if a[quote] == _QUOTE else 0
                 after = quote
@@ -352,10 +361,36 @@ def parse_combined(
 
 @compiled
 def _mark(a: NDArray[np.uint8], p: int, end: int) -> int:
-    """Return where the next quotation mark is that has no backslash before it, or *end*."""
-    while p < end and (a[p] != _QUOTE or (p > 0 and a[p - 1] == _BACKSLASH)):
+    """Return where the next quotation mark is that is not escaped, or *end*."""
+    while p < end and (a[p] != _QUOTE or _is_escaped(a, p)):
         p += 1
     return p
+
+
+@compiled
+def _host_end(a: NDArray[np.uint8], p: int, end: int) -> int:
+    """Return where the host of an address ends that begins at *p*, or *end*."""
+    while p < end and a[p] != _SLASH and a[p] != _QUESTION and a[p] != _HASH:
+        p += 1
+    return p
+
+
+@compiled
+def _after_user(a: NDArray[np.uint8], start: int, end: int) -> int:
+    """Return where a host begins: after the last "@", or at *start*."""
+    p = end
+    while p > start and a[p - 1] != _AT:
+        p -= 1
+    return p
+
+
+@compiled
+def _path(a: NDArray[np.uint8], start: int, end: int) -> int:
+    """Return where the path of a target begins: after a scheme and a host, or a user."""
+    stop, colon = _host_end(a, start, end), _find(a, start, _COLON)
+    if start < colon == stop - 1 and stop + 1 < end and a[stop] == _SLASH and a[stop + 1] == _SLASH:
+        return _host_end(a, stop + 2, end)
+    return _after_user(a, start, stop)
 
 
 @compiled
@@ -380,8 +415,10 @@ def find_parts(
                     while start < end and a[start] != _BLANK:
                         start += 1
                     start = min(start + 1, end)
+                    end = min(_find(a, start, _BLANK), end)
+                    start = _path(a, start, end)
                     p = start
-                    while p < end and a[p] != _BLANK and a[p] != _QUESTION and a[p] != _HASH:
+                    while p < end and a[p] != _QUESTION and a[p] != _HASH:
                         p += 1
                     end = p
                 elif part == 1:
@@ -392,10 +429,8 @@ def find_parts(
                         p += 1
                     if p + 3 < end:
                         start = p + 3
-                    p = start
-                    while p < end and a[p] != _SLASH and a[p] != _QUESTION and a[p] != _HASH:
-                        p += 1
-                    end = p
+                    end = _host_end(a, start, end)
+                    start = _after_user(a, start, end)
                 if end - start == 1 and a[start] == _DASH:
                     start = end
             starts[part, line], ends[part, line] = start, end
