@@ -5,8 +5,10 @@ slots.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -111,3 +113,6 @@ def forget_clients() -> None:
         assert isinstance(client, RedisCluster)
         client.close()
     ClusterClient._clusters.clear()
+    with warnings.catch_warnings():  # redis-py leaves connections to nodes that were lost to the collector
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()

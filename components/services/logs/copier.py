@@ -224,6 +224,8 @@ class Copying:
             if is_exact or not self._known.was_shorter(head):
                 raise
             return self.open(is_exact=True)
+        if self._known.state == "new" and isinstance(self._source, Plain) and (zeros := self._source.start):
+            copier.tell(self.problem(f"it begins with {zeros:,} NUL bytes, which are left out"))
         return True
 
     def _is_done(self) -> bool:
@@ -262,7 +264,8 @@ class Copying:
             return True
         about = os.fstat(self._file.fileno())
         # The time of the file is by this machine's clock, not by that of Redis.
-        return about.st_size == self._source.taken and time.time() - about.st_mtime >= SETTLED
+        is_read = about.st_size == self._source.taken + self._source.padding
+        return is_read and time.time() - about.st_mtime >= SETTLED
 
     def finish(self, *, is_damaged: bool = False) -> None:
         """
@@ -270,7 +273,7 @@ class Copying:
         shorter meanwhile, and FileDamaged if it ended before all bytes that it had when it was opened were read.
         """
         size = os.fstat(self._file.fileno()).st_size if self.may_begin_again else self._source.taken
-        is_all = size == self._source.taken and not self.reader.left
+        taken = self._source.taken + self._source.padding
         finish = partial(
             self._copier.stream.finish,
             self._known.fingerprint,
@@ -278,29 +281,29 @@ class Copying:
             after=self.reader.after,
             name=self._name,
             size=self._source.taken,
-            state="damaged" if is_damaged else "done" if is_all else "copying",
+            state="damaged"
+            if is_damaged
+            else "done"
+            if size == taken and not self.reader.left
+            else "copying",
         )
         self._copier.patiently(finish)
         if is_damaged:
             return
         if size < self._source.taken:
             raise FileDiffers(f"it became shorter while it was read, and has {size:,} bytes now")
-        if self._source.taken < self._size:
+        if taken < self._size:
             raise FileDamaged(
-                f"it ended after {self._source.taken:,} of its {self._size:,} bytes: the rest could not be read"
+                f"it ended after {taken:,} of its {self._size:,} bytes: the rest could not be read"
             )
-
-    @property
-    def unfinished(self) -> int:
-        """Return how many bytes were read of a line that has no newline yet."""
-        return self._source.taken - self.reader.place.position
 
     def fits(self) -> bool:
         """Return whether a plain file still has the bytes that were read, and was not truncated and rewritten."""
         place = self.reader.place
-        if os.fstat(self._file.fileno()).st_size < self._source.taken:
+        if os.fstat(self._file.fileno()).st_size < self._source.taken or not isinstance(self._source, Plain):
             return False
-        return mark(os.pread(self._file.fileno(), place.window, place.position - place.window)) == place.mark
+        at = self._source.start + place.position - place.window
+        return mark(os.pread(self._file.fileno(), place.window, at)) == place.mark
 
     def problem(self, reason: str | Exception, *more: str) -> Problem:
         """Return a problem at the current place; at line 0 if nothing of the file could be read."""

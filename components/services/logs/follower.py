@@ -32,6 +32,7 @@ QUIET = 10.0
 KEPT = 3_600.0
 
 _Inode = tuple[int, int]
+_State = tuple[int, int]
 
 
 class Follower:
@@ -40,9 +41,9 @@ class Follower:
     def __init__(self, copier: Copier, paths: Sequence[str], *, quiet: float = QUIET) -> None:
         self._copier, self._paths, self._quiet = copier, paths, quiet
         self._open: dict[_Inode, _Growing] = {}
-        #: Size and modification time of files at the last check, and of files when they were copied.
-        self._seen: dict[_Inode, tuple[int, int]] = {}
-        self._done: dict[_Inode, tuple[int, int]] = {}
+        #: Size and time of the last change of files at the last check, and of files when they were copied or refused.
+        self._seen: dict[_Inode, _State] = {}
+        self._done: dict[_Inode, _State] = {}
         #: Links that were left out at the last check.
         self._links: set[str] = set()
 
@@ -69,7 +70,7 @@ class Follower:
 
     def _look_at(self, path: str, present: set[_Inode]) -> None:
         about = os.stat(path)  # noqa: PTH116  (as it was given, for messages)
-        inode, state = (about.st_dev, about.st_ino), (about.st_size, about.st_mtime_ns)
+        inode, state = (about.st_dev, about.st_ino), _state_of(about)
         present.add(inode)
         before, self._seen[inode] = self._seen.get(inode), state
         if inode in self._open or self._done.get(inode) == state or not about.st_size:
@@ -95,34 +96,44 @@ class Follower:
                 self._open[inode] = _Growing(self._copier, file, path)
                 closing.pop_all()  # keeps the file open
             elif is_still:
-                self._done[inode] = (about.st_size, about.st_mtime_ns)
+                self._done[inode] = _state_of(about)
                 self._copier.copy(path)
+
+
+def _state_of(about: os.stat_result) -> _State:
+    """Return the size, and when anything last changed, the permissions included."""
+    return about.st_size, about.st_ctime_ns
 
 
 class _Growing:
     def __init__(self, copier: Copier, file: BinaryIO, name: str) -> None:
         self._copier, self._file, self._name = copier, file, name
         self._copying = Copying(copier, file, name)
-        self._is_begun = self._is_refused = False
-        self._size = -1
+        self._is_begun = False
+        self._state: _State | None = None
+        self._refusal = ""  # why it was refused when it last changed
         self._grew_at = self._told_at = clock()
 
     def go_on(self, *, is_there: bool, quiet: float) -> bool:
         """
         Copy new lines. Return False if no more will come, because the file is gone and was *quiet* for long enough.
+        A file that is refused is tried again when it has changed.
         """
-        size = os.fstat(self._file.fileno()).st_size
-        has_changed, self._size = size != self._size, size
+        state = _state_of(os.fstat(self._file.fileno()))
+        has_changed, self._state = state != self._state, state
         if has_changed:
             self._grew_at = clock()
         is_over = not is_there and clock() - self._grew_at >= quiet
         is_settled = self._is_begun and bool(self._copying.reader.left) and self._copying.is_complete()
-        if (has_changed or is_over or is_settled) and not self._is_refused:
+        if has_changed or ((is_over or is_settled) and not self._refusal):
             try:
                 self._copy(is_final=is_over)
+                self._refusal = ""
             except (FileDiffers, FileDamaged, LogsFull, UnknownFormat, OSError) as error:
-                self._is_refused = True
-                self._copier.tell(self._copying.problem(error))
+                self._is_begun = False
+                if self._refusal != str(error):
+                    self._refusal = str(error)
+                    self._copier.tell(self._copying.problem(error))
         if is_there and clock() - self._told_at >= KEPT:
             self._told_at = clock()
             self._copying.keep()
@@ -133,7 +144,7 @@ class _Growing:
 
     def _copy(self, *, is_final: bool) -> None:
         if self._is_begun and not self._copying.fits():
-            if lost := self._copying.unfinished:
+            if lost := self._copying.reader.left:
                 self._copier.tell(self._copying.problem(f"it was cut off after {lost:,} bytes of a line"))
             self._is_begun = False
         while True:

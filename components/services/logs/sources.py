@@ -33,8 +33,10 @@ _GZIP = 31  # zlib's number for members with header and checksum
 class Source(Protocol):
     """Something to read from."""
 
-    #: The number of bytes of the file, as it is stored, that were read; for progress.
+    #: The number of bytes of the file, as it is stored, that were read.
     taken: int
+    #: The number of NUL bytes after these, up to the end of the file: a writer may still fill them.
+    padding: int
 
     def read(self, size: int) -> bytes:
         """
@@ -47,30 +49,66 @@ class Source(Protocol):
 
 
 class Plain:
-    """Bytes as they are."""
+    """
+    Bytes as they are. In a file, NUL bytes at its beginning are passed over: a writer leaves them that goes on at its
+    old place after the file was cut. Those at its end are not read yet: a writer fills them that has reserved space.
+    """
 
     def __init__(self, file: BinaryIO, head: bytes) -> None:
         self._file, self._head = file, head
-        self.taken = 0
+        #: How many bytes are passed over.
+        self.start = self.taken = self.padding = 0
+        self._is_file = file.seekable()
+        self._sure = 0  # up to where no NUL bytes are at the end of the file
+        if self._is_file:
+            self._origin = file.seek(-len(head), os.SEEK_CUR)
+            self._head = b""
+            if head.startswith(b"\0"):
+                self.start = self.taken = self._end_of_zeros(0) or 0
+                file.seek(self._origin + self.start)
 
     def read(self, size: int) -> bytes:
         if self._head:
             found, self._head = self._head[:size], self._head[size:]
         else:
             found = _read(self._file, size)
+        self.padding = 0
+        if self._is_file and found.endswith(b"\0") and self.taken + len(found) > self._sure:
+            found = self._without_padding(found)
         self.taken += len(found)
         return found
 
+    def _without_padding(self, found: bytes) -> bytes:
+        """Return *found* without the NUL bytes at its end, if there are only such bytes up to the end of the file."""
+        after = self._end_of_zeros(self.taken + len(found))
+        if after is None:
+            found = found.rstrip(b"\0")
+            self.padding = self._file.tell() - self._origin - self.taken - len(found)
+        else:
+            self._sure = after
+        self._file.seek(self._origin + self.taken + len(found))
+        return found
+
+    def _end_of_zeros(self, at: int) -> int | None:
+        """Return where the first byte from *at* on is that is not NUL; None if there is none up to the end."""
+        self._file.seek(self._origin + at)
+        while piece := _read(self._file, _READ):
+            if data := piece.lstrip(b"\0"):
+                return at + len(piece) - len(data)
+            at += len(piece)
+        return None
+
     def skip(self, count: int) -> bool:
-        if not self._file.seekable():
-            return False
-        self._file.seek(count)
-        self._head, self.taken = b"", count
-        return True
+        if self._is_file:
+            self.taken = self.start + count
+            self._file.seek(self._origin + self.taken)
+        return self._is_file
 
 
 class _Compressed:
     """Reads a compressed file piece by piece, and takes back what was not used of a piece."""
+
+    padding = 0
 
     def __init__(self, file: BinaryIO, head: bytes) -> None:
         self._file, self._rest = file, head
@@ -196,10 +234,10 @@ class Zstd(_Compressed):
 
 def source_of(file: BinaryIO, format: Format = "auto") -> Source:
     """Return the source that reads *file*, which must be at its beginning."""
-    head = _first(file, 4) if format == "auto" else b""
-    if head.startswith(_GZIP_MAGIC):
+    head = _first(file, 4)
+    if format == "auto" and head.startswith(_GZIP_MAGIC):
         return Gzip(file, head)
-    return Zstd(file, head) if head == MAGIC else Plain(file, head)
+    return Zstd(file, head) if format == "auto" and head == MAGIC else Plain(file, head)
 
 
 def _first(file: BinaryIO, count: int) -> bytes:

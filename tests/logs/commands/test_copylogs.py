@@ -419,6 +419,72 @@ def test_files_that_begin_alike_are_told_apart(
     assert found == each_once(lines(0, 30), lines(100, 30))
 
 
+@pytest.mark.parametrize("how", ["run", "follow"])
+def test_space_that_a_writer_has_reserved_is_waited_for(follow: Follow, tmp_path: Path, how: str) -> None:
+    path = tmp_path / "padded.log"
+    path.write_bytes(bytes(65_536))
+    look = follow(path).look if how == "follow" else lambda: run(path)
+    for number in range(4):
+        look()
+        written = lines(0, 100 * (number + 1)) + b"half" * (number == 3)
+        with path.open("r+b") as file:
+            file.write(written)
+        look()
+    os.truncate(path, len(written))
+    write(path, b" a line\n")
+    look()
+
+    assert copied() == each_once(lines(0, 400), b"half a line")
+
+
+@pytest.mark.parametrize("how", ["run", "follow"])
+def test_what_is_written_at_the_old_place_after_a_cut_is_copied(
+    follow: Follow, problems: list[Problem], tmp_path: Path, how: str
+) -> None:
+    path = tmp_path / "access.log"
+    look = follow(path).look if how == "follow" else lambda: run(path)
+    with path.open("wb", buffering=0) as writer:  # not for appending
+        for rotation in range(3):
+            for part in range(2):
+                writer.write(lines(1_000 * rotation + 200 * part, 200))
+                look()
+            os.truncate(path, 0)
+
+    assert copied() == each_once(*(lines(1_000 * rotation, 400) for rotation in range(3)))
+    assert [each.line for each in problems] == [1, 1][: len(problems)]
+    assert len(problems) == (2 if how == "follow" else 0)  # they are told
+
+
+def test_a_file_that_was_refused_is_tried_again_when_it_has_changed(
+    follow: Follow, short: Path, problems: list[Problem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follow(short).look()
+    data = bytearray(short.read_bytes() + lines(100, 100))
+    data[len(lines(0, 100)) - 5] ^= 1
+    short.write_bytes(data)
+    second = follow(short)
+    for number in range(3):
+        grow(second, short, lines(200 + number, 1))
+    short.write_bytes(b"")
+    second.look()
+    grow(second, short, lines(400, 300))
+
+    assert copied() == each_once(lines(0, 100), lines(400, 300))
+    assert len(problems) == 1, "the same is told once"
+
+    locked = short.with_name("locked.log")
+    locked.write_bytes(lines(900, 10))
+    third = follow(locked)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", lambda *args, **kwargs: os.open(short.parent, os.O_WRONLY))
+        third.look()
+    third.look()
+    assert copied() == each_once()
+    locked.chmod(0o640)
+    third.look()
+    assert copied() == each_once(lines(900, 10))
+
+
 @pytest.mark.slow
 def test_the_command_follows_until_it_is_stopped(redis_server: object, redis: Redis, short: Path) -> None:
     process = start(redis_server.url, short, "--follow")  # type: ignore[attr-defined]
