@@ -284,7 +284,7 @@ def test_a_damaged_part_is_told_and_mended_by_force(redis: Redis, tmp_path: Path
         (b"[" * 200_000),
         *({"digests": 3}, {"digests": []}, {"digests": [None]}, {"digests": [["x"]]}, {"source": 7}),
     ],
-    ids=repr,
+    ids=lambda manifest: repr(manifest)[:60],
 )
 def test_a_damaged_manifest_is_told(
     redis: Redis, tmp_path: Path, manifest: bytes | dict[str, Any] | None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -113,6 +115,24 @@ def test_a_record_of_another_form_is_reported(tmp_path: Path, record: Any) -> No
 )
 def test_a_maxmind_db_whose_metadata_lie_is_told(tmp_path: Path, changed: dict[str, Any]) -> None:
     assert "not a whole MaxMind DB" in refused(write_mmdb(tmp_path / "any.mmdb", NETWORKS, metadata=changed))
+
+
+@pytest.mark.slow
+def test_a_byte_that_was_changed_cannot_hurt_the_process(tmp_path: Path) -> None:
+    """About one in thirty crashes the reader."""
+    path = write_mmdb(tmp_path / "any.mmdb", NETWORKS)
+    whole, random, results = path.read_bytes(), Random(7), Counter[str]()
+    for _ in range(150):
+        damaged = bytearray(whole)
+        damaged[random.randrange(len(damaged))] = random.randrange(256)
+        path.write_bytes(damaged)
+        try:
+            import_places(path)
+        except InvalidGeoSource as error:
+            results["crashed" if "ended with -" in str(error) else "told"] += 1
+        else:
+            results["read"] += 1  # such as another letter of a name
+    assert results.keys() == {"crashed", "told", "read"}
 
 
 def test_a_maxmind_db_of_something_else_or_with_a_tree_that_cannot_be_is_reported(tmp_path: Path) -> None:

@@ -2,28 +2,25 @@
 Ranges and places from a MaxMind DB: GeoLite2 and GeoIP2 of cities or countries, DB-IP, and databases of the same
 structure.
 
-The package maxminddb, which the extra "logs" installs, reads it. It maps the file into memory, and a file that
-shrinks meanwhile would kill the process; so a copy is read.
+The package maxminddb, which the extra "logs" installs, reads it in a process of its own (mmdb_reader.py): a file that
+is damaged, or shrinks meanwhile, can crash the reader, which is written in C.
 """
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Mapping
+import json
+import subprocess
+import sys
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 from components.exceptions import ExtraNotInstalled, InvalidGeoSource
+from components.services.geo import mmdb_reader
 from components.services.geo.builder import Builder
 
 #: The mark before the metadata, near the end of the file.
 MARK = b"\xab\xcd\xefMaxMind.com"
 MARKED = 131_072  # bytes at the end of the file that have the mark
-
-_Names = tuple[str, str, str, str, str]
 
 
 def read_mmdb(path: Path, builder: Builder) -> str:
@@ -31,75 +28,50 @@ def read_mmdb(path: Path, builder: Builder) -> str:
     Add a file to *builder*, and return a description for people. Raises InvalidGeoSource, ExtraNotInstalled, OSError.
     """
     try:
-        import maxminddb
+        import maxminddb  # noqa: F401
     except ImportError:
         raise ExtraNotInstalled(
             f"{path} is a MaxMind DB, which needs the package maxminddb. "
             "Run pip install 'django-redis-components[logs]'."
         ) from None
     builder.begin(path.name)
-    with TemporaryDirectory() as folder:
-        copy = _copy(path, folder)
+    with path.open("rb"):
+        pass  # it can be opened
+    command = [sys.executable, "-P", mmdb_reader.__file__, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
         try:
-            with maxminddb.open_database(copy) as reader:
-                return _read_all(path, reader, builder)
-        except InvalidGeoSource:
-            raise
-        except (maxminddb.InvalidDatabaseError, ValueError, OverflowError) as error:
-            # Junk may cause any of them.
-            shown = str(error).replace(copy, path.name).rstrip(".")
-            raise InvalidGeoSource(
-                f"{path} is not a whole MaxMind DB: {shown}. It may be cut off. Download it again."
-            ) from None
+            return _take_over(path, process, builder)
+        except (ValueError, OverflowError, OSError) as error:  # junk may cause any of them
+            raise _not_whole(path, str(error)) from None
+        finally:
+            process.kill()
 
 
-def _copy(path: Path, folder: str) -> str:
-    copy = Path(folder, "copy.mmdb")
-    try:
-        shutil.copyfile(path, copy)
-    except OSError as error:
-        if error.filename is not None and error.filename2 is None:
-            raise  # the file itself cannot be opened
-        said = f"{error.strerror}, while it was copied into {folder}"
-        raise OSError(error.errno, said, str(path)) from None
-    return str(copy)
+def _take_over(path: Path, process: subprocess.Popen[bytes], builder: Builder) -> str:
+    """Add what the reader writes, and return the description."""
+    numbers: list[int] = []
+    assert process.stdout
+    for line in process.stdout:
+        message = json.loads(line)
+        match message:
+            case {"places": places, "ranges": ranges}:
+                numbers += [builder.place(*names) for names in places]
+                for version, first, last, place in ranges:
+                    family = builder.ipv4 if version == 4 else builder.ipv6
+                    builder.add(family, first, last, numbers[place])
+            case {"odd": network, "type": kind}:
+                raise InvalidGeoSource(
+                    f"{path}, network {network}: its record is not like those of GeoLite2 City or Country. "
+                    f"The file is a {kind!r}."
+                )
+            case {"wrong": said}:
+                raise _not_whole(path, said)
+            case {"type": kind, "built": built}:
+                return f"{kind}, built {datetime.fromtimestamp(built, UTC):%Y-%m-%d}"
+    raise _not_whole(path, f"its reader ended with {process.wait()}")
 
 
-def _read_all(path: Path, reader: Any, builder: Builder) -> str:
-    metadata = reader.metadata()
-
-    @lru_cache(maxsize=65_536)
-    def number_of(names: _Names) -> int:
-        if not all(isinstance(name, str) for name in names):
-            raise TypeError(names)
-        return builder.place(*names)
-
-    for network, record in reader:
-        try:
-            place = number_of(_names(record))
-        except (AttributeError, TypeError, LookupError):
-            raise InvalidGeoSource(
-                f"{path}, network {network}: its record is not like those of GeoLite2 City or Country. The file is a "
-                f"{metadata.database_type!r}."
-            ) from None
-        family = builder.ipv4 if network.version == 4 else builder.ipv6
-        builder.add(family, int(network.network_address), int(network.broadcast_address), place)
-    built = datetime.fromtimestamp(metadata.build_epoch, UTC)
-    return f"{metadata.database_type}, built {built:%Y-%m-%d}"
-
-
-def _names(record: Mapping[str, Any]) -> _Names:
-    country = record.get("country", _NOTHING)
-    [region, *_] = record.get("subdivisions") or [_NOTHING]
-    city = record.get("city", _NOTHING)
-    return country.get("iso_code", ""), _name(country), region.get("iso_code", ""), _name(region), _name(city)
-
-
-_NOTHING: Mapping[str, Any] = {}
-
-
-def _name(thing: Mapping[str, Any]) -> str:
-    """Return the name in English, or else in the first language that there is."""
-    names = thing.get("names") or _NOTHING
-    name: str = names["en"] if "en" in names else next(iter(names.values()), "")
-    return name
+def _not_whole(path: Path, said: str) -> InvalidGeoSource:
+    return InvalidGeoSource(
+        f"{path} is not a whole MaxMind DB: {said.rstrip('.')}. It may be cut off. Download it again."
+    )

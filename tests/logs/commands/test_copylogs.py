@@ -426,7 +426,7 @@ def test_space_that_a_writer_has_reserved_is_waited_for(follow: Follow, tmp_path
     look = follow(path).look if how == "follow" else lambda: run(path)
     for number in range(4):
         look()
-        written = lines(0, 100 * (number + 1)) + b"half" * (number == 3)
+        written = lines(0, 10 * (number + 1)) + b"half" * (number == 3)
         with path.open("r+b") as file:
             file.write(written)
         look()
@@ -434,7 +434,7 @@ def test_space_that_a_writer_has_reserved_is_waited_for(follow: Follow, tmp_path
     write(path, b" a line\n")
     look()
 
-    assert copied() == each_once(lines(0, 400), b"half a line")
+    assert copied() == each_once(lines(0, 40), b"half a line")
 
 
 @pytest.mark.parametrize("how", ["run", "follow"])
