@@ -40,6 +40,7 @@ ROOMS: dict[str, set[str]] = {
     "exceptions": set(),
     "conf": set(),
     "urls": {"api", "services"},
+    "db": {"services"},
     "checks": {"cache", "locations", "services"},
     "doctor": {"embedded", "locations", "servers", "services"},
     "apps": {"checks", "people", "services"},

@@ -23,6 +23,7 @@ from django.db.models import QuerySet
 from django.db.models.signals import class_prepared, post_delete, post_save, pre_delete, pre_save
 
 from components.control_room.viewing import may_view
+from components.kit import homes
 from components.kit.model_families import descendants
 from components.kit.values import is_key
 from components.services.autocomplete import AddressBook, fold
@@ -65,8 +66,10 @@ class Feed:
         id: str,
         by: str | None,
         rows: Callable[[], QuerySet[Any]] | None,
+        using: str | None = None,
     ) -> None:
-        self.model, self.name = model, name
+        self.model, self.name, self._using = model, name, using
+        homes.note(model)
         self._label, self._id, self._by = label, id, by
         self._rows = rows
         #: The dispatch uid of the signal receivers, and the attribute of instances that holds their notes.
@@ -91,6 +94,11 @@ class Feed:
             (post_delete, self._after),
         ):
             signal.connect(receiver, sender=sender, dispatch_uid=self.uid)
+
+    @property
+    def _database(self) -> str:
+        """Return the alias of the database whose rows feed the book. Rows of another may have the same ids."""
+        return self._using or homes.home_of(self.model)
 
     def book_of(self, part: Any) -> AddressBook:
         """Return the book of a place."""
@@ -130,7 +138,7 @@ class Feed:
         """Note the places of the rows that the write may move."""
         is_deleted, fields = kwargs["signal"] is pre_delete, kwargs.get("update_fields")
         left: set[Place] = set()
-        for path in self._paths(sender, fields) if is_key(instance.pk) else ():
+        for path in self._paths(sender, fields) if is_key(instance.pk) and using == self._database else ():
             moving = self._touched[path].moving
             if is_deleted or (moving if fields is None else moving & fields):
                 left |= self._places(path, instance.pk, using)
@@ -146,7 +154,7 @@ class Feed:
             for place in left.union(*(self._places(path, key, using) for path in paths)):
                 self._update(place, using)
 
-        if paths:
+        if paths and using == self._database:
             # A book that is out of date does not make the write fail, so the error is only logged.
             transaction.on_commit(update, using=using, robust=True)
 
@@ -185,7 +193,7 @@ class Feed:
     def _table(self, using: str | None, part: Any) -> QuerySet[Any]:
         """Return the rows that belong in the book of *part*, or in any book if *part* is None."""
         rows = self._rows() if self._rows else self.model._default_manager.all()
-        rows = rows if using is None else rows.using(using)
+        rows = rows.using(using or self._database)
         return rows if part is None or self._by is None else rows.filter(**{self._by: part})
 
     def _label_of(self, place: Place, using: str | None) -> str | None:

@@ -51,7 +51,8 @@ class ModelBook(Feed):
     The book *name*, by default named after its model ("market.player"), with the *label* of each row.
 
     The label is a field of the model, or of a related one ("user__username"). *id* is the field whose values are the
-    ids of entries. *rows* is a function that returns the rows that belong in the book.
+    ids of entries. *rows* is a function that returns the rows that belong in the book. *using* is the alias of their
+    database, by default the one that routers choose outside of requests: writes in others do not change the book.
     """
 
     def __init__(
@@ -62,10 +63,11 @@ class ModelBook(Feed):
         name: str | None = None,
         id: str = "pk",
         rows: Callable[[], QuerySet[Any]] | None = None,
+        using: str | None = None,
     ) -> None:
         self.book = AddressBook(name or model._meta.label_lower)
         _declare(self.book.name, self)
-        super().__init__(model, label, name=self.book.name, id=id, by=None, rows=rows)
+        super().__init__(model, label, name=self.book.name, id=id, by=None, rows=rows, using=using)
 
     def book_of(self, part: Any) -> AddressBook:
         return self.book
@@ -91,6 +93,7 @@ class ModelBooks(Feed):
         name: str,
         id: str = "pk",
         rows: Callable[[], QuerySet[Any]] | None = None,
+        using: str | None = None,
     ) -> None:
         self._lead = name.removesuffix("{}")
         if not self._lead or "{" in self._lead or self._lead == name:
@@ -98,7 +101,7 @@ class ModelBooks(Feed):
                 f"The name of the books is {name!r}; it must end with {{}}, such as 'guild:{{}}'."
             )
         _declare(name, self)
-        super().__init__(model, label, name=name, id=id, by=by, rows=rows)
+        super().__init__(model, label, name=name, id=id, by=by, rows=rows, using=using)
         self.by = by
         *_, (_, _, found) = steps(model, by)
         #: The field that has the values: for a foreign key, the field that it refers to.

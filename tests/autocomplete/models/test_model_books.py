@@ -21,7 +21,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection, models, transaction
 from django.db.models.deletion import Collector
 from django.db.models.signals import post_save
-from django.test.utils import CaptureQueriesContext
+from django.test.utils import CaptureQueriesContext, override_settings
 from redis import Redis
 
 from components.exceptions import BookNotFound, LoadSuperseded, RedisUnavailable, TaskCancelled
@@ -32,7 +32,7 @@ from components.services.autocomplete.models import ModelBook, ModelBooks
 from components.services.autocomplete.tasks import rebuild
 from components.services.queues.policy import current_run
 from tests.db.models import Box, Crate, Parcel, Shelf, Stamp
-from tests.fixtures.databases import alone
+from tests.fixtures.databases import Tenants, alone
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -105,6 +105,21 @@ def test_a_key_that_the_database_makes_is_not_asked_for_before_it_is_made(redis:
 
     assert queries[0]["sql"].startswith("INSERT")
     assert found(words, "rare") == [("rare", "rare")]
+
+
+@pytest.mark.parametrize("arena", ["sqlite"], indirect=True)
+def test_writes_to_another_database_do_not_change_a_book(shelves: ModelBook, arena: str) -> None:
+    with override_settings(DATABASE_ROUTERS=[tenants := Tenants()]):
+        mine = Shelf.objects.create(name="maps")
+        tenants.alias = arena
+        theirs = Shelf.objects.create(pk=mine.pk, name="tools")
+        theirs.save()
+        assert (found(shelves, "m"), shelves.rebuild()) == ([(str(mine.pk), "maps")], 1)
+        other = ModelBook(Shelf, "name", name="tools", using=arena)
+        Shelf.objects.create(name="hammer")
+
+    assert [each.label for each in other.book.complete("h")] == ["hammer"]
+    assert found(shelves, "m") == [(str(mine.pk), "maps")]
 
 
 def test_of_two_writers_the_later_caller_need_not_win(
@@ -448,8 +463,11 @@ def test_a_deleted_row_leaves_its_book_and_the_last_takes_it_along(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arena", ["postgres"], indirect=True)  # SQLite lets in one writer at a time
-def test_each_book_is_what_the_table_is_whenever_all_have_written(arena: str, of_shelves: ModelBooks) -> None:
+def test_each_book_is_what_the_table_is_whenever_all_have_written(
+    arena: str, of_shelves: ModelBooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Everybody renames the same row; each moves, deletes and makes rows of his own."""
+    monkeypatch.setattr(of_shelves, "_using", arena)
     writers, rounds = range(5), range(25)
     places = [Shelf.objects.using(arena).create(name=f"shelf {number}") for number in range(3)]
     shared = Box.objects.using(arena).create(name="box", shelf=places[0]).pk

@@ -15,11 +15,12 @@ from django.db import DatabaseError, connections, models, transaction
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, Value, When
 from django.db.models.signals import post_save
 from django.test.utils import isolate_apps, override_settings
+from django.utils.module_loading import import_string
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from components.exceptions import InvalidValue, StaleFence
-from components.services.locks.models import FencedModel, FencedQuerySet
+from components.services.locks.models import FencedModel, FencedQuerySet, FenceField
 from tests.db.models import Box, Crate, Parcel, Shelf
 from tests.fixtures.databases import alone
 from tests.support.waiting import eventually
@@ -486,3 +487,10 @@ def test_among_many_writers_no_accepted_write_has_a_lower_fence_than_one_before(
     assert fences == sorted(fences)
     assert len(accepted) + len(refused) == WRITERS * WRITES
     assert facts(arena) == [("a", len(accepted), fences[-1])]
+
+
+@pytest.mark.parametrize("module", ["components.services.locks.models", "components.db.fences.fields"])
+def test_what_migrations_of_projects_import_stays_importable(module: str) -> None:
+    """A project keeps its migrations; the first is what makemigrations writes now."""
+    assert FenceField().deconstruct()[1] == "components.services.locks.models.FenceField"
+    assert import_string(f"{module}.FenceField") is FenceField

@@ -15,6 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, transaction
 from django.db.models import QuerySet
 from django.template import Context, Template
+from django.test.utils import override_settings
 from pytest_django import DjangoAssertNumQueries as Queries
 from redis import Redis
 
@@ -24,7 +25,7 @@ from components.services.rows.models import CachedRows, cached_rows
 from components.services.rows.models.cached import _written
 from components.services.rows.worker import RowWorker
 from tests.db.models import DearWare, Shelf, Token, Ware
-from tests.fixtures.databases import forget
+from tests.fixtures.databases import Tenants, forget
 from tests.support.rows import failure_of, let_pass
 
 Patch, Log = pytest.MonkeyPatch, pytest.LogCaptureFixture
@@ -54,6 +55,19 @@ def refresh() -> RowWorker:
     worker = RowWorker(cached_rows())
     worker.tick()
     return worker
+
+
+@pytest.mark.parametrize("arena", ["sqlite"], indirect=True)
+def test_who_is_served_by_another_database_reads_its_rows(arena: str) -> None:
+    shelves = CachedRows(Shelf, name="tests.shelves")
+    try:
+        with override_settings(DATABASE_ROUTERS=[tenants := Tenants()]):
+            for tenants.alias in ("default", arena):
+                Shelf.objects.create(pk=1, name=tenants.alias)
+            for tenants.alias in ("default", arena) * 2:
+                assert shelves.get(1).name == asyncio.run(shelves.aget(1)).name == tenants.alias  # type: ignore[union-attr]
+    finally:
+        forget(shelves)
 
 
 def test_a_row_is_read_as_the_instance_has_it(django_assert_num_queries: Queries) -> None:

@@ -29,6 +29,7 @@ from django.db.models.signals import class_prepared
 from django.db.models.sql.compiler import SQLCompiler
 
 from components.exceptions import InvalidName, RowsUnavailable
+from components.kit import homes
 from components.kit.values import check_several
 from components.services.rows import LEASE, Row, RowCache, Shape, Unshared, check_delay
 from components.services.rows.loader import Loaded
@@ -81,11 +82,21 @@ class CachedRows(Generic[_Model]):
                     f"Two models have rows called {self.name!r}; give one of them another name."
                 )
             _declared[self.name] = self
+        self._caches: dict[str, RowCache] = {}
+        self._shapes: dict[str, Shape] = {}
+        homes.note(model)
         self.writes = Writes(self.name, self, lambda *keys: self.cache.invalidate(*keys))
 
-    @cached_property
+    @property
     def cache(self) -> RowCache:
-        return RowCache(self.name, self.shape)
+        """
+        Return the cache of the rows of this database. Those of another, such as a tenant's, have another shape: a
+        reader that finds them loads its own.
+        """
+        alias = self.database
+        if alias not in self._caches:
+            self._caches[alias] = RowCache(self.name, self.shape)
+        return self._caches[alias]
 
     def schedule(self, pk: Any, delay: float | None = None) -> None:
         """Schedule the row to be loaded now and every *delay* seconds, by default as declared; 0 unschedules it."""
@@ -261,10 +272,14 @@ class CachedRows(Generic[_Model]):
             )
         return columns
 
-    @cached_property
+    @property
     def shape(self) -> Shape:
-        note = f"{self.model._meta.db_table} by {self.key_name}"
-        return Shape([(each.attname, kind_of(each)) for each in self.fields], note=note)
+        alias = self.database
+        if alias not in self._shapes:
+            there = "" if self._using or alias == homes.home_of(self.model) else f" in {alias}"
+            note = f"{self.model._meta.db_table} by {self.key_name}{there}"
+            self._shapes[alias] = Shape([(each.attname, kind_of(each)) for each in self.fields], note=note)
+        return self._shapes[alias]
 
     def key(self, value: Any) -> str:
         """Return the *value* of the key field as text, in its canonical form. Raises InvalidName."""

@@ -1,0 +1,3 @@
+from components.services.locks.models import FenceField
+
+__all__ = ["FenceField"]
