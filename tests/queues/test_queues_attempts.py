@@ -107,6 +107,33 @@ def test_a_retry_at_once_may_be_claimed_in_the_same_step(queue: TaskQueue) -> No
     assert places() == {"running": [task_id]}
 
 
+@pytest.mark.parametrize("crashes", [1, 2])
+def test_a_late_success_counts_unless_somebody_else_has_ended_the_task(
+    queue: TaskQueue, redis: Redis, crashes: int
+) -> None:
+    """A task that holds the GIL for longer than its lease is not run until it is given up."""
+    task_id = queue.push(ECHO)
+    with options(max_crashes=2):
+        held = []
+        for _ in range(crashes):
+            held.append((consumer := Consumer(), claim_one(consumer)))
+            end_lease(redis, task_id)
+            step(Consumer(), 0)
+        assert places() == {"dead" if crashes == 2 else "ready": [task_id]}
+
+        assert [hand_in(consumer, failed(claimed)).lost for consumer, claimed in held] == [
+            [task_id]
+        ] * crashes
+        consumer, claimed = held[0]
+        assert hand_in(consumer, succeeded(claimed, "done")).lost == []
+        assert [hand_in(consumer, succeeded(claimed)).lost for consumer, claimed in held] == [
+            [task_id]
+        ] * crashes
+
+    assert places() == {"successful": [task_id]}
+    assert found(task_id).state == "successful"
+
+
 def test_failures_do_not_count_as_crashes_nor_crashes_as_failures(queue: TaskQueue, redis: Redis) -> None:
     task_id = queue.push(ECHO)
     with options(max_crashes=2):

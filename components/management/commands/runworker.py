@@ -98,6 +98,11 @@ def choose(given: list[str], backend: RedisBackend, *, round_robin: bool) -> Que
     """Return the choice of queues that the options make; None for all queues. Raises CommandError."""
     if ALL in given:
         return None
+    if any(item.rpartition("=")[0] == ALL for item in given):
+        raise CommandError(
+            f"--queue: {ALL!r} stands for all queues, each in turn, and has no weight. Use it alone, or name them.",
+            returncode=2,
+        )
     weights: dict[str, int] = {}
     for item in given:
         name, equals, weight = item.rpartition("=")

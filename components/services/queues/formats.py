@@ -59,7 +59,9 @@ UNSAID = {
     "crashed": (
         TaskFailure(
             "components.exceptions.WorkerDied",
-            "The workers that started this task died, or stopped renewing its lease, before it had ended.",
+            "The workers that started this task died, or stopped renewing its lease, before it had ended: perhaps "
+            "they were killed for their memory, or the task held the GIL for longer than its lease, as C code can. "
+            "Then give it a longer lease.",
         ),
     ),
     "cancelled": (

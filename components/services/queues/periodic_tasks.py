@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 MissedPolicy = Literal["once", "skip", "all"]
 _T = TypeVar("_T", bound="Task[..., Any]")
-_declared: dict[str, PeriodicTask] = {}
+_declared: dict[tuple[str, str], PeriodicTask] = {}
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,17 @@ def periodic(
         entry = PeriodicTask(
             task, schedule, missed, normalize(args, "args"), normalize(kwargs or {}, "kwargs")
         )
-        known = _declared.setdefault(entry.name, entry)
-        if known.missed != missed:
-            raise ValueError(
-                f"{entry.name} is declared with missed={known.missed!r} and with {missed!r}; choose one."
-            )
+        known = _declared.setdefault((task.backend, entry.name), entry)
+        for field, one, other in (
+            ("missed", known.missed, missed),
+            ("queue_name", known.task.queue_name, task.queue_name),
+            ("priority", known.task.priority, task.priority),
+        ):
+            if one != other:
+                raise ValueError(
+                    f"{entry.name} is declared with {field}={one!r} and with {other!r}. Choose one, or give the "
+                    "declarations different schedules or arguments: by these their ticks are told apart."
+                )
         return task
 
     return declare

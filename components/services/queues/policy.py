@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import logging
 import random
+import threading
 from asyncio import to_thread
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
@@ -36,7 +37,7 @@ from typing import (
     overload,
 )
 
-from django.db import DEFAULT_DB_ALIAS
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.utils import timezone
 
 from components.conf import QueueOptions
@@ -113,6 +114,9 @@ class PolicyTask(Task, Generic[_P, _R]):  # type: ignore[type-arg]  # Django's i
     #: True to store no second call with the same arguments while the first is unfinished; or a function of the
     #: arguments that returns a text, which is equal for equal calls.
     unique: bool | Callable[..., str] = False
+    #: The number of starts that may end with their worker, killed or cut off, at most as many as the backend allows;
+    #: 1 for a task that must not be started again.
+    max_crashes: int | None = None
     #: True to store it only when the transaction that enqueues it has committed; or the alias of that database.
     on_commit: bool | str = False
     #: The limit of simultaneous runs, in all workers together.
@@ -147,7 +151,13 @@ class PolicyTask(Task, Generic[_P, _R]):  # type: ignore[type-arg]  # Django's i
 
 def _problems(task: Any) -> list[str]:
     # 1e9 is enough for every setting, and Redis can count it in microseconds.
-    limits = {"max_attempts": (1, 1e9), "lease": (1, 1e9), "timeout": (0.001, inf), "result_ttl": (60, 1e9)}
+    limits = {
+        "max_attempts": (1, 1e9),
+        "max_crashes": (1, 1e9),
+        "lease": (1, 1e9),
+        "timeout": (0.001, inf),
+        "result_ttl": (60, 1e9),
+    }
     found = [
         f"{name} is {value!r}; it must be a number, {least} to {most:g}."
         for name, (least, most) in limits.items()
@@ -158,6 +168,7 @@ def _problems(task: Any) -> list[str]:
     is_limit = limit is None or (isinstance(limit, int) and _is_number(limit, 1, 1e9))
     others = {
         "max_attempts": (isinstance(task.max_attempts, int | None), "a whole number"),
+        "max_crashes": (isinstance(task.max_crashes, int | None), "a whole number"),
         "backoff": (is_backoff, "seconds, or a function of an error and a result"),
         "unique": (
             isinstance(task.unique, bool) or callable(task.unique),
@@ -165,7 +176,10 @@ def _problems(task: Any) -> list[str]:
         ),
         "concurrency": (is_limit, "a whole number from 1 on, or Concurrency"),
         "sensitive": (isinstance(task.sensitive, bool), "True or False"),
-        "on_commit": (isinstance(task.on_commit, bool | str), "True, or the alias of a database"),
+        "on_commit": (
+            isinstance(task.on_commit, bool) or task.on_commit in connections.settings,
+            f"True, or the alias of a database: {', '.join(connections.settings)}",
+        ),
         "priority": (not isinstance(task.priority, bool), "a whole number"),
     }
     return found + [
@@ -186,6 +200,7 @@ class Policy(TypedDict, total=False):
     queue_name: str
     backend: str
     max_attempts: int | None
+    max_crashes: int | None
     backoff: float | Backoff | None
     lease: float | None
     timeout: float | None
@@ -310,22 +325,39 @@ current_run: ContextVar[Run | None] = ContextVar(
 )
 
 
+#: Whether this process runs tasks, and whether it has said that a thread belongs to none of them.
+serves, _is_said = threading.Event(), threading.Event()
+
+
+def _current() -> Run | None:
+    run = current_run.get()
+    if run is None and serves.is_set() and not _is_said.is_set():
+        _is_said.set()
+        logger.warning(
+            "The thread %s asked about the running task, and belongs to none. If a task starts threads, let them "
+            "have its context: Thread(target=contextvars.copy_context().run, args=[function]).",
+            threading.current_thread().name,
+        )
+    return run
+
+
 def progress(done: float, total: float | None = None, note: str = "") -> None:
     """
     Report the progress of the running task to the control room: *done* of *total*, in any unit.
 
-    It is stored at most twice a second, so you may call this in a loop. Outside a worker, it does nothing. Raises
-    ValueError for a value that is not a number, or is too large to show.
+    It is stored at most twice a second, so you may call this in a loop. Outside a worker, it does nothing. Nor does
+    it in a thread that the task starts without its context, which a worker logs once. Raises ValueError for a value
+    that is not a number, or is too large to show.
     """
     _check_progress(done, total)
-    if run := current_run.get():
+    if run := _current():
         run.report(done, total, note)
 
 
 async def aprogress(done: float, total: float | None = None, note: str = "") -> None:
     """Report the progress from a coroutine, as progress() does."""
     _check_progress(done, total)
-    if run := current_run.get():
+    if run := _current():
         await to_thread(run.report, done, total, note)
 
 
@@ -346,9 +378,9 @@ def is_cancelled() -> bool:
     raise.
 
     Coroutines are cancelled and need not check it. A cancellation becomes known within one heartbeat: 5 seconds, or a
-    third of the lease.
+    third of the lease. In a thread that the task starts without its context, this is False, which a worker logs once.
     """
-    run = current_run.get()
+    run = _current()
     return run is not None and run.is_cancelled
 
 

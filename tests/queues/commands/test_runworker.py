@@ -167,6 +167,7 @@ def test_a_heartbeat_file_that_cannot_be_made_ends_it_with_2(tmp_path: Path) -> 
         (["a=b=7"], ["a=b"], {"a=b": 7}),
         (["mail", "*"], None, None),
         (["a=0"], "a=0", None),
+        (["high=3", "*=1"], "all queues", None),
         (["a=x"], "a=x", None),
         (["a=2", "b"], "weight", None),
         ([""], "cannot be called", None),

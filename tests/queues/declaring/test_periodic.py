@@ -79,15 +79,16 @@ def test_a_task_may_have_several_schedules_and_arguments_and_stays_what_it_is() 
     } < set(names())
     with pytest.raises(ValueError, match="missed="):
         periodic(FIVE, missed="all")(tasks.echo)
+    with pytest.raises(ValueError, match="queue_name="):
+        periodic(FIVE)(tasks.echo.using(queue_name="other"))
 
 
 @override_settings(TASKS=TASKS)
 def test_a_backend_has_its_own_tasks_only() -> None:
     periodic(every(minutes=5))(tasks.attempt)  # needs no argument for its context
-    periodic(every(minutes=5))(tasks.aecho.using(backend="other"))
+    periodic(every(minutes=5))(tasks.attempt.using(backend="other"))
 
-    assert names() == ["tests.tasks.attempt every 5 minutes"]
-    assert names("other") == ["tests.tasks.aecho every 5 minutes"]
+    assert names() == names("other") == ["tests.tasks.attempt every 5 minutes"]
     assert names("third") == []
 
 

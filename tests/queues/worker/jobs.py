@@ -275,3 +275,7 @@ def raise_anything(kind: str) -> str:
     if kind == "backoff":
         raise ValueError(kind)
     return kind
+
+
+@policy(max_crashes=1)
+def once_only() -> None: ...

@@ -7,8 +7,11 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from contextvars import copy_context
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +22,7 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.kit.compat import Task, TaskResult, TaskResultStatus
-from components.services.queues import Claimed, Consumer, Finished, TaskInfo, TaskQueue, keys
+from components.services.queues import Claimed, Consumer, Finished, TaskInfo, TaskQueue, keys, policy
 from components.services.queues.backend import RedisBackend
 from components.services.queues.consumer import Parking
 from components.services.queues.worker.execution import Execution
@@ -29,7 +32,7 @@ from tests import tasks
 from tests.fixtures.worker import NOTE, MakeWorker, counts, push
 from tests.queues.worker import jobs
 from tests.support.monitoring import sent_to
-from tests.support.queues import found, server_time
+from tests.support.queues import claim_one, end_lease, found, server_time
 from tests.support.waiting import eventually
 
 REPORTS = pytest.mark.parametrize("report", [jobs.report, jobs.areport], ids=["sync", "async"])
@@ -207,6 +210,46 @@ def test_a_task_sees_no_language_zone_or_variable_of_the_task_before_it(
 
     found = [backend.queue.get(each.id).return_value for each in (first, second)]
     assert found[0] == found[1]
+
+
+def test_a_thread_without_the_context_of_its_task_is_told_of_once(
+    runner: Runner, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policy, "_is_said", threading.Event())
+    asked = [policy.is_cancelled, partial(policy.progress, 1)] * 2
+
+    def work() -> None:
+        for each in asked:
+            for target in (each, partial(copy_context().run, each)):
+                thread = threading.Thread(target=target, name=f"thread {asked.index(each)}")
+                thread.start()
+                thread.join()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tasks, "notes", SimpleNamespace(append=lambda value: work()))
+        runner.call(tasks.note, 1)
+
+    said = [record.getMessage() for record in caplog.records if record.name.endswith("policy")]
+    assert len(said) == 1
+    assert "thread 0" in said[0]
+
+
+@pytest.mark.parametrize("how", ["killed", "cut off"])
+def test_a_task_that_may_not_be_started_again_is_not(runner: Runner, redis: Redis, how: str) -> None:
+    task_id = jobs.once_only.enqueue().id
+    consumer = Consumer()
+    claimed = claim_one(consumer)
+    if how == "killed":
+        end_lease(redis, task_id)
+    else:
+        consumer.release([claimed], begun=[claimed])
+
+    info = runner.run(runner.claim())
+
+    assert (info.state, [error.exception_class_path.rpartition(".")[2] for error in info.errors]) == (
+        "dead",
+        ["WorkerDied"],
+    )
 
 
 def test_a_task_begins_without_a_connection_that_was_left_open(runner: Runner, file: str) -> None:

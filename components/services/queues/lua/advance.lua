@@ -37,11 +37,13 @@ local function put_back(zset, score, id, run)
   redis.call("ZADD", zset, score, id)
 end
 
--- Move the tasks of a queue that were acked as successful.
+-- Move the tasks of a queue that were acked as successful. One whose lease had ended may be anywhere by now.
 local function succeed(queue)
   local scored = {}
   for at, id in ipairs(queue.done) do scored[2 * at - 1], scored[2 * at] = NOW, id end
-  redis.call("ZREM", queue.running, unpack(queue.done))
+  for _, set in ipairs(queue.is_late and { "running", "ready", "dead" } or { "running" }) do
+    redis.call("ZREM", queue[set], unpack(queue.done))
+  end
   redis.call("ZADD", queue.successful, unpack(scored))
   redis.call("ZREMRANGEBYRANK", queue.successful, 0, -(listed + 1))
   forget(queue.done)
@@ -64,13 +66,21 @@ local function finish(done, run)
   end
 end
 
+-- Return whether a run ended well after its lease, and nobody else has ended the task: what is done, is done.
+local function is_late(done, run)
+  local is_open = run.state == "waiting" or run.state == "running" or run.state == "crashed"
+  return done.outcome == "successful" and is_open and run.crashes ~= "0"
+end
+
 local function ack()
   local ids, acked = {}, {}
   for at, done in ipairs(finished) do ids[at] = done.id end
   for at, record in ipairs(many(runs, ids)) do
     local done, run = finished[at], run_of(record)
-    if run.token == done.token and not acked[done.id] then -- of several acks of one claim the first counts
+    local is_mine = run.token == done.token
+    if (is_mine or is_late(done, run)) and not acked[done.id] then -- of several acks of one claim the first counts
       acked[done.id] = true
+      queues[tonumber(done.number)].is_late = queues[tonumber(done.number)].is_late or not is_mine
       finish(done, run)
     else
       lost[#lost + 1] = done.id

@@ -27,7 +27,14 @@ from django.db import connections
 from django.dispatch import Signal
 
 from components.conf import functions
-from components.exceptions import BodyTooLarge, NotSerializable, ResultTooLarge, TaskCancelled, UnknownFormat
+from components.exceptions import (
+    BodyTooLarge,
+    NotSerializable,
+    ResultTooLarge,
+    TaskCancelled,
+    UnknownFormat,
+    WorkerDied,
+)
 from components.kit.compat import Task, TaskContext, TaskResult, TaskResultStatus, task_finished, task_started
 from components.services.queues import Claimed, Finished, TaskFailure, TaskInfo, TaskRun, normalize
 from components.services.queues.arguments import encode_metadata
@@ -35,7 +42,7 @@ from components.services.queues.backend import RedisBackend, as_error, as_set
 from components.services.queues.chains import run_through
 from components.services.queues.consumer import Parking
 from components.services.queues.formats import write_errors, write_result
-from components.services.queues.policy import current_run, retry_after
+from components.services.queues.policy import current_run, retry_after, serves
 from components.services.queues.worker.concurrency import Limit
 from components.services.queues.worker.coroutines import UNWILLING, Submitted
 from components.services.queues.worker.runs import Run, ServerClock
@@ -69,6 +76,7 @@ class Execution:
 
     def _run(self, run: Run) -> Finished | Limit | None:
         current_run.set(run)
+        serves.set()
         claimed = run.claimed
         try:
             info = claimed.read()
@@ -82,6 +90,14 @@ class Execution:
         except Exception as error:
             logger.error("Task %s could not be run: %s", claimed.id, error, exc_info=error)
             return self._failed(run, info, None, error)
+        most = getattr(result.task, "max_crashes", None)
+        if most and info.crashes + info.cut_off >= most:
+            died = WorkerDied(
+                f"{info.crashes + info.cut_off} workers ended while they ran it, and it declares max_crashes={most}: "
+                "it is not started again."
+            )
+            run.decided = died, None
+            return self._failed(run, info, result, died)
         limit = Limit.of(result.task, result.args, result.kwargs, self._options.lease)
         return self._call(run, info, result) if limit is None else self._call_within(limit, run, info, result)
 
