@@ -49,7 +49,7 @@ def queue_of(name: str) -> str:
 def left_behind(redis: Redis) -> list[Any]:
     """What a lock that nobody holds and nobody waits for may not have; [] if there is nothing of it."""
     of_a = LockKeys.named("a")
-    held = redis.zrange(of_a.held, 0, -1)[1:]  # the first is the latest fence of all
+    held = redis.zrange(of_a.held, 0, -1)[2:]  # the first are the latest fence and the longest time of all
     found = [redis.get(of_a.lock), held, *(redis.zrange(key, 0, -1) for key in (of_a.queue, of_a.beats))]
     return [each for each in found if each]
 

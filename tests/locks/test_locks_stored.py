@@ -171,9 +171,10 @@ def kinds(redis: Redis) -> Counter[str]:
 
 
 def held_in(redis: Redis, name: str) -> dict[bytes, float]:
-    """What the index of the lock's bucket says, without the latest fence."""
+    """What the index of the lock's bucket says, without the latest fence and the longest time."""
     listed = dict(redis.zrange(LockKeys.named(name).held, 0, -1, withscores=True))
     assert listed.pop(b"") < 0
+    assert listed.pop(b"\xfe") < 0
     return listed
 
 
@@ -228,6 +229,40 @@ def test_lost_locks_are_listed_for_a_day(redis: Redis) -> None:
 
         left = [member for member in held_in(redis, name) if member.endswith(key_of(name).encode())]
         assert len(left) == stay
+
+
+def test_what_a_clock_stored_that_was_a_day_ahead_ends_as_if_it_were_stored_now(redis: Redis) -> None:
+    keys, waiter = LockKeys.named("a"), lock("a", timeout=5, fair=True)
+    with lock("a", timeout=10) as held:
+        held.extend(20, replace_ttl=True)
+        assert at_once(waiter._try(b"dead", waits=True))
+        now = redis.time()[0]
+        redis.pexpire(keys.lock, DAY)
+        ahead = now * 1_000 + DAY
+        redis.zadd(keys.held, {keys.lock: ahead, b"\xff" + keys.lock.encode(): -ahead * 1_000})
+        redis.zadd(keys.beats, {"dead": ahead * 1_000})
+
+        assert 15 < at_once(waiter._try(b"other")) <= 20
+        assert redis.pttl(keys.lock) <= 20_000
+        assert redis.zscore(keys.held, keys.lock) <= (redis.time()[0] + 21) * 1_000
+        assert redis.zscore(keys.beats, "dead") <= (redis.time()[0] + 61) * 1_000_000  # see no_heartbeats
+        redis.set(keys.lock, "of redis-py, which writes no index", px=DAY)
+        assert at_once(waiter._try(b"other")) > 80_000
+        redis.set(keys.lock, held.local.token, px=5_000)
+
+
+def test_released_fences_are_kept_by_the_time_of_their_release(redis: Redis) -> None:
+    redis.zadd(LockKeys.named("a").held, {"": -(redis.time()[0] + 86_400) * 1_000_000})
+    taken = lock("a", timeout=None)
+    taken.acquire()
+    call = taken._release_call(taken.local.token)
+    taken.release()
+
+    [key] = redis.keys("*:released:*")
+    start, _, part = key.decode().rpartition(":")
+    assert redis.time()[0] - 110 < int(part) * 100 <= redis.time()[0]
+    redis.rename(key, f"{start}:{int(part) - 1}")
+    assert at_once(taken._send(RELEASE, call)) == 1
 
 
 def test_the_index_outlives_what_it_lists(redis: Redis) -> None:

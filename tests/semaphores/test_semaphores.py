@@ -68,6 +68,22 @@ def test_a_request_made_while_the_clock_turned_back_is_behind_earlier_ones(
     assert queued(redis, "api") == [first.id, second.id]
 
 
+def test_what_a_clock_stored_that_was_a_day_ahead_ends_as_if_it_were_stored_now(redis: Redis) -> None:
+    take(Semaphore("api", limit=2, lease=100))
+    other = Semaphore("api", limit=2, lease=10)
+    Semaphore("api", limit=2, lease=200).refresh(take(other)[0])
+    dead = Waiter(other)
+    dead.ask()
+    let_pass(redis, "api", -86_400)
+
+    assert Waiter(other).ask_all()[1] <= 60_000  # when the other waiter is dead, see no_heartbeats
+    let_pass(redis, "api", 61)
+    assert other.try_acquire() is None
+    assert max(each.since for each in other.holders()).timestamp() <= redis.time()[0] - 60
+    let_pass(redis, "api", 200 - 61)
+    assert len(take(other, 2)) == 2
+
+
 def test_a_waiter_is_told_when_to_look_again(semaphore: Semaphore, redis: Redis) -> None:
     take(Semaphore("api", limit=2, lease=20))
     take(semaphore)

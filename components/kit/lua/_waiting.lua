@@ -6,7 +6,7 @@ local function waiting_in(line, lives)
   local first = redis.call("ZRANGE", line, 0, 99, "WITHSCORES")
   for at = 1, #first, 2 do
     if (tonumber(redis.call("ZSCORE", lives, first[at])) or 0) > MICROSECONDS then
-      return alive, MICROSECONDS - first[at + 1]
+      return alive, math.max(0, MICROSECONDS - first[at + 1])
     end
   end
   return alive, 0

@@ -271,8 +271,9 @@ class AnyLock:
             token=token,
             asker=asker_of(token),
             ttl=self._ms,
-            life=ALIVE if waits else 0,
+            life=ALIVE,
             fair=int(self.fair),
+            waits=int(waits),
             waited=round(waited * 1e6),
         )
 

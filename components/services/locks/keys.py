@@ -98,12 +98,13 @@ class LockKeys:
     )
     held = _PooledKey(
         "ZSET key of a lock by the millisecond its time ends; and, with negative scores, the fence of each lock "
-        "that was not released and the latest fence of all. An entry goes on release, or a day after that end. "
+        "that was not released, the latest fence of all, and the longest time of a lock. An entry goes on release, "
+        "or a day after that end. "
         "Expires a day after the latest end."
     )
     released = _PooledKey(
-        'SET released fences; one per range of fences (prefix of it: ends in ":" and their first digits). Expires '
-        "two minutes after the last release."
+        'SET released fences; one per hundred seconds (prefix of it: ends in ":" and their number since 1970). '
+        "Expires two minutes after the last release."
     )
     let_go = _PooledKey(
         "STRING mark of a token that was released by a caller who did not know its fence; one per token (prefix of "

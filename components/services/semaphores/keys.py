@@ -41,7 +41,9 @@ class SemaphoreKeys:
         "ZSET waiter by the microsecond until which it counts as alive. A waiter goes with its place in the queue. "
         "Expires six seconds after the last heartbeat of any waiter."
     )
-    stats = Key("HASH declared limit and figures of contention. Expires a month after the last use.")
+    stats = Key(
+        "HASH declared limit, longest lease and figures of contention. Expires a month after the last use."
+    )
     use = Key(
         "HASH minute of two hours -> the permits in use in that minute. A field goes when its minute comes again. "
         "Expires eight days after the last change, a day after the longest lease."

@@ -367,7 +367,8 @@ class Semaphore(SemaphoreControls):
             weight=wish.weight,
             declared=self.limit,
             lease=_microseconds(self.lease),
-            life=_microseconds(ALIVE) if wish.wait != 0 else 0,
+            life=_microseconds(ALIVE),
+            waits=int(wish.wait != 0),
         )
         return said, number
 

@@ -20,5 +20,6 @@ redis.call("PEXPIRE", lock, ttl)
 if request ~= "" then redis.call("HSET", state, ttl > 0 and "extension" or "ended", request) end
 redis.call("PEXPIRE", state, ttl + ONE_DAY)
 redis.call("ZADD", held, text(NOW + ttl), lock)
+if ttl > 0 then redis.call("ZADD", held, "LT", text(-ttl), LONGEST) end
 keep_index(ttl)
 return ttl
