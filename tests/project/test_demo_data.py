@@ -74,5 +74,24 @@ def test_it_says_where_an_address_lives(redis: Redis, client: Client) -> None:
     assert example_address() in text(client.get(PAGE))
 
 
+def test_no_page_of_the_demo_is_kept_in_a_cache(redis: Redis, client: Client) -> None:
+    demo.load()
+    client.force_login(User.objects.get(username="joe"))
+    for path in (
+        "",
+        "sell",
+        "mine",
+        "preferences",
+        "flash",
+        "login",
+        "players",
+        "guild",
+        "mail",
+        "mail/contacts",
+    ):
+        answer = client.get(f"/{path}/" if path else "/", follow=True)
+        assert (path, answer.status_code, "no-store" in answer.get("Cache-Control", "")) == (path, 200, True)
+
+
 def test_while_redis_is_away_it_says_so(client: Client) -> None:
     assert client.get(PAGE).status_code == 503
