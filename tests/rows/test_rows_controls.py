@@ -26,7 +26,7 @@ from tests.support.rows import (
 
 pytestmark = pytest.mark.usefixtures("redis")
 
-WANTED = {str(number): 60.0 for number in range(200)}
+WANTED = {str(number): 86_400.0 for number in range(200)}
 
 
 def fill(name: str = "items", wanted: dict[str, float] = WANTED) -> None:
@@ -71,7 +71,7 @@ def members(redis: Redis) -> dict[str, tuple[int, int]]:
 
 
 def test_a_row_that_is_refreshed_is_due_now_and_still_read() -> None:
-    fill(wanted={"1": 60, "2": 60})
+    fill(wanted={"1": 86_400, "2": 86_400})
     assert cache().refresh("1", "none") == {"none"}
     assert asyncio.run(cache().arefresh("none")) == {"none"}
     assert row_of("1")["stock"] == 3
@@ -175,7 +175,7 @@ def test_how_late_the_rows_of_each_name_are(redis: Redis, monkeypatch: pytest.Mo
     assert not items.is_at_most
     # One behind too many others has a bound.
     monkeypatch.setattr("components.services.rows.reader._LATEST", 1)
-    fill()
+    fill(wanted=dict.fromkeys(WANTED, 60))
     let_pass(redis, 100)
     cache("boxes").schedule_many(dict.fromkeys(map(str, range(40)), 60))
     [boxes, _items] = RowReader().names()

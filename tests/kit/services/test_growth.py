@@ -122,7 +122,8 @@ def test_daemons_go_on_with_the_rows_that_are_on_the_schedule(
     redis: Redis, filled: Callable[[], None]
 ) -> None:
     cache = RowCache("items", SHAPE)
-    cache.schedule_many({str(key): 60 for key in range(6)})
+    # Each row is due at its own instant of this time, which must not come during the test.
+    cache.schedule_many({str(key): 86_400 for key in range(6)})
     filled()
 
     loader = Loader()
