@@ -13,6 +13,8 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
+from django.utils.datastructures import MultiValueDict
+
 from components.kit.texts import gettext_noop
 
 #: How many lists and objects may be nested. Text or a number has depth 0, [] has depth 1.
@@ -26,6 +28,30 @@ _LAST_INSTANT = datetime(9999, 12, 1, tzinfo=UTC)  # the last instant that every
 
 class Unreadable(ValueError):
     """Stored bytes that no release of this app writes, or that this release cannot read."""
+
+
+def changed_by_json(value: Any, *, tuples: bool = False) -> str:
+    """
+    Return what of *value*, which is not too deep, JSON would change in silence; "" if there is nothing. A tuple,
+    which becomes a list, counts with *tuples* only.
+    """
+    left, seen = [value], set[int]()
+    while left:
+        each = left.pop()
+        if id(each) in seen or not isinstance(each, dict | list | tuple):
+            continue
+        seen.add(id(each))
+        if isinstance(each, MultiValueDict):
+            return (
+                f"a {type(each).__name__}, of which one value for each name would be kept; pass its lists()"
+            )
+        if isinstance(each, tuple) and tuples:
+            return f"the tuple {each!r:.80}, which would become a list"
+        for key in each if isinstance(each, dict) else ():
+            if not isinstance(key, str):
+                return f"the key {key!r:.80}, which would become text"
+        left.extend(each.values() if isinstance(each, dict) else each)
+    return ""
 
 
 def is_too_deep(value: Any, most: int = MAX_DEPTH) -> bool:

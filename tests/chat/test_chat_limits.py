@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.http import QueryDict
 from django.test.utils import override_settings
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -226,7 +227,7 @@ SELF.append(SELF)
 TOO_DEEP: list[Any] = [SELF, nested(33), {"a": nested(32)}, nested(100_000)]
 
 TEXTS: list[Any] = ["", " \n", "\ud800", "a\0b", "a" * 4_001, 7]
-DATA: list[Any] = ["b" * 8_191, {1, 2}, float("nan"), "\udfff", *TOO_DEEP]
+DATA: list[Any] = ["b" * 8_191, {1, 2}, {7: 1}, [QueryDict("a=1&a=2")], float("nan"), "\udfff", *TOO_DEEP]
 CLIENT_IDS: list[Any] = ["", "a" * 65, "a\n", "\ud800", 7]
 PERSONS: list[Any] = ["", "a" * 501, "\ud800", None, 7]
 WRONG_SETTINGS: list[Any] = [

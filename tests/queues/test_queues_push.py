@@ -12,6 +12,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.auth.models import User
+from django.http import QueryDict
+from django.utils.functional import SimpleLazyObject
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis
@@ -99,6 +101,7 @@ def test_json_comes_out_as_it_went_in(redis: Redis, args: list[Any], kwargs: dic
         ([Decimal("1.5")], {}, "args[0] is Decimal('1.5')"),
         ([{"a": {1: "b"}}], {}, "args[0]['a'] has the key 1 (int)"),
         ([], {1: 2}, "kwargs has the key 1 (int)"),
+        ([QueryDict("tag=a&tag=b")], {}, "args[0] is <QueryDict"),
         ([{"x" * 100}], {}, f"args[0] is {{'{'x' * 78}… (set)"),
     ],
 )
@@ -112,6 +115,12 @@ def test_a_value_that_is_no_json_is_refused_by_name_and_keeps_back_the_whole_bat
     assert named in str(refused.value)
     assert ECHO in refused.value.__notes__[0]
     assert redis.dbsize() == 0
+
+
+def test_a_lazy_value_is_what_it_stands_for(queue: TaskQueue) -> None:
+    lazy = [SimpleLazyObject(lambda each=each: each) for each in ("text", True, 2**53 + 1, ["a"])]
+
+    assert found(queue.push(ECHO, lazy)).args == ["text", True, 2**53 + 1, ["a"]]
 
 
 def test_a_body_over_the_limit_is_refused_with_its_largest_argument(queue: TaskQueue, redis: Redis) -> None:

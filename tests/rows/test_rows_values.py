@@ -112,7 +112,8 @@ def test_values_that_other_serializers_lose_are_kept(kind: str, value: Any) -> N
             for value in (object(), math.nan, {"a": math.inf}, ENDLESS, nested(33), nested(1_480))
         ),
         *(("integer", "3"), ("decimal", 0.1), ("datetime", date(2026, 1, 1)), ("uuid", "3")),
-        *(("bytes", "text"), ("duration", 3)),
+        *(("bytes", "text"), ("duration", 3), ("json", {7: 1}), ("json", [(1, 2)]), ("float", 2**53 + 1)),
+        *(("boolean", 2), ("boolean", 1.0), ("date", datetime(2026, 1, 1))),
     ],
 )
 def test_values_that_would_not_come_back_are_refused(kind: str, value: Any) -> None:

@@ -24,6 +24,7 @@ from components.kit.stored import (
     MAX_DEPTH,
     UNREADABLE,
     Unreadable,
+    changed_by_json,
     from_ms,
     from_ms_or_none,
     is_too_deep,
@@ -74,6 +75,8 @@ def write_body(text: str, data: Any) -> tuple[bytes, int]:
             return b"t" + raw, 0
         if is_too_deep(data):
             raise InvalidMessage(too_deep("The data of the message"))
+        if changed := changed_by_json(data):
+            raise InvalidMessage(f"The data of the message hold {changed}.")
         size = len(_json(data))
         return b"j" + _json([text, data]), size
     except UnicodeEncodeError as error:

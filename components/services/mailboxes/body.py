@@ -11,7 +11,7 @@ from hashlib import sha1
 from typing import Any
 
 from components.exceptions import InvalidMessage
-from components.kit.stored import MAX_DEPTH, Unreadable, is_too_deep, read_json, too_deep
+from components.kit.stored import MAX_DEPTH, Unreadable, changed_by_json, is_too_deep, read_json, too_deep
 from components.kit.texts import gettext, gettext_noop, grouped
 
 _TEXT, _JSON = "t", "j"
@@ -99,6 +99,8 @@ def _halves(text: str) -> list[int]:
 def _as_json(data: Any) -> str:
     if is_too_deep(data):
         raise InvalidMessage(too_deep("The data"))
+    if changed := changed_by_json(data):
+        raise InvalidMessage(f"The data hold {changed}.")
     try:
         shown = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         shown.encode()

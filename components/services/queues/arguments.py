@@ -12,6 +12,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.datastructures import MultiValueDict
+from django.utils.functional import LazyObject
+
 from components.exceptions import BodyTooLarge, NotSerializable
 
 _dump = json.JSONEncoder(separators=(",", ":")).encode  # makes only ASCII, so len() counts bytes
@@ -29,6 +32,9 @@ def normalize(value: Any, where: str, _left: int = DEEPEST) -> Any:
             f"Unsupported type: lists or dicts at {where[:_SHOWN]}… contain themselves, or are nested more than "
             f"{DEEPEST} levels deep; pass deeper data as text."
         )
+    if issubclass(type(value), LazyObject):
+        str(value)  # which evaluates it
+        value = value._wrapped
     match value:
         case None | bool() | str():
             return value
@@ -43,6 +49,8 @@ def normalize(value: Any, where: str, _left: int = DEEPEST) -> Any:
                 raise _refuse(value, where, "encode binary data as base64 text") from None
         case list() | tuple():
             return [normalize(item, f"{where}[{index}]", _left - 1) for index, item in enumerate(value)]
+        case MultiValueDict():
+            raise _refuse(value, where, "pass dict(value.lists()), since a name may have several values")
         case dict() | Mapping():
             return {
                 _key(key, where): normalize(item, f"{where}[{key!r}]", _left - 1)

@@ -25,7 +25,7 @@ from typing import Any
 from uuid import UUID
 
 from components.exceptions import InvalidValue, RowNotSerializable, RowTooLarge
-from components.kit.stored import instant_of, is_too_deep, too_deep
+from components.kit.stored import changed_by_json, instant_of, is_too_deep, too_deep
 
 #: The most bytes of a row as JSON. Every reader transfers them from Redis, so larger data belong elsewhere.
 MAX_ROW = 1_000_000
@@ -50,8 +50,16 @@ def as_is(value: Any) -> Any:
 
 
 def _finite(value: float) -> float | str:
-    """Return the JSON value for a float: NaN and infinity become text."""
+    """Return the JSON value for a float: NaN and infinity become text. Raises ValueError for one that is rounded."""
+    if isinstance(value, int) and float(value) != value:
+        raise ValueError(f"{value!r} has more digits than a float")
     return float(value) if math.isfinite(value) else repr(float(value))
+
+
+def _day(value: date) -> str:
+    if isinstance(value, datetime):
+        raise TypeError(f"{value!r} is a datetime, whose time would be lost")
+    return date.isoformat(value)
 
 
 def _base64(value: bytes | bytearray | memoryview) -> str:
@@ -72,15 +80,21 @@ def _of_type(*types: type) -> Callable[[Any], Any]:
     return check
 
 
+def _truth(value: Any) -> bool:
+    if _of_type(bool, int)(value) not in (0, 1):
+        raise ValueError(f"{value!r} is neither True nor False")
+    return bool(value)
+
+
 #: Aware times keep only their offset, as in ISO 8601, which is enough to distinguish instants.
 _KINDS = (
     Kind("text", _of_type(str), as_is, str),
     Kind("integer", _of_type(int), as_is, int),  # of any size, because Python's JSON does not round integers
-    Kind("boolean", _of_type(bool, int), bool, bool),
+    Kind("boolean", _truth, bool, bool),
     Kind("float", _finite, float),
     Kind("decimal", _decimal, Decimal),
     Kind("datetime", datetime.isoformat, datetime.fromisoformat),
-    Kind("date", date.isoformat, date.fromisoformat),
+    Kind("date", _day, date.fromisoformat),
     Kind("time", time.isoformat, time.fromisoformat),
     Kind("duration", lambda value: value // _MICROSECOND, lambda number: number * _MICROSECOND),
     Kind("uuid", lambda value: value.hex, UUID),
@@ -158,6 +172,8 @@ class Shape:
         for at, name in self._documents:
             if is_too_deep(written[at]):
                 raise RowNotSerializable(too_deep(f"{name} of the row {key} cannot be cached: its values"))
+            if changed := changed_by_json(written[at], tuples=True):
+                raise RowNotSerializable(f"{name} of the row {key} cannot be cached: it holds {changed}.")
         for at, name, plain, encode in self._converted:
             if written[at] is not None and type(written[at]) is not plain:
                 try:
