@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: What the modules of a room may import of this app, besides their own room and SHARED. "services" is any of them.
 ROOMS: dict[str, set[str]] = {
     "kit": {"embedded", "locations", "servers"},
+    "reports": {"models", "services", "templatetags"},
     "services": {"services"},
     "embedded": set(),
     "cache": {"services"},
@@ -29,11 +30,11 @@ ROOMS: dict[str, set[str]] = {
     "locations": set(),
     "servers": set(),
     "api": {"middleware"},
-    "control_room": {"api", "middleware", "models", "templatetags"},
+    "control_room": {"api", "middleware", "models", "reports", "templatetags"},
     "templatetags": {"services"},
     "middleware": {"services"},
-    "observing": {"services"},
-    "overview": {"control_room", "models", "servers", "services", "templatetags"},
+    "observing": {"reports", "services"},
+    "overview": {"control_room", "models", "reports", "servers", "services", "templatetags"},
     "people": {"api", "control_room", "templatetags"},
     "models": set(),
     "migrations": set(),
@@ -42,7 +43,7 @@ ROOMS: dict[str, set[str]] = {
     "urls": {"api", "services"},
     "db": {"services"},
     "checks": {"cache", "locations", "services"},
-    "doctor": {"embedded", "locations", "servers", "services"},
+    "doctor": {"embedded", "locations", "reports", "servers", "services"},
     "apps": {"checks", "people", "services"},
     "admin": {"models", "overview", "services"},
     "management": {"api", "doctor", "embedded", "services"},
@@ -60,15 +61,14 @@ NOT_SHARED = {
 }
 #: Modules of a service that know more than Redis: Django's admin, HTTP, the ORM, threads.
 ROLES = {
-    "access", "admin", "api", "backend", "card", "charts", "feeding", "finder", "forms", "mail", "models", "page",
-    "policy", "tasks", "used_contacts", "view", "widgets", "worker",
+    "access", "admin", "api", "backend", "charts", "feeding", "forms", "mail", "models", "page", "policy", "report",
+    "tasks", "used_contacts", "view", "widgets", "worker",
 }  # fmt: skip
 #: What those may import besides.
-FOR_ROLES = {"api", "control_room", "middleware", "models", "people", "servers", "templatetags"}
+FOR_ROLES = {"api", "control_room", "middleware", "models", "people", "reports", "servers", "templatetags"}
 #: Modules of a service that others import from, besides the service itself.
 PUBLIC = {
-    "access", "card", "charts", "feeding", "figures", "finder", "folding", "forms", "lines", "models", "traffic",
-    "widgets",
+    "access", "charts", "feeding", "folding", "forms", "lines", "models", "report", "traffic", "widgets",
 }  # fmt: skip
 #: Who may import the inside of services: what Django finds, and what puts the parts of services together.
 ASSEMBLERS = {

@@ -18,8 +18,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext_lazy as _
 
-from components.kit.cards import Badge
 from components.models import Overview
+from components.reports import Badge
 from components.templatetags.control_room import overview_first
 
 _COMMA = mark_safe('<span class="visually-hidden">, </span>')

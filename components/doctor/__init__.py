@@ -2,34 +2,29 @@
 The doctor looks at a running site and says what is wrong with it, each finding with its remedy: `manage.py doctor`.
 
 A finding is a message as system checks have it. Those that need no server are system checks (checks.py), and come
-first; then the server is examined, the rights of its user, and the services, each by the findings.py in its folder.
+first; then the server is examined, the rights of its user, and the services, each by the report.py in its folder.
 Nothing is changed: a lock is taken for a moment, to see whether Redis can be written to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
-from django.core.checks import CheckMessage, Error, run_checks
+from django.core.checks import CheckMessage, Error, Warning, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.utils.text import capfirst
+from django.utils.translation import override
 from redis.exceptions import NoPermissionError
 
 from components.doctor.rights import examine_rights, not_permitted
 from components.doctor.server import examine_server, unusable
 from components.exceptions import RedisUnavailable
-from components.services.logs.findings import examine as examine_logs
-from components.services.queues.findings import examine as examine_queues
-from components.services.rows.findings import examine as examine_rows
+from components.kit.errors import translated
+from components.kit.figures import gather
+from components.reports import Line, reports
 
-_EXAMINATIONS: Mapping[str, Callable[[], Iterable[CheckMessage]]] = {
-    "server": examine_server,
-    "rights": examine_rights,
-    "queues": examine_queues,
-    "rows": examine_rows,
-    "logs": examine_logs,
-}
 #: Checks without whose consent the settings lead to no server.
 _SETTINGS = ("components.E001", "components.E002", "components.E010")
 
@@ -38,16 +33,13 @@ def diagnose() -> list[CheckMessage]:
     """Return what is wrong with this site. Whatever is away or broken is a finding, and not an error."""
     found = [*_system_checks(), *_migrations()]
     if not any(message.id in _SETTINGS for message in found):
-        for name, examine in _EXAMINATIONS.items():
-            try:
-                found += examine()
-            except RedisUnavailable as error:
-                if name != "server" and isinstance(error.__cause__, NoPermissionError):
-                    found.append(not_permitted(name))
-                    continue
-                found.append(unusable(error))
-                if name == "server":  # all others would say the same
-                    break
+        try:
+            found += examine_server()
+        except RedisUnavailable as error:
+            found.append(unusable(error))  # all others would say the same
+        else:
+            found += _each("rights", examine_rights())
+            found += _services()
     return [message for message in _each_once(found) if not message.is_silenced()]
 
 
@@ -55,6 +47,41 @@ def _system_checks() -> Iterator[CheckMessage]:
     for message in run_checks(include_deployment_checks=True):
         if str(message.id).startswith("components."):
             yield message
+
+
+def _services() -> Iterator[CheckMessage]:
+    """Yield what services say: the lines of their cards, in English as all findings, and what else they look for."""
+    with override(None):
+        gathered = gather({model.__name__: report.card() for model, report in reports().items()})
+        for model, report in reports().items():
+            name = str(model._meta.verbose_name_plural)
+            if card := gathered.found.get(model.__name__):
+                yield from (_of_line(line, name) for line in card.lines)
+            else:
+                yield _unread(name, gathered.missing[model.__name__])
+            if hasattr(report, "examine"):
+                yield from _each(name, report.examine())
+
+
+def _of_line(line: Line, name: str) -> CheckMessage:
+    link = line.mend or line.page
+    on_the_page = f'On the page {capfirst(name)} of the admin: "{link.label}".' if link else ""
+    hint = f"Run `{line.command}`." if line.command else line.advice or on_the_page
+    return (Error if line.is_serious else Warning)(line.said, hint=hint, id=f"components.{line.id}")
+
+
+def _each(name: str, examination: Iterable[CheckMessage]) -> Iterator[CheckMessage]:
+    """Yield what an examination finds, or why it could not look."""
+    try:
+        yield from examination
+    except RedisUnavailable as error:
+        yield _unread(name, error)
+
+
+def _unread(name: str, error: Exception) -> CheckMessage:
+    if isinstance(error, NoPermissionError) or isinstance(error.__cause__, NoPermissionError):
+        return not_permitted(name)
+    return unusable(translated(error))
 
 
 def _each_once(messages: Iterable[CheckMessage]) -> list[CheckMessage]:

@@ -16,7 +16,7 @@ from redis.exceptions import ResponseError
 
 from components.conf import conf
 from components.embedded import is_running
-from components.exceptions import LockNotAcquired, RedisUnavailable
+from components.exceptions import LockNotAcquired
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
 from components.servers import Memory, described, failed_saves, inspect_server, risks
@@ -66,7 +66,7 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
-def unusable(error: RedisUnavailable) -> CheckMessage:
+def unusable(error: Exception) -> CheckMessage:
     """Return the finding for an error that any use of Redis raises."""
     said = str(error)
     location = f'CACHES[{conf().cache!r}]["LOCATION"]'

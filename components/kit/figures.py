@@ -1,10 +1,9 @@
 """
-Figures: what services contribute to /metrics; and gather(), which reads the state of many services together.
+Figures of /metrics; and gather(), which reads the state of many services together.
 
-A service has a module figures.py. In it, EVENTS says which sums of counted events are figures, and gauges() reads the
-state of the service. gauges() is a generator: it yields lists of Asks, gets the answers, and returns Families. All
-services yield before anything is sent, so a gathering takes one round trip to each node for all of them together. Few
-need a second one, and only if something is new.
+A reading is a generator: it yields lists of Asks, gets the answers, and returns what it made of them. All readings
+yield before anything is sent, so a gathering takes one round trip to each node for all of them together. Few need a
+second one, and only if something is new. reports.py says which readings a service has.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 Gather the figures of all services, in one round trip to each node of Redis.
 
-This room knows no service's inside: kit/figures.py says what a service contributes. A service whose answer is an
+This room knows no service's inside: reports.py says what a service contributes. A service whose answer is an
 error, for example since a node is away, is left out and named, and the others have their figures.
 """
 
@@ -9,21 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from components.kit import figures
 from components.kit.figures import Ask, Event, Family, Gauges
-from components.services.chat import figures as chat
+from components.reports import reports
 from components.services.counters import Sum, read_sums, sums_key
-from components.services.locks import figures as locks
-from components.services.logs import figures as logs
-from components.services.mailboxes import figures as mailboxes
-from components.services.queues import figures as queues
-from components.services.rows import figures as rows
-from components.services.semaphores import figures as semaphores
-
-#: Every service that has figures.
-SERVICES: tuple[Any, ...] = (queues, locks, semaphores, chat, mailboxes, rows, logs)
 
 
 @dataclass
@@ -39,14 +29,16 @@ class Gathered:
 
 def events() -> Iterator[Event]:
     """Yield the events of all services whose sums are figures."""
-    for service in SERVICES:
-        yield from service.EVENTS
+    for service in reports().values():
+        yield from getattr(service, "EVENTS", ())
 
 
 def gather() -> Gathered:
     """Return the figures of all services. It does not raise if Redis is away: then all of them are missing."""
     sums = dict[str, Mapping[str, Sum]]()
-    readings = {each.__name__.split(".")[-2]: each.gauges() for each in SERVICES if hasattr(each, "gauges")}
+    readings = {
+        each.__name__.split(".")[-2]: each.gauges() for each in reports().values() if hasattr(each, "gauges")
+    }
     gathered = figures.gather({**readings, "redis": _redis(), "sums": _sums(sums)})
     families = [family for some in gathered.found.values() for family in some]
     return Gathered(families, sums, gathered.missing)

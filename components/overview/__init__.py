@@ -1,1 +1,1 @@
-"""The overview: the first page of the control room. Each service says in card.py what it contributes."""
+"""The overview: the first page of the control room. Each service says in report.py what it contributes."""

@@ -1,7 +1,7 @@
 """
 The search of the control room: pages of the admin, people, and what services find, as far as the user may view it.
 
-All services are asked in one round trip to each node of Redis, and the database is asked once. kit/finders.py says
+All services are asked in one round trip to each node of Redis, and the database is asked once. reports.py says
 what a service contributes.
 """
 
@@ -19,9 +19,8 @@ from django.utils.translation import gettext, ngettext
 
 from components.control_room.pages import ControlRoomAdmin
 from components.kit.figures import gather
-from components.kit.finders import MOST_FOUND
 from components.models import Anchor, Queue
-from components.overview.parts import FINDERS
+from components.reports import MOST_FOUND, reports
 from components.templatetags.control_room import grouped, legible
 
 
@@ -64,7 +63,9 @@ def search(
     hits = [*_pages(request, site, text)]
     if not text:
         return Result(text, hits, [])
-    gathered = gather({model.__name__: FINDERS[model].find(text) for model in FINDERS if model in pages})
+    gathered = gather(
+        {model.__name__: each.find(text) for model, each in reports().items() if model in pages}
+    )
     missing = list[str]()
     for model, page in pages.items():
         if model.__name__ in gathered.missing:

@@ -14,8 +14,8 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext, ngettext
 
 from components.exceptions import RedisUnavailable
-from components.kit.cards import Line
 from components.kit.figures import Ask, Reading
+from components.reports import Line
 from components.servers import Memory, failed_saves, risks
 from components.templatetags.control_room import duration, grouped, took
 
@@ -99,35 +99,39 @@ class Node:
         about = {"node": self.name, "master": str(self.info.get("master_host", ""))}
         if self.is_away:
             yield Line(
+                "E101",
                 gettext("The node %(node)s does not answer, and what it stores is missing on this page.")
                 % about,
                 advice=gettext("Start it, or let its replica take over."),
             )
         if self.info.get("role") == "slave":
             yield Line(
+                "E104",
                 gettext("%(node)s is a read-only replica of %(master)s and takes no writes.") % about,
                 advice=gettext("Let the settings name its master, or the service name of Sentinels."),
             )
         for name in failed_saves(self.info):
             yield Line(
+                "E105",
                 gettext("%(node)s could not save its data (%(name)s), and a crash would lose them.")
                 % {**about, "name": name},
                 advice=gettext("Make room on its disk, and look into its log."),
             )
         if self.memory.is_full:
             yield Line(
+                "E106",
                 gettext("%(node)s is full: it refuses writes, or evicts data.") % about,
                 advice=gettext("Raise maxmemory, or remove what has piled up."),
             )
         elif self.memory.is_nearly_full:
             yield Line(
+                "W106",
                 gettext("%(node)s uses more than nine tenths of its memory.") % about,
                 advice=gettext("Give it more memory, or remove what has piled up."),
-                is_serious=False,
             )
         for risk in risks(self.info):
             said = f"{self.name}: {gettext(risk.text) % risk.values}"
-            yield Line(said, advice=gettext(risk.remedy), is_serious=False)
+            yield Line("W103", said, advice=gettext(risk.remedy))
 
 
 def read_nodes() -> Reading[dict[str, Any]]:
@@ -158,5 +162,5 @@ def lines_of(found: list[Node]) -> list[Line]:
             "%(count)s more nodes of Redis need attention.",
             len(rest),
         )
-        lines.append(Line(text % {"count": grouped(len(rest))}))
+        lines.append(Line("E101", text % {"count": grouped(len(rest))}))
     return lines

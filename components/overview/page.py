@@ -21,13 +21,12 @@ from django.utils.translation import gettext_lazy as _
 from components.conf import conf
 from components.control_room.pages import ControlRoomAdmin
 from components.exceptions import RedisUnavailable
-from components.kit.cards import Badge, Line, Link
-from components.kit.finders import MOST_TEXT
 from components.models import Anchor
 from components.overview.finding import search
 from components.overview.nodes import MOST_NODES, lines_of, nodes, read_nodes, state_of
-from components.overview.parts import SERVICES, Part, look
+from components.overview.parts import Part, look
 from components.overview.patience import briefly
+from components.reports import MOST_TEXT, Badge, Line, Link, reports
 from components.templatetags.control_room import duration, grouped
 
 
@@ -156,7 +155,7 @@ class OverviewAdmin(ControlRoomAdmin):
     def _pages(self, request: HttpRequest) -> dict[type[Anchor], ControlRoomAdmin]:
         """Return the pages of the services that the user may view on this site, by their anchors."""
         found = {}
-        for model in SERVICES:
+        for model in reports():
             pages: Any = self.admin_site.is_registered(model) and self.admin_site.get_model_admin(model)
             if isinstance(pages, ControlRoomAdmin) and pages.may(request, "view"):
                 found[model] = pages

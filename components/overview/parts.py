@@ -1,7 +1,7 @@
 """
 The cards of services, gathered together in one round trip to each node of Redis.
 
-This room knows no service's inside: kit/cards.py says what a service contributes. A card that cannot be read, for
+This room knows no service's inside: reports.py says what a service contributes. A card that cannot be read, for
 example since a node is away, is missing, and the others are there.
 """
 
@@ -9,33 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 from components import models
-from components.kit.cards import Badge, Card, Past
 from components.kit.figures import Gathered, Reading, gather
+from components.reports import Badge, Card, Past, reports
 from components.services.counters import Series, recent
-
-#: The folder of each service that has a card and a finder, by the anchor of its pages, in the order of the cards.
-_FOLDERS: dict[type[models.Anchor], str] = {
-    models.Queue: "queues",
-    models.CachedRow: "rows",
-    models.Lock: "locks",
-    models.Semaphore: "semaphores",
-    models.LogJob: "logs",
-    models.Chat: "chat",
-    models.Mailbox: "mailboxes",
-    models.AddressBook: "autocomplete",
-    models.Counter: "counters",
-}
-#: Their modules.
-SERVICES: dict[type[models.Anchor], Any] = {
-    model: import_module(f"components.services.{name}.card") for model, name in _FOLDERS.items()
-}
-FINDERS: dict[type[models.Anchor], Any] = {
-    model: import_module(f"components.services.{name}.finder") for model, name in _FOLDERS.items()
-}
 
 
 @dataclass(frozen=True)
@@ -62,19 +41,18 @@ def look(
 
     It does not raise if Redis is away: then all cards are missing.
     """
-    services = {model: service for model, service in SERVICES.items() if model in wanted}
+    services = {model: service for model, service in reports().items() if model in wanted}
     readings: dict[str, Reading[Any]] = {_card(model): service.card() for model, service in services.items()}
     if has_past:
-        readings |= {
-            _past(model): recent(service.PAST.counter) for model, service in services.items() if service.PAST
-        }
+        pasts = {model: service.PAST for model, service in services.items() if hasattr(service, "PAST")}
+        readings |= {_past(model): recent(past.counter) for model, past in pasts.items()}
     gathered = gather({**readings, **others})
     parts = [
         Part(
             model,
             gathered.found.get(_card(model)),
             gathered.missing.get(_card(model)),
-            service.PAST,
+            getattr(service, "PAST", None),
             gathered.found.get(_past(model)),
         )
         for model, service in services.items()

@@ -22,9 +22,9 @@ from components.kit.client import get_async_client, get_client
 from components.kit.scripts import Script
 from components.observing.gathering import gather
 from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts
-from components.services.autocomplete.finder import find as find_book
+from components.services.autocomplete.report import find as find_book
 from components.services.chat import Chat, ChatReader, Inbox, Presence
-from components.services.chat.finder import find as find_chat
+from components.services.chat.report import find as find_chat
 from components.services.counters import (
     Counter,
     CounterReader,
@@ -36,19 +36,19 @@ from components.services.counters import (
     measure,
     sum_up,
 )
-from components.services.counters.finder import find as find_counter
+from components.services.counters.report import find as find_counter
 from components.services.geo import alocate, import_places, locate, look, remove
 from components.services.locks import Lock, LockReader, lock
-from components.services.locks.finder import find as find_lock
+from components.services.locks.report import find as find_lock
 from components.services.logs import Aggregation, dead_chunks, list_jobs, look_at, note_job
 from components.services.logs.traffic import Traffic
 from components.services.mailboxes import Mailbox, MailboxReader
-from components.services.mailboxes.finder import find as find_mailbox
+from components.services.mailboxes.report import find as find_mailbox
 from components.services.queues import State, TaskQueue, Ticks
 from components.services.rows import Loader, RowControls, RowReader, member
-from components.services.rows.finder import find as find_row
+from components.services.rows.report import find as find_row
 from components.services.semaphores import Semaphore, SemaphoreReader
-from components.services.semaphores.finder import find as find_semaphore
+from components.services.semaphores.report import find as find_semaphore
 from components.testing import redis_at
 from tests.fixtures.service import one_of_each  # noqa: F401
 from tests.kit.test_client import collect_garbage_of_others

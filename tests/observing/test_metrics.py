@@ -24,8 +24,8 @@ from components.observing.gathering import gather
 from components.services.chat import Chat
 from components.services.counters import flush, forget, tally
 from components.services.locks import lock
-from components.services.logs import figures as logs_figures
 from components.services.logs import note_job
+from components.services.logs import report as logs_report
 from components.services.mailboxes import Mailbox
 from components.services.queues import Consumer, TaskQueue
 from components.services.queues.worker.runs import Run, ServerClock
@@ -43,7 +43,7 @@ METRICS = override_settings(COMPONENTS={"METRICS": True, "METRICS_TOKEN": "secre
 @pytest.fixture(autouse=True)
 def _new_process() -> Iterator[None]:
     forget()
-    logs_figures._known.clear()
+    logs_report._known_to_gauges.clear()
     yield
     forget()
 

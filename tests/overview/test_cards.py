@@ -16,8 +16,8 @@ from components.kit.keyspace import bucket
 from components.services.autocomplete import AddressBook
 from components.services.counters import Counter
 from components.services.locks.keys import LockKeys
-from components.services.logs import card as logs_card
 from components.services.logs import note_job
+from components.services.logs import report as logs_report
 from components.services.mailboxes import Mailbox
 from components.services.queues import TaskQueue
 from components.services.semaphores.keys import SemaphoreKeys
@@ -37,7 +37,7 @@ MODELS = ("queue", "lock", "semaphore", "cachedrow", "logjob", "chat", "mailbox"
 @pytest.fixture
 def reader(staff):
     """Who sees the overview, and all pages."""
-    logs_card._known.clear()
+    logs_report._known.clear()
     return staff("view_overview", *(f"view_{model}" for model in MODELS))
 
 

@@ -21,7 +21,7 @@ from components.embedded import EmbeddedServer
 from components.kit.keyspace import bucket
 from components.overview import patience
 from components.overview.nodes import Node, lines_of, nodes
-from components.overview.parts import SERVICES
+from components.reports import reports
 from components.services.chat import Chat
 from components.services.counters import Counter
 from components.services.logs import note_job
@@ -55,7 +55,7 @@ def test_people_see_the_cards_and_lines_of_services_on_this_site_that_they_may_v
 
 
 def test_it_is_one_round_trip_however_much_there_is(redis, staff, redis_server):
-    client = staff("view_overview", *(f"view_{model.__name__.lower()}" for model in SERVICES))
+    client = staff("view_overview", *(f"view_{model.__name__.lower()}" for model in reports()))
 
     def cost() -> tuple[int, Commands[str], int]:
         size = len(html_of(client))  # opens connections, and learns the names of log jobs

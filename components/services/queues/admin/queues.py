@@ -42,7 +42,7 @@ from components.services.queues.admin.tracebacks import parts_of
 from components.services.queues.admin.verbs import OF_TASKS, VERBS, trail_of
 from components.services.queues.backend import redis_aliases
 from components.services.queues.failures import groups
-from components.services.queues.finder import loaded_tasks
+from components.services.queues.report import loaded_tasks
 from components.services.rows import LEASE, RowReader
 
 _FIRST: Sequence[str | Promise] = [_("Task"), _("Priority"), "#", _("Enqueued")]

@@ -1,4 +1,7 @@
-"""The card of semaphores: how many there are, and which of them somebody waits for."""
+"""
+The report of semaphores: how many there are, which of them somebody waits for, their figures, and finding those used
+within a month by name.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 
-from components.kit.cards import MOST_LINES, Badge, Card, CardReading, Line, Link, Past, and_more, beyond
-from components.kit.figures import Ask
+from components.kit.figures import Ask, Event
 from components.kit.keyspace import BUCKETS
 from components.kit.scripts import Script
 from components.kit.stored import text_of
-from components.services.semaphores.keys import SemaphoreKeys
+from components.reports import Badge, Card, CardReading, Line, Link, Past, finder_of, lines_about
+from components.services.semaphores.keys import SemaphoreKeys, index
 from components.templatetags.control_room import duration, grouped, legible
 
 PAST = Past(
@@ -24,6 +27,20 @@ PAST = Past(
         "number",
     ),
 )
+EVENTS = (
+    Event("semaphores:acquired", "components_permits_acquired", "Permits that were acquired."),
+    Event("semaphores:waited", "components_permits_waited", "Calls that had to wait for a permit."),
+    Event(
+        "semaphores:lost", "components_permits_lost", "Permits whose time ended before they were released."
+    ),
+    Event(
+        "semaphores:wait",
+        "components_permit_wait_seconds",
+        "How long calls that waited and got a permit did.",
+        is_histogram=True,
+    ),
+)
+find = finder_of("semaphore", "semaphore", lambda: [*map(index, BUCKETS)])
 CONTENDED = Script("semaphores/contended")
 
 #: The semaphores of a bucket that are looked at, those that were used last.
@@ -55,7 +72,7 @@ def card() -> CardReading:
             (gettext("Waiting for a permit"), grouped(sum(each.waiting for each in contended))),
             (gettext("Longest wait"), duration(max((each.waited for each in contended), default=None))),
         ],
-        _lines(stuck),
+        lines_about(stuck, _line, _MORE),
         [Badge(badge % {"count": grouped(len(stuck))}, is_serious=False)] if stuck else [],
     )
 
@@ -73,25 +90,24 @@ def _contended(answer: Sequence[Any]) -> list[_Contended]:
     ]
 
 
-def _lines(stuck: Sequence[_Contended]) -> list[Line]:
-    lines = []
-    for each in stuck[:MOST_LINES]:
-        text = ngettext(
-            "%(count)s caller waits for a permit of the semaphore %(semaphore)s, for %(age)s.",
-            "%(count)s callers wait for a permit of the semaphore %(semaphore)s, the first for %(age)s.",
-            each.waiting,
-        )
-        said = text % {
-            "count": grouped(each.waiting),
-            "semaphore": legible(each.name),
-            "age": duration(each.waited),
-        }
-        page = Link("semaphore", gettext("Holders and waiters"), semaphore=each.name)
-        mend = Link("limit", gettext("Change the limit"), semaphore=each.name)
-        lines.append(Line(said, page, mend, is_serious=False))
-    more = ngettext(
-        "%(count)s more semaphore keeps callers waiting.",
-        "%(count)s more semaphores keep callers waiting.",
-        beyond(stuck),
+def _line(each: _Contended) -> Line:
+    text = ngettext(
+        "%(count)s caller waits for a permit of the semaphore %(semaphore)s, for %(age)s.",
+        "%(count)s callers wait for a permit of the semaphore %(semaphore)s, the first for %(age)s.",
+        each.waiting,
     )
-    return and_more(lines, stuck, Line(more % {"count": grouped(beyond(stuck))}, is_serious=False))
+    about = {
+        "count": grouped(each.waiting),
+        "semaphore": legible(each.name),
+        "age": duration(each.waited),
+    }
+    page = Link("semaphore", gettext("Holders and waiters"), semaphore=each.name)
+    mend = Link("limit", gettext("Change the limit"), semaphore=each.name)
+    return Line("W125", text % about, page, mend)
+
+
+_MORE = ngettext_lazy(
+    "%(count)s more semaphore keeps callers waiting.",
+    "%(count)s more semaphores keep callers waiting.",
+    "number",
+)

@@ -1,21 +1,21 @@
-"""The card of counters: how many there are, and the pages of times."""
+"""The report of counters: how many there are, the pages of times, and finding counters by name."""
 
 from __future__ import annotations
 
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from components.kit.cards import Card, CardReading, Link
 from components.kit.figures import ask_sizes
 from components.kit.keyspace import BUCKETS
+from components.reports import Card, CardReading, Link, finder_of
 from components.services.counters.keys import CounterKeys
 
-PAST = None
 LINKS = (
     Link("times", _("Tasks by time"), of="tasks"),
     Link("times", _("Views by time"), of="views"),
     Link("times", _("Locks by time"), of="locks"),
 )
+find = finder_of("chart", "counter", lambda: [CounterKeys(tag).names for tag in BUCKETS])
 
 
 def card() -> CardReading:

@@ -1,11 +1,11 @@
-"""The card of address books: how many there are."""
+"""The report of address books: how many there are, and finding them by name."""
 
 from __future__ import annotations
 
 from django.utils.translation import ngettext, ngettext_lazy
 
-from components.kit.cards import Card, CardReading, Past
 from components.kit.figures import ask_sizes
+from components.reports import Card, CardReading, Past, finder_of
 from components.services.autocomplete.keys import ALL, names
 
 PAST = Past(
@@ -14,6 +14,7 @@ PAST = Past(
         "%(count)s search in the last %(span)s", "%(count)s searches in the last %(span)s", "number"
     ),
 )
+find = finder_of("book", "book", lambda: [names(ALL)])
 
 
 def card() -> CardReading:

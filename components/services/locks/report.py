@@ -1,0 +1,158 @@
+"""
+The report of locks: how many are held, which of them somebody waits for, their figures, and finding those that are
+held by name or key, and a free one by its whole name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from time import time
+from typing import Any, NamedTuple
+
+from django.utils.translation import gettext, ngettext, ngettext_lazy
+
+from components.exceptions import InvalidName
+from components.kit.client import get_client
+from components.kit.figures import Ask, Event, Family, Gauges
+from components.kit.keyspace import BUCKETS
+from components.kit.scripts import Script
+from components.kit.stored import text_of
+from components.reports import (
+    Badge,
+    Card,
+    CardReading,
+    FinderReading,
+    Found,
+    Line,
+    Link,
+    Past,
+    ask_names,
+    best_of,
+    lines_about,
+)
+from components.services.locks.keys import LockKeys, index
+from components.services.locks.named import key_of
+from components.templatetags.control_room import duration, grouped, legible
+
+PAST = Past(
+    "locks:acquired",
+    ngettext_lazy(
+        "%(count)s lock was acquired in the last %(span)s",
+        "%(count)s locks were acquired in the last %(span)s",
+        "number",
+    ),
+)
+EVENTS = (
+    Event("locks:acquired", "components_locks_acquired", "Locks that were acquired."),
+    Event("locks:waited", "components_locks_waited", "Calls that had to wait for a lock."),
+    Event("locks:lost", "components_locks_lost", "Locks whose time ended before they were released."),
+    Event("locks:wait", "components_lock_wait_seconds", "How long calls that waited did.", is_histogram=True),
+)
+CONTENDED = Script("locks/contended")
+
+#: The locks of a bucket that are looked at: one that somebody waits for is found, unless a thousand are held.
+_MOST = 32
+#: Seconds that one may wait for a lock before somebody should look at it.
+_PATIENCE = 10.0
+
+
+class _Contended(NamedTuple):
+    name: str
+    token: str
+    waiting: int
+    #: Seconds that the first has waited.
+    waited: float
+
+
+def card() -> CardReading:
+    """Count the locks that are held, and find those that somebody has waited for too long."""
+    answers = yield [_ask_contended(tag) for tag in BUCKETS]
+    held = sum(int(answer[0]) for answer in answers)
+    contended = [each for answer in answers for each in _contended(answer)]
+    stuck = sorted((each for each in contended if each.waited >= _PATIENCE), key=lambda each: -each.waited)
+    badge = ngettext("%(count)s lock keeps others waiting", "%(count)s locks keep others waiting", len(stuck))
+    return Card(
+        held,
+        ngettext("lock is held", "locks are held", held),
+        [
+            (gettext("Waiting for a lock"), grouped(sum(each.waiting for each in contended))),
+            (gettext("Longest wait"), duration(max((each.waited for each in contended), default=None))),
+        ],
+        lines_about(stuck, _line, _MORE),
+        [Badge(badge % {"count": grouped(len(stuck))}, is_serious=False)] if stuck else [],
+    )
+
+
+def _ask_contended(tag: str) -> Ask:
+    keys = LockKeys.of_bucket(tag)
+    return Ask(keys.held, partial(CONTENDED.put, keys=keys, most=_MOST))
+
+
+def _contended(answer: Sequence[Any]) -> list[_Contended]:
+    _held, *found = answer
+    return [
+        _Contended(text_of(name), token.decode(errors="surrogateescape"), waiting, int(waited) / 1e6)
+        for name, token, waiting, waited in zip(*[iter(found)] * 4, strict=True)
+    ]
+
+
+def _line(each: _Contended) -> Line:
+    text = ngettext(
+        "%(count)s caller waits for the lock %(lock)s, for %(age)s.",
+        "%(count)s callers wait for the lock %(lock)s, the first for %(age)s.",
+        each.waiting,
+    )
+    about = {"count": grouped(each.waiting), "lock": legible(each.name), "age": duration(each.waited)}
+    key, holder = key_of(each.name), legible(each.token)
+    page = Link("lock", gettext("Holder and waiters"), key=key)
+    mend = Link("release", gettext("Release by force"), key=key, holder=holder) if holder else None
+    return Line("W124", text % about, page, mend)
+
+
+_MORE = ngettext_lazy(
+    "%(count)s more lock keeps callers waiting.", "%(count)s more locks keep callers waiting.", "number"
+)
+
+
+def gauges() -> Gauges:
+    """Count the held locks; by this machine's clock, since asking for the server's would be another round trip."""
+    held = Family("components_locks_held", "Locks that are held, except those at keys of the project's own.")
+    now = f"({int(time() * 1_000)}"
+    answers = yield [_ask_held(index(tag), now) for tag in BUCKETS]
+    held.add(sum(answers))
+    return [held]
+
+
+def _ask_held(key: str, now: str) -> Ask:
+    return Ask(key, lambda pipe: pipe.zcount(key, now, "+inf"))
+
+
+def find(text: str) -> FinderReading:
+    """Find locks of lock(), and the lock at the key *text*. What is stored about a free one lasts for a day."""
+    buckets = [LockKeys.of_bucket(tag) for tag in BUCKETS]
+    answers = yield [
+        *ask_names([keys.held for keys in buckets], text, starts=[keys.lock for keys in buckets]),
+        *(ask for keys in _exact(text) for ask in _ask_exact(keys)),
+    ]
+    names, of_exact = answers[: len(buckets)], answers[len(buckets) :]
+    found = {key_of(name): name for name in best_of(names, text)}
+    for keys, is_stored, held_until in zip(_exact(text), of_exact[::2], of_exact[1::2], strict=True):
+        if is_stored or held_until is not None:
+            found.setdefault(keys.lock, text)
+    return [Found(Link("lock", legible(name), key=key)) for key, name in found.items()]
+
+
+def _exact(text: str) -> list[LockKeys]:
+    """Return the keys of the lock with the name *text*, and of the lock at the key *text*."""
+    try:
+        return [LockKeys.named(text), LockKeys.of(text, get_client())]
+    except InvalidName:  # no lock can be called that
+        return []
+
+
+def _ask_exact(keys: LockKeys) -> list[Ask]:
+    return [
+        Ask(keys.state, lambda pipe: pipe.exists(keys.state)),
+        Ask(keys.held, lambda pipe: pipe.zscore(keys.held, keys.lock)),
+    ]
