@@ -15,7 +15,7 @@ from components.exceptions import LockLost, RedisUnavailable
 from components.kit.at_once import at_once
 from components.kit.figures import gather
 from components.kit.keyspace import BUCKETS, bucket
-from components.services.locks import Lock, LockInfo, LockReader, finder, lock
+from components.services.locks import Lock, LockInfo, LockReader, lock, report
 from components.services.locks.drop_ins import RELEASE
 from components.services.locks.fences import FencedValue
 from components.services.locks.keys import LockKeys
@@ -157,7 +157,7 @@ def test_the_finder_finds_held_locks_by_their_beginnings_and_free_ones_by_their_
     LockReader().force_release(lost.key, lost.token, lost.fence)
     Lock(redis, "own", timeout=9).acquire()
 
-    found = gather({"": finder.find(text)}).found[""]
+    found = gather({"": report.find(text)}).found[""]
 
     assert {each.page.query["key"] for each in found} == keys
 
