@@ -17,6 +17,7 @@ from redis.connection import AbstractConnection
 
 CONTENT = re.compile(r'<div id="live".*</div>', re.DOTALL)
 FRAMELESS = {"X-Live": "1"}
+DASH = "\N{EN DASH}"
 
 
 def words(response: HttpResponse) -> str:
@@ -28,6 +29,11 @@ def text_of(client: Client, root: str, page: str = "", **query: object) -> str:
     response = client.get(f"{root}{page}", query, headers=FRAMELESS)
     assert response.status_code == 200
     return words(response)
+
+
+def texts_below(root: str) -> Callable[..., str]:
+    """of(client, "lock/", key="a") is the text of that page below *root*."""
+    return lambda client, page="", /, **query: text_of(client, root, page, **query)
 
 
 def rows_of(client: Client, root: str, page: str = "", *, table: int = 0, **query: object) -> list[str]:

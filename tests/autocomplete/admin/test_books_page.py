@@ -15,25 +15,19 @@ from components.services.autocomplete.models import ModelBook, ModelBooks
 from components.services.queues import TaskQueue
 from components.templatetags.control_room import grouped
 from components.testing import run_tasks
-from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, text_of, words
+from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, texts_below, words
 from tests.db.models import Box, Shelf
+from tests.fixtures.admin import allowed
 
 ROOT = "/admin/components/addressbook/"
 BACKENDS = BaseTaskBackend.__module__.rpartition(".")[0]
 
 url = addresses(ROOT)
+page = texts_below(ROOT)
 
 pytestmark = pytest.mark.usefixtures("redis")
-
-
-@pytest.fixture
-def viewer(staff):
-    return staff("view_addressbook")
-
-
-@pytest.fixture
-def operator(staff):
-    return staff("rebuild_addressbook", "remove_addressbook")
+viewer = allowed("view_addressbook")
+operator = allowed("rebuild_addressbook", "remove_addressbook")
 
 
 @pytest.fixture
@@ -50,10 +44,6 @@ def fill(name="guild:7", *labels):
     book.load(enumerate(labels or ("ann smith", "bob", "annabel"), start=1))
     book.select(2)
     return book
-
-
-def page(client, name="", /, **query):
-    return text_of(client, ROOT, name, **query)
 
 
 class Died(Exception):

@@ -14,40 +14,21 @@ from django.utils import timezone
 from components.services.chat import Chat, ChatReader, ChatSettings
 from components.services.mailboxes import Mailbox
 from components.templatetags.control_room import legible
-from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, text_of, words
+from tests.control_room.pages import DASH, addresses, done, logged, round_trips, rows_of, texts_below, words
+from tests.fixtures.admin import allowed
 from tests.support.chats import SECRET, guild
 
 ROOT = "/admin/components/chat/"
-DASH = "\N{EN DASH}"
 AGO = r"[\d:]+ [\d.]+ m?s ago"
 
 url = addresses(ROOT)
+page = texts_below(ROOT)
 
 pytestmark = pytest.mark.usefixtures("redis")
-
-
-@pytest.fixture
-def viewer(staff):
-    return staff("view_chat")
-
-
-@pytest.fixture
-def operator(staff):
-    return staff("change_chat")
-
-
-@pytest.fixture
-def remover(staff):
-    return staff("view_chat", "delete_chat", "view_messages_chat")
-
-
-@pytest.fixture
-def reader(staff):
-    return staff("view_chat", "view_messages_chat")
-
-
-def page(client, name="", /, **query):
-    return text_of(client, ROOT, name, **query)
+viewer = allowed("view_chat")
+operator = allowed("change_chat")
+remover = allowed("view_chat", "delete_chat", "view_messages_chat")
+reader = allowed("view_chat", "view_messages_chat")
 
 
 def of(verb, **query):

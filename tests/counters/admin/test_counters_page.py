@@ -16,23 +16,18 @@ from components.services.counters import Counter, CounterReader, Marks, count, f
 from components.services.counters.buffer import DROPPED, DROPPED_TIME, OUTAGES
 from components.services.locks import lock
 from components.services.locks.named import key_of
-from tests.control_room.pages import FRAMELESS, round_trips, rows_of, text_of
+from tests.control_room.pages import DASH, FRAMELESS, round_trips, rows_of, text_of, texts_below
+from tests.fixtures.admin import allowed
 from tests.queues.admin import scene
 from tests.support.counters import counted, seconds, this_minute
 
 ROOT = "/admin/components/counter/"
-DASH = "\N{EN DASH}"
+
+page = texts_below(ROOT)
 
 pytestmark = pytest.mark.usefixtures("redis")
-
-
-@pytest.fixture
-def viewer(staff):
-    return staff("view_counter")
-
-
-def page(client, name="", /, **query):
-    return text_of(client, ROOT, name, **query)
+viewer = allowed("view_counter")
+reader_of_tasks = allowed("view_queue", "view_counter")
 
 
 def chart_of(client, name="chart/", /, **query):
@@ -378,11 +373,6 @@ def test_a_lock_shows_how_often_and_how_long_it_was_held_and_refused(staff, redi
 
 
 QUEUES = "/admin/components/queue/"
-
-
-@pytest.fixture
-def reader_of_tasks(staff):
-    return staff("view_queue", "view_counter")
 
 
 def of_task(client, task_id):

@@ -15,29 +15,18 @@ from components.services.locks import LockReader
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
 from components.templatetags.control_room import legible
-from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, text_of, words
+from tests.control_room.pages import DASH, addresses, done, logged, round_trips, rows_of, texts_below, words
+from tests.fixtures.admin import allowed
 from tests.locks.admin import holdings
 
 ROOT = "/admin/components/lock/"
-DASH = "\N{EN DASH}"
 
 url = addresses(ROOT)
+page = texts_below(ROOT)
 
 pytestmark = pytest.mark.usefixtures("redis")
-
-
-@pytest.fixture
-def viewer(staff):
-    return staff("view_lock")
-
-
-@pytest.fixture
-def operator(staff):
-    return staff("change_lock")
-
-
-def page(client, name="", /, **query):
-    return text_of(client, ROOT, name, **query)
+viewer = allowed("view_lock")
+operator = allowed("change_lock")
 
 
 def holder_of(name):

@@ -15,28 +15,20 @@ from components.services.logs import Aggregation, dead_chunks, look_at, note_job
 from components.services.logs.admin.traffic import label
 from components.services.logs.admin.world_map import first_lines
 from components.services.logs.keys import JobKeys
-from tests.control_room.pages import addresses, done, logged, rows_of, text_of, trips, words
+from tests.control_room.pages import DASH, addresses, done, logged, rows_of, text_of, trips, words
+from tests.fixtures.admin import allowed
 from tests.logs.admin import traffic
 from tests.support import traffic as counted
 from tests.support.logs import append, stream
 
 ROOT = "/admin/components/logjob/"
-DASH = "\N{EN DASH}"
 OF_PLACES = {"job": "default", "aggregation": "places"}
 
 url = addresses(ROOT)
 
 pytestmark = pytest.mark.usefixtures("redis")
-
-
-@pytest.fixture
-def viewer(staff):
-    return staff("view_logjob")
-
-
-@pytest.fixture
-def operator(staff):
-    return staff("view_logjob", "resend_logjob", "discard_logjob", "remove_logjob")
+viewer = allowed("view_logjob")
+operator = allowed("view_logjob", "resend_logjob", "discard_logjob", "remove_logjob")
 
 
 def dead(name="places"):

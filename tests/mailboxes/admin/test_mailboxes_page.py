@@ -9,28 +9,18 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 
 from components.services.mailboxes import Fate, Mailbox
-from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, text_of, words
+from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, texts_below, words
+from tests.fixtures.admin import allowed
 
 ROOT = "/admin/components/mailbox/"
 
 url = addresses(ROOT)
+page = texts_below(ROOT)
 
 pytestmark = pytest.mark.usefixtures("redis")
-
-
-@pytest.fixture
-def viewer(staff):
-    return staff("view_mailbox")
-
-
-@pytest.fixture
-def reader(staff):
-    return staff("view_mailbox", "view_messages_mailbox")
-
-
-@pytest.fixture
-def operator(staff):
-    return staff("change_mailbox", "delete_mailbox", "view_mailbox", "view_messages_mailbox")
+viewer = allowed("view_mailbox")
+reader = allowed("view_mailbox", "view_messages_mailbox")
+operator = allowed("change_mailbox", "delete_mailbox", "view_mailbox", "view_messages_mailbox")
 
 
 def fill(name="jack", *texts, limit=1_000):
@@ -39,10 +29,6 @@ def fill(name="jack", *texts, limit=1_000):
     for text in texts or ("hello",):
         mailbox.push("jill", text)
     return mailbox
-
-
-def page(client, name="", /, **query):
-    return text_of(client, ROOT, name, **query)
 
 
 def test_a_mailbox_is_listed_with_how_full_it_is_who_was_there_and_what_is_wrong_with_it(viewer):

@@ -9,26 +9,29 @@ from django.contrib.admin.models import LogEntry
 
 from components.services.rows import Loader, RowReader
 from components.services.rows.admin import row_verbs
-from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, text_of, words
+from tests.control_room.pages import (
+    DASH,
+    addresses,
+    done,
+    logged,
+    round_trips,
+    rows_of,
+    text_of,
+    texts_below,
+    words,
+)
+from tests.fixtures.admin import allowed
 from tests.support.rows import cache, claimed, let_pass, let_whole_delays_pass, refresh
 
 ROOT = "/admin/components/cachedrow/"
-DASH = "\N{EN DASH}"
 SIZE = r"\d+\sbytes"
 
 url = addresses(ROOT)
+page = texts_below(ROOT)
 
 pytestmark = pytest.mark.usefixtures("redis")
-
-
-@pytest.fixture
-def viewer(staff):
-    return staff("view_cachedrow")
-
-
-@pytest.fixture
-def operator(staff):
-    return staff("refresh_cachedrow", "change_cachedrow", "remove_cachedrow")
+viewer = allowed("view_cachedrow")
+operator = allowed("refresh_cachedrow", "change_cachedrow", "remove_cachedrow")
 
 
 def fill(count=3, *, name="items", delay=60):
@@ -43,10 +46,6 @@ def fail(name="items", key="9", error="ValueError: <b>no</b>"):
     cache(name).schedule(key, 60)
     loader = Loader()
     loader.fail(loader.claim().claims, {f"{name}:{key}": error})
-
-
-def page(client, name="", /, **query):
-    return text_of(client, ROOT, name, **query)
 
 
 def listed(client, name="", /, **query):

@@ -12,29 +12,18 @@ from django.contrib.admin.models import LogEntry
 from components.exceptions import PermitLost
 from components.services.semaphores import SemaphoreControls
 from components.services.semaphores.keys import SemaphoreKeys
-from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, text_of, words
+from tests.control_room.pages import DASH, addresses, done, logged, round_trips, rows_of, texts_below, words
+from tests.fixtures.admin import allowed
 from tests.locks.admin import holdings
 
 ROOT = "/admin/components/semaphore/"
-DASH = "\N{EN DASH}"
 
 url = addresses(ROOT)
+page = texts_below(ROOT)
 
 pytestmark = pytest.mark.usefixtures("redis")
-
-
-@pytest.fixture
-def viewer(staff):
-    return staff("view_semaphore")
-
-
-@pytest.fixture
-def operator(staff):
-    return staff("change_semaphore")
-
-
-def page(client, name="", /, **query):
-    return text_of(client, ROOT, name, **query)
+viewer = allowed("view_semaphore")
+operator = allowed("change_semaphore")
 
 
 def evict_url(permit, name="api"):
