@@ -162,6 +162,7 @@ def test_what_readme_says_works_in_an_empty_folder(site: Site) -> None:
 @pytest.mark.long
 def test_the_settings_that_the_doctor_prints_are_all_that_is_missing(site: Site) -> None:
     site.add('INSTALLED_APPS += ["components"]')
+    assert {"components.E002", "components.W010"} <= site.findings().keys()
     printed = site.manage("doctor", "--settings")
     site.add(printed)
     site.begin()
