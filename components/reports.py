@@ -25,7 +25,9 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, TypeAlias, TypeVar
 
+from django.core.checks import CheckMessage, Error, Warning
 from django.utils.functional import Promise
+from django.utils.text import capfirst
 
 from components import models
 from components.kit.figures import Ask, Reading
@@ -93,6 +95,14 @@ class Line:
     def is_serious(self) -> bool:
         """Whether something does not work; else it is a warning."""
         return self.id.startswith("E")
+
+
+def finding_of(line: Line, page: str) -> CheckMessage:
+    """Return the line as the doctor says it; *page* is the name of the service's page in the admin."""
+    link = line.mend or line.page
+    on_the_page = f'On the page {capfirst(page)} of the admin: "{link.label}".' if link else ""
+    hint = f"Run `{line.command}`." if line.command else line.advice or on_the_page
+    return (Error if line.is_serious else Warning)(line.said, hint=hint, id=f"components.{line.id}")
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ ROOMS: dict[str, set[str]] = {
     "urls": {"api", "services"},
     "db": {"services"},
     "checks": {"cache", "locations", "services"},
-    "doctor": {"embedded", "locations", "reports", "servers", "services"},
+    "doctor": {"embedded", "locations", "overview", "reports", "servers", "services"},
     "apps": {"checks", "people", "services"},
     "admin": {"models", "overview", "services"},
     "management": {"api", "doctor", "embedded", "services"},

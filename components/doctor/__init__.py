@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from django.core.checks import CheckMessage, Error, Warning, run_checks
+from django.core.checks import CheckMessage, Error, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.utils.text import capfirst
 from django.utils.translation import override
 from redis.exceptions import NoPermissionError
 
@@ -23,7 +22,7 @@ from components.doctor.server import examine_server, unusable
 from components.exceptions import RedisUnavailable
 from components.kit.errors import translated
 from components.kit.figures import gather
-from components.reports import Line, reports
+from components.reports import finding_of, reports
 
 #: Checks without whose consent the settings lead to no server.
 _SETTINGS = ("components.E001", "components.E002", "components.E010")
@@ -34,7 +33,8 @@ def diagnose() -> list[CheckMessage]:
     found = [*_system_checks(), *_migrations()]
     if not any(message.id in _SETTINGS for message in found):
         try:
-            found += examine_server()
+            with override(None):
+                found += examine_server()
         except RedisUnavailable as error:
             found.append(unusable(error))  # all others would say the same
         else:
@@ -56,18 +56,11 @@ def _services() -> Iterator[CheckMessage]:
         for model, report in reports().items():
             name = str(model._meta.verbose_name_plural)
             if card := gathered.found.get(model.__name__):
-                yield from (_of_line(line, name) for line in card.lines)
+                yield from (finding_of(line, name) for line in card.lines)
             else:
                 yield _unread(name, gathered.missing[model.__name__])
             if hasattr(report, "examine"):
                 yield from _each(name, report.examine())
-
-
-def _of_line(line: Line, name: str) -> CheckMessage:
-    link = line.mend or line.page
-    on_the_page = f'On the page {capfirst(name)} of the admin: "{link.label}".' if link else ""
-    hint = f"Run `{line.command}`." if line.command else line.advice or on_the_page
-    return (Error if line.is_serious else Warning)(line.said, hint=hint, id=f"components.{line.id}")
 
 
 def _each(name: str, examination: Iterable[CheckMessage]) -> Iterator[CheckMessage]:

@@ -5,21 +5,23 @@ from __future__ import annotations
 import re
 import statistics
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Warning
 from redis import RedisCluster
-from redis.exceptions import ResponseError
 
 from components.conf import conf
 from components.embedded import is_running
 from components.exceptions import LockNotAcquired
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
-from components.servers import Memory, described, failed_saves, inspect_server, risks
+from components.kit.figures import gather
+from components.overview.nodes import Node, nodes, read_nodes
+from components.reports import finding_of
+from components.servers import described, inspect_server
 from components.services.locks import lock
 
 _PINGS = 20
@@ -81,83 +83,26 @@ def examine_server() -> Iterator[CheckMessage]:
     """Yield what is wrong with each node. Raises RedisUnavailable if the server cannot be used at all."""
     inspect_server()
     client: Any = get_client()
-    nodes = list(_nodes(client))
-    if not nodes:
+    gathered = gather({"redis": read_nodes()})
+    found = nodes(gathered.found.get("redis", {}), gathered.took)
+    if not any(node.info for node in found):
         yield Warning(
             f"The user of CACHES[{conf().cache!r}] may not use INFO, so memory, persistence and eviction were not "
             "looked at.",
             hint="Run the doctor as a user who may: ACL SETUSER … +info.",
             id="components.W102",
         )
-    for where, info in nodes:
-        yield Info(f"{where} is {described(info)}.", id="components.I100")
-    serious = False
-    for where, info in nodes:
-        for finding in _of_node(where, info):
-            serious = serious or finding.is_serious()
-            yield finding
-    for finding in _slots(client):
-        serious = True
-        yield finding
+    for node in found:
+        if node.info:
+            where = f"The server of CACHES[{conf().cache!r}], {node.name},"
+            yield Info(f"{where} is {described(node.info)}.", id="components.I100")
+    findings = [finding_of(line, "overview") for node in found for line in node.lines]
+    yield from findings
+    slots = [*_slots(client, found)]
+    yield from slots
     yield from _times(client)
-    if not serious:
+    if not any(finding.is_serious() for finding in [*findings, *slots]):
         _write()
-
-
-def _nodes(client: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield what each primary tells about itself, with its name in a sentence; nothing if it may not be asked."""
-    ours = f"The server of CACHES[{conf().cache!r}]"
-    with redis_errors():
-        try:
-            if isinstance(client, RedisCluster):
-                for node in client.get_primaries():  # type: ignore[no-untyped-call]
-                    yield f"{ours}, node {node.name},", client.info(target_nodes=node)
-            else:
-                yield ours, client.info()
-        except ResponseError:
-            return
-
-
-def _of_node(where: str, info: Mapping[str, Any]) -> Iterator[CheckMessage]:
-    for risk in risks(info):
-        said = risk.text % risk.values
-        yield Warning(f"{where} endangers what it stores: {said}", hint=risk.remedy, id="components.W103")
-    if info.get("role") == "slave":
-        yield Error(
-            f"{where} is a read-only replica of {info.get('master_host')}:{info.get('master_port')} and takes no "
-            "writes.",
-            hint="Let LOCATION lead to its master, or to the service name of Sentinels.",
-            id="components.E104",
-        )
-    for name in failed_saves(info):
-        yield Error(
-            f"{where} could not save its data ({name} is {info[name]}), and a crash would lose them.",
-            hint="Make room on its disk, and look into its log.",
-            id="components.E105",
-        )
-    yield from _memory(where, Memory.of(info))
-
-
-def _memory(where: str, memory: Memory) -> Iterator[CheckMessage]:
-    figures = f"{memory.used / 2**20:,.1f} MiB of the {memory.limit / 2**20:,.1f} MiB"
-    if memory.is_full:
-        yield Error(
-            f"{where} is full: it uses {figures} that maxmemory allows, and refuses writes or evicts data.",
-            hint="Raise maxmemory, or find out with `manage.py queues` what has piled up.",
-            id="components.E106",
-        )
-    elif memory.is_nearly_full and not memory.is_of_machine:
-        yield Warning(
-            f"{where} is nearly full: it uses {figures} that maxmemory allows.",
-            hint="Raise maxmemory, or find out with `manage.py queues` what has piled up.",
-            id="components.W106",
-        )
-    elif memory.is_nearly_full:
-        yield Warning(
-            f"{where} has no maxmemory and uses {figures} of its machine, whose system may kill it.",
-            hint="Give the machine more memory, and Redis a maxmemory that leaves room for snapshots.",
-            id="components.W106",
-        )
 
 
 def _write() -> None:
@@ -166,10 +111,10 @@ def _write() -> None:
         pass
 
 
-def _slots(client: Any) -> Iterator[CheckMessage]:
+def _slots(client: Any, found: Iterable[Node]) -> Iterator[CheckMessage]:
     where = f"The cluster of CACHES[{conf().cache!r}]"
     if not isinstance(client, RedisCluster):
-        if any(info.get("cluster_enabled") for _where, info in _nodes(client)):
+        if any(node.info.get("cluster_enabled") for node in found):
             yield Error(
                 f"{where} is reached by a client for a single server, which can use only the keys of one node.",
                 hint='Set "CLIENT_CLASS": "components.cache.ClusterClient" among its OPTIONS.',

@@ -96,7 +96,7 @@ class Node:
     @property
     def lines(self) -> Iterator[Line]:
         """Yield what needs attention."""
-        about = {"node": self.name, "master": str(self.info.get("master_host", ""))}
+        about = {"node": self.name, "master": str(self.info.get("master_host", "")), "memory": self._memory}
         if self.is_away:
             yield Line(
                 "E101",
@@ -120,13 +120,13 @@ class Node:
         if self.memory.is_full:
             yield Line(
                 "E106",
-                gettext("%(node)s is full: it refuses writes, or evicts data.") % about,
+                gettext("%(node)s is full (%(memory)s): it refuses writes, or evicts data.") % about,
                 advice=gettext("Raise maxmemory, or remove what has piled up."),
             )
         elif self.memory.is_nearly_full:
             yield Line(
                 "W106",
-                gettext("%(node)s uses more than nine tenths of its memory.") % about,
+                gettext("%(node)s uses more than nine tenths of its memory (%(memory)s).") % about,
                 advice=gettext("Give it more memory, or remove what has piled up."),
             )
         for risk in risks(self.info):

@@ -122,7 +122,7 @@ def test_a_server_without_room_is_a_finding(redis: Redis, limit: float, id: str)
         found = findings()
 
     assert found.keys() - {"E101"} == {id}  # and it refuses
-    assert "that maxmemory allows" in found[id].msg
+    assert "of its memory (" in found[id].msg or "is full (" in found[id].msg
 
 
 def test_the_rights_that_the_user_lacks_are_named(redis: Redis, redis_server: EmbeddedServer) -> None:
@@ -199,7 +199,7 @@ def test_a_server_that_cannot_save_is_a_finding(tmp_path: Path, request: pytest.
         gone.rmdir()
         client.bgsave()
         assert eventually(lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err")
-        assert "(rdb_last_bgsave_status is err)" in findings()["E105"].msg
+        assert "(rdb_last_bgsave_status)" in findings()["E105"].msg
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -294,7 +294,7 @@ WRONG: dict[str, tuple[Callable[[Redis], Any], str, str]] = {
         "W103",
         "allkeys-lru",
     ),
-    "a replica": (replica, "E104", "is a read-only replica of 127.0.0.1:1"),
+    "a replica": (replica, "E104", "is a read-only replica of 127.0.0.1"),
     "a slow server": (lambda redis: patch.object(server, "_SLOW", 0.0), "W107", "for a round trip"),
     "a wrong clock": (lambda redis: patch.object(server, "_WRONG_BY", -1.0), "W108", "so tasks run too"),
     "a database that does not answer": (
