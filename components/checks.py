@@ -20,6 +20,7 @@ from django.utils.module_loading import import_string
 
 from components.cache import SparingMixin
 from components.conf import FUNCTIONS, Conf, components_setting, problems
+from components.kit.declarations import HINT, unknown
 from components.locations import client_class, is_redis, mistakes, places
 from components.services.queues.mail.checks import check_mail
 from components.services.rows.models.checks import check_rows
@@ -253,4 +254,13 @@ def check_tasks() -> Iterator[CheckMessage]:
             "INSTALLED_APPS lacks django_tasks, the backport of django.tasks, so nothing checks settings.TASKS.",
             hint='Add "django_tasks" to INSTALLED_APPS. From Django 6.0 on it is not needed.',
             id="components.W011",
+        )
+
+
+@_check("components")
+def check_declarations() -> Iterator[CheckMessage]:
+    """W013: periodic tasks, cached rows, address books or receivers that workers do not know."""
+    for file in unknown():
+        yield Warning(
+            f"{file} declares something, and workers do not import it.", hint=HINT, id="components.W013"
         )

@@ -1,34 +1,6 @@
 """
-Read the header of a Lua script, and derive from it what Redis and Python need.
-
-    -- Mute a member until an instant, or lift the mute.
-    -- KEYS    chat messages members calls
-    -- ARGV    person till by call channel
-    -- USES    time event member
-    -- RETURNS "done", "nothing", "unknown" or "denied"
-
-Only the header gives the order of keys and arguments. In the script they are locals with these names. Python passes
-the arguments by name, and takes the keys from the attributes of an object. If such an attribute is a method that
-makes keys from a part, the script gets the common beginning of these keys, and appends the part.
-
-A name that ends in "..." is a table of all further values, or, if it has parts, a table of tables: tasks[1].body.
-
-    -- KEYS    names queues...(ready delayed wake)
-    -- ARGV    sender queues...(name share) tasks...(id priority body)
-
-Python passes a sequence for each table; if the table has parts, the parts are attributes of the sequence's items.
-Keys in parts are taken from an argument, too. Only the arguments can have several such tables.
-
-USES names preludes: files such as _time.lua, in the folder of the script or in the kit's folder. The functions that
-the script uses are put before it. A prelude may itself have a USES line; each prelude is included once.
-
-A record, which is stored as words in one text, is declared once, in a prelude:
-
-    -- RECORD  member: role joined muted_until
-
-Scripts then have read_member(text), which returns a table with these fields, and write_member(table). Python has
-record("chat", "member"). A field is text without blanks, and may be empty. In text that was written with fewer
-fields, the missing ones are empty, and unknown fields are left out, so a field can be added at the end.
+Read the header of a Lua script, and derive from it what Redis and Python need. docs/architecture.md says what it may
+contain.
 """
 
 from __future__ import annotations

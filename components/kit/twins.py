@@ -1,12 +1,5 @@
 """
-Write a method and its asynchronous twin once.
-
-    class Mailbox:
-        async def _push(self, client: AnyRedis, sender: str, text: str = "") -> Pushed:
-            \"""Put a message into the mailbox. ...\"""
-            ... await script.run(client, ...) ...
-
-        push, apush = twins(_push)
+Write a method and its asynchronous twin once; docs/architecture.md has an example.
 
 The method gets the synchronous client; the twin gets the client of the running event loop. For type checkers and
 help(), both keep the parameters, the defaults and the docstring of the original.

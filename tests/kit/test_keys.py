@@ -24,7 +24,7 @@ from components.services.logs import WorkerRecord, note_job
 from components.services.logs.jobs import tell
 from components.services.queues import Ticks
 from components.services.queues import keys as queues_keys
-from docs.keyspace import END, SCHEMA, Key
+from docs.keyspace import END, SCHEMA
 from tests.support.scenarios import SCENARIOS
 
 TYPES = {
@@ -90,12 +90,11 @@ def test_no_two_parts_share_a_key_whatever_they_are_called(part: str, other: str
     assert len(set().union(*made.values())) == sum(map(len, made.values()))
 
 
-def spelled(key: Key) -> re.Pattern[str]:
-    """Return what matches all keys that the page of keys means, whatever they are the keys of."""
-    return re.compile(re.sub(r"\\\{.*?\\\}|<\w+>", ".+", re.escape(key.pattern)))
-
-
-PATTERNS = {label: spelled(key) for label, key in SCHEMA.items()}
+#: What matches all keys that the page of keys means, whatever they are the keys of.
+PATTERNS = {
+    label: re.compile(re.sub(r"\\\{.*?\\\}|<\w+>", ".+", re.escape(key.pattern)))
+    for label, key in SCHEMA.items()
+}
 
 
 def meant(key: str) -> list[str]:

@@ -231,10 +231,6 @@ def test_messages_are_read_by_page_and_not_handed_out(redis: Redis) -> None:
 # Waiting, with threads and with coroutines
 
 
-def is_blocked(redis: Redis) -> bool:
-    return bool(redis.info("clients")["blocked_clients"])
-
-
 def listeners(redis: Redis, name: str) -> int:
     [(_, count)] = redis.pubsub_numsub(channel("mailbox", name))
     return int(count)
@@ -247,7 +243,7 @@ def test_mail_ends_the_wait_of_a_thread(mailbox: Mailbox, redis: Redis, is_erase
     [mail] = mailbox.pull()
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(mailbox.pull, after=mail.id, wait=60)
-        assert eventually(lambda: is_blocked(redis))
+        assert eventually(lambda: redis.info("clients")["blocked_clients"])
         if is_erased:
             mailbox.erase()
         mailbox.push("jill", "two")

@@ -69,18 +69,6 @@ def test_names_that_nobody_has_declared_for_two_years_are_forgotten_wholly(ticks
     assert ticks.outcomes([NIGHTLY]) == {NIGHTLY: []}
 
 
-def test_a_last_tick_later_than_its_limit_becomes_now_when_it_is_declared(ticks: Ticks) -> None:
-    future = datetime(2130, 1, 1, tzinfo=UTC)
-    ticking(future)
-    ticking(future, name=HOURLY)
-    limit = server_time() + timedelta(days=1)
-
-    now, last = ticks.declare([NIGHTLY, HOURLY], {NIGHTLY: limit, HOURLY: future})
-
-    assert last == {NIGHTLY: now, HOURLY: future}
-    assert ticks.declare([NIGHTLY], {NIGHTLY: limit})[1] == {NIGHTLY: now}
-
-
 def test_a_skipped_tick_is_taken_and_so_are_those_before_it(ticks: Ticks) -> None:
     assert ticks.skip(NIGHTLY, TUESDAY)
 

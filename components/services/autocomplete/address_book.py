@@ -1,14 +1,9 @@
 """
 AddressBook: names that are found by prefix (chapter 6.1.2 of the book).
 
-A sorted set of equal scores is the index. It holds each name once from its beginning and once from each word on,
-followed by the id. A prefix is therefore a range of the index, and the script that reads it can run on a replica. The
-entries are stored as rows, several in each field of one hash, which takes a tenth of the memory of a field for each.
-A row has everything that a script needs to find the index members of its entry, so a rename is one step, and a reader
-sees either the old name or the new one. Selected entries have an index of their own, so the best are found without
-reading all others. If many selected entries match a prefix, the best of them are stored under that prefix. The other
-entries follow in alphabetical order of their search keys (folding.py). A process that dies leaves nothing
-half-written.
+The entries are stored as rows, several in each field of one hash, which takes a tenth of the memory of a field for
+each. A row has everything that a script needs to find the index members of its entry, so a rename is one step. If
+many selected entries match a prefix, the best of them are stored under that prefix.
 """
 
 from __future__ import annotations

@@ -5,10 +5,8 @@ One part is sent while the next is prepared, so client and server work in parall
 alphabetical order, because neighbours share most of their path through the index, which then is in the processor's
 cache.
 
-A load that replaces the book writes to separate keys, and one step puts them in place of the book. If the load never
-ends, they expire an hour after its last part. A load that begins later ends one that is running. An entry that is
-added, removed or renamed meanwhile is changed in both, and its id is noted, so that a later part does not undo the
-change (write.lua).
+The keys of a load that never ends expire an hour after its last part. A load that begins later ends one that is
+running.
 """
 
 from __future__ import annotations

@@ -1,15 +1,7 @@
 """
 Address books fed by models, with an entry for each row. ModelBook is one book, ModelBooks one for each guild or
-tenant.
-
-    players = ModelBook(Player, "user__username")        # in books.py of an app, imported by its ready()
-    players.book.complete("je")
-
-    guilds = ModelBooks(Membership, "player__user__username", by="guild", name="guild:{}", id="player__user")
-    guilds.of(7).complete("je")
-
-The book follows each change after it has committed (feeding.py). Changes that send no signals, by bulk_create(),
-update() or raw SQL, are picked up by `manage.py rebuildindex`, which loads the books from the table.
+tenant. The book follows each change after it has committed (feeding.py). Changes that send no signals, by
+bulk_create(), update() or raw SQL, are picked up by `manage.py rebuildindex`, which loads the books from the table.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """
 Chat: a group chat in which members who are away lose nothing (chapter 6.5.2 of the book).
 
-Messages and events of a chat are one sequence, which never restarts. Each member has a reading position in it, which
-they move themselves. Unread messages stay until the limits of the chat remove them, however far the other members
-have read. All keys of a chat are in the slot of its bucket.
+Unread messages stay until the limits of the chat remove them, however far the other members have read. All keys of a
+chat are in the slot of its bucket.
 
 Sending is one script, and so one round trip. The script checks whether the person is in the chat, is muted, sends too
 fast, or has sent this message before; then it stores the message and updates the unread counts. A message that is

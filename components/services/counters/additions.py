@@ -1,15 +1,11 @@
 """
 Additions: the calls that add to counters and sums, and the sources that number them, so that each counts once.
 
-A counter has a hash for each stored precision and window of 120 slots, and another one if it has histograms. The
-script names the hash by the server's time, so the clocks of clients do not matter, and sets its expiry when it
-creates it, so nothing has to be cleaned. Counters are in buckets, so that one call adds to many of them. Each bucket
-has an index of their names, ordered by when each was last seen.
+Counters are in buckets, so that one call adds to many of them. Each bucket has an index of their names, ordered by
+when each was last seen.
 
-A source has at most one call in flight. Its calls have rising numbers, and Redis stores the last number for an hour,
-so that it can ignore a repeated or late call, whose number is not larger. The stored data therefore grow with the
-number of concurrent senders, not with the number of calls. The numbers of a dead process expire after that hour. A
-forked child has its own sources.
+A source has at most one call in flight, and Redis stores the number of its last call for an hour. A forked child has
+its own sources.
 """
 
 from __future__ import annotations

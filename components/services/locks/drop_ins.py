@@ -9,9 +9,7 @@ A lock is a string with the holder's token, which expires (chapter 6.2 of the bo
 locks, with the fences, and a queue of waiters with their heartbeats. A lock that is released while nobody waits
 leaves no keys of its own.
 
-A waiter blocks on a list of its own. A wake-up carries no data: the waiter tries again. It also tries at each
-heartbeat and when the holder's time ends, so a lost wake-up, or a killed waiter or holder, costs only a moment. The
-first waiter in the queue is woken. A fair lock goes to that waiter, any other lock to the first client that asks.
+The first waiter in the queue is woken. A fair lock goes to that waiter, any other lock to the first client that asks.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 """
 Fenced rows: rows that a lock protects, so that only its newest holder can write them.
 
-    with lock("item:42", timeout=10) as held:
-        Item.objects.fenced(held.fence).filter(pk=42).update(owner=buyer)
-
 A row keeps the fence of its last fenced write. One UPDATE both compares and writes (SET fence = token ... WHERE fence
 <= token), so no other write can come between the two. If another transaction is writing the row, the UPDATE waits for
 it. Then the database either compares with the new state of the row (READ COMMITTED) or fails (stricter isolation).

@@ -1,17 +1,13 @@
 """
 LogStream: producers put chunks of logs into it for aggregations to count. The bytes in flight are limited.
 
-A chunk is a few megabytes of whole lines, compressed, in a string of its own, and a descriptor of it in a stream. One
-script writes both, records how far the file is copied, and counts the bytes in flight. Therefore a producer that dies
-leaves neither half a chunk nor a chunk that is copied twice.
+A chunk is a few megabytes of whole lines, compressed, in a string of its own, and a descriptor of it in a stream.
 
 A producer that finds no room waits on a list, and each consumer that frees a chunk puts a token into this list. The
 token is a hint and carries no data: the producer that is woken tries again, and looks every few seconds anyway. If no
 aggregation has joined, chunks wait for the first one.
 
-A file is recognised by a fingerprint of the first 4 KB of its lines, decompressed, or of all if there are fewer. A
-file is therefore still recognised after it has grown, was renamed by rotation, was compressed, or was moved to
-another machine. A mark of the bytes before that place shows whether it is still the file that was copied.
+A file is recognised by a fingerprint of the first 4 KB of its lines, decompressed, or of all if there are fewer.
 """
 
 from __future__ import annotations

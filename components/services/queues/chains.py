@@ -1,13 +1,5 @@
 """
-Chains of middleware: functions around enqueueing, and around each run of a task.
-
-    def enqueue(tasks: list[NewTask], call_next: CallNext) -> object:
-        return call_next([replace(task, metadata={**task.metadata, "tenant": tenant()}) for task in tasks])
-
-    def run(run: TaskRun, call_next: Callable[[], Any]) -> object:
-        with use_tenant(run.metadata.get("tenant")):
-            return call_next()
-
+Chains of middleware: functions around enqueueing, and around each run of a task; docs/queues.md has examples.
 COMPONENTS["ENQUEUE_MIDDLEWARE"] and COMPONENTS["RUN_MIDDLEWARE"] list their dotted paths. What a middleware returns
 is ignored: call_next() returns what was stored, or what the task returned, even if the next one forgets to return it.
 """

@@ -1,9 +1,5 @@
 """
-Periodic tasks, declared in code, above @task:
-
-    @periodic(cron("0 3 * * *", tz="Europe/Berlin"))
-    @task
-    def nightly() -> None: ...
+Periodic tasks, declared in code, above @task.
 
 Declarations are kept in the memory of the process. Workers and pollers push the tasks that are due
 (worker/periodic.py), so no scheduler has to run. They find declarations in the "tasks" modules of all apps. Ticks are
@@ -14,26 +10,19 @@ over.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import cache
 from hashlib import sha256
-from importlib import import_module
 from inspect import signature
 from typing import Any, Literal, TypeVar, get_args
 
-from django.apps import apps
-from django.utils.module_loading import module_has_submodule
-
 from components.kit.compat import Task
+from components.kit.declarations import import_tasks
 from components.services.queues.arguments import normalize
 from components.services.queues.facts import LATE
 from components.services.queues.schedules import Schedule
 from components.services.queues.ticks import Ticks
-
-logger = logging.getLogger(__name__)
 
 MissedPolicy = Literal["once", "skip", "all"]
 _T = TypeVar("_T", bound="Task[..., Any]")
@@ -144,24 +133,10 @@ def declared(alias: str = "default") -> list[PeriodicTask]:
     The first call imports the "tasks" modules of all apps. If one raises an error, it is logged, and this process
     does not know the periodic tasks of that module.
     """
-    _import_tasks()
+    import_tasks()
     return sorted(
         (entry for entry in _declared.values() if entry.task.backend == alias), key=lambda entry: entry.name
     )
-
-
-@cache
-def _import_tasks() -> None:
-    for app in apps.get_app_configs():
-        if app.module is None or not module_has_submodule(app.module, "tasks"):
-            continue
-        try:
-            import_module(f"{app.name}.tasks")
-        except Exception:
-            logger.exception(
-                "%s.tasks cannot be imported; periodic tasks that it declares do not tick in this process.",
-                app.name,
-            )
 
 
 def overview(alias: str = "default") -> list[TickInfo]:

@@ -14,12 +14,13 @@ from functools import partial
 from typing import Any
 
 from django.apps import apps
-from django.core.checks import CheckMessage, Warning
+from django.core.checks import CheckMessage, Error, Warning
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 
 from components.conf import queue_options
 from components.exceptions import UnknownTask
 from components.kit.compat import Task
+from components.kit.declarations import import_tasks
 from components.kit.figures import Ask, Event, Family, Gauges
 from components.kit.scripts import Script
 from components.kit.site import known_sites
@@ -311,6 +312,12 @@ def _listed(names: Iterable[str], most: int = 5) -> str:
 
 def examine() -> Iterator[CheckMessage]:
     """Yield aliases without workers, and tasks that this project does not have. Raises RedisUnavailable."""
+    for name, error in import_tasks().items():
+        yield Error(
+            f"{name} cannot be imported, so periodic tasks that it declares do not tick: {error!r}.",
+            hint="Correct it, and restart the workers.",
+            id="components.E120",
+        )
     for alias in redis_aliases():
         queues, workers = TaskQueue(alias).overview()
         if not unserved(queues, workers) and not any(

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from components.exceptions import InvalidValue, NotSerializable
+from components.kit import declarations
+from components.kit.declarations import unknown
 from components.services.queues import Schedule, cron, every, periodic
-from components.services.queues import periodic_tasks as module
 from components.services.queues.periodic_tasks import declared
+from components.services.queues.report import examine
 from tests import tasks
 from tests.queues.worker import jobs
 
@@ -30,7 +33,7 @@ TASKS = {
     "other": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []},
 }
 NOTE, FIVE = r"cannot call tests\.tasks\.note", every(minutes=5)
-App = Callable[[str, str], None]
+App = Callable[..., None]
 
 pytestmark = pytest.mark.usefixtures("nothing_declared")
 
@@ -38,20 +41,22 @@ pytestmark = pytest.mark.usefixtures("nothing_declared")
 @pytest.fixture
 def app(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[App]:
     """Make an installed app with that module "tasks"; no declarations were looked for yet."""
-    module._import_tasks.cache_clear()
+    declarations.import_tasks.cache_clear()
+    declarations._sources.cache_clear()
     monkeypatch.syspath_prepend(tmp_path)
     configs = list(apps.get_app_configs())
 
-    def make(name: str, source: str) -> None:
+    def make(name: str, source: str, **others: str) -> None:
         folder = tmp_path / name
         folder.mkdir()
-        (folder / "__init__.py").touch()
-        (folder / "tasks.py").write_text(source)
+        for each, text in {"__init__": "", "tasks": source, **others}.items():
+            (folder / f"{each}.py").write_text(text)
         configs.append(AppConfig.create(name))
         monkeypatch.setattr(apps, "get_app_configs", lambda: configs)
 
     yield make
-    module._import_tasks.cache_clear()
+    declarations.import_tasks.cache_clear()
+    declarations._sources.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] in ("broken", "whole")]:
         del sys.modules[name]
 
@@ -135,41 +140,64 @@ def test_an_app_that_cannot_be_imported_is_named_and_stops_no_other(
     app("broken", "raise RuntimeError('no such thing')")
     app("whole", WHOLE)
 
-    with caplog.at_level(logging.ERROR, "components.services.queues.periodic_tasks"):
+    with caplog.at_level(logging.ERROR, "components.kit.declarations"):
         found = [names(), names()]
 
     assert found == [["whole.tasks.sweep every 5 minutes"]] * 2
     [record] = caplog.records
     assert "broken.tasks" in record.message
     assert record.exc_info is not None
+    finding = next(iter(examine()))
+    assert (finding.id, "broken.tasks" in finding.msg) == ("components.E120", True)
+
+
+@pytest.mark.parametrize(
+    ("source", "declares"),
+    [
+        (WHOLE, True),
+        ("from components.services import queues\nqueues.periodic(queues.every(minutes=5))(f)", True),
+        ("from components.services.rows.models import CachedRows\nrows = CachedRows(A)", True),
+        ("from django.tasks.signals import task_finished\n@receiver([task_finished])\ndef f(): ...", True),
+        ("from components.services.queues import periodic\ndef f():\n    periodic(every(hours=1))(g)", False),
+        ("from other import app\n@app.periodic(cron='* * * * *')\ndef f(): ...", False),
+    ],
+)
+def test_declarations_that_nothing_imports_are_found_in_their_source(
+    app: App, caplog: pytest.LogCaptureFixture, source: str, declares: bool
+) -> None:
+    app("whole", WHOLE, jobs=source, test_jobs=source)
+
+    found = [each for each in unknown() if "whole" in each]
+
+    assert [Path(each).name for each in found] == ["jobs.py"] * declares
+    assert [each in caplog.text for each in found] == [True] * declares
+
+
+def test_what_this_process_has_imported_is_known_to_workers_if_they_import_it(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = "from tests.settings import *\nINSTALLED_APPS.append('whole')"
+    app("whole", "from whole import jobs", jobs=WHOLE, views=WHOLE, settings=settings)
+    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "whole.settings")
+    monkeypatch.setitem(sys.modules, "a.management.commands.check", sys)
+    for each in ("jobs", "views"):
+        import_module(f"whole.{each}")
+
+    assert [Path(each).name for each in unknown() if "whole" in each] == ["views.py"]
 
 
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 #: By an hour, by half an hour, at midnight, a whole day once (2011), and never.
 ZONES = (
-    "Europe/Berlin",
-    "America/New_York",
-    "Australia/Lord_Howe",
-    "Africa/Cairo",
-    "Pacific/Apia",
-    "America/Sao_Paulo",
-    "Asia/Kathmandu",
-    "UTC",
-)
+    "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo", "Pacific/Apia", "America/Sao_Paulo",
+    "Asia/Kathmandu", "UTC",
+)  # fmt: skip
 #: Shortly before clocks were changed somewhere of these.
 CHANGES = [
-    datetime(2026, 3, 29, 0, 30),
-    datetime(2026, 10, 25, 0, 30),
-    datetime(2026, 3, 8, 6, 30),
-    datetime(2026, 11, 1, 5, 30),
-    datetime(2026, 4, 4, 14, 40),
-    datetime(2026, 10, 3, 15, 10),
-    datetime(2026, 4, 23, 21, 30),
-    datetime(2026, 10, 29, 20, 30),
-    datetime(2011, 12, 30, 9, 30),
-    datetime(2018, 2, 18, 1, 30),
-    datetime(2018, 11, 4, 2, 30),
-]
+    *map(datetime.fromisoformat, ["2026-03-29T00:30", "2026-10-25T00:30", "2026-03-08T06:30", "2026-11-01T05:30"]),
+    *map(datetime.fromisoformat, ["2026-04-04T14:40", "2026-10-03T15:10", "2026-04-23T21:30", "2026-10-29T20:30"]),
+    *map(datetime.fromisoformat, ["2011-12-30T09:30", "2018-02-18T01:30", "2018-11-04T02:30"]),
+]  # fmt: skip
 some = settings(max_examples=40, deadline=None)
 few = settings(max_examples=8, deadline=None)
 zones = st.sampled_from(ZONES)
@@ -327,6 +355,8 @@ def test_an_invalid_interval_is_refused(given_: dict[str, Any], said: str) -> No
 @example(
     Field("*/20", frozenset({0, 20, 40})), Field("1-3", frozenset({1, 2, 3})), ZONES[0], utc(2026, 10, 25)
 )
+@example(Field("30", frozenset({30})), Field("*", frozenset(range(24))), ZONES[0], utc(2026, 3, 29))
+@example(Field("30", frozenset({30})), Field("*", frozenset(range(24))), ZONES[0], utc(2026, 10, 25))
 @given(minutes, hours, zones, instants)
 def test_ticks_are_those_found_by_trying_minute_by_minute(
     minute: Field, hour: Field, zone: str, instant: datetime
@@ -357,23 +387,6 @@ def _tried(minute: Field, hour: Field, zone: str, after: datetime, until: dateti
             yield instant
         seen.add(wall)
         instant, shown = instant + MINUTE, max(wall, shown or wall)
-
-
-@pytest.mark.parametrize(
-    ("expression", "after", "expected"),
-    [
-        ("30 2 * * *", utc(2026, 3, 27, 12), ["28 02:30 +0100", "29 03:00 +0200", "30 02:30 +0200"]),
-        ("0,30 2 * * *", utc(2026, 3, 29), ["29 03:00 +0200", "30 02:00 +0200"]),
-        ("30 2 * * *", utc(2026, 10, 24, 12), ["25 02:30 +0200", "26 02:30 +0100"]),
-        ("30 2 * * *", utc(2026, 10, 25, 1), ["26 02:30 +0100"]),  # in the second hour of two
-        ("30 * * * *", utc(2026, 3, 29), ["29 01:30 +0100", "29 03:30 +0200"]),
-        ("30 * * * *", utc(2026, 10, 25), ["25 02:30 +0200", "25 02:30 +0100", "25 03:30 +0100"]),
-    ],
-)
-def test_fixed_times_tick_once_when_clocks_change(
-    expression: str, after: datetime, expected: list[str]
-) -> None:
-    assert walls(cron(expression, tz="Europe/Berlin"), after, len(expected)) == expected
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ A run by the verb is an ordinary push. It neither uses up a tick nor counts as o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from django.http import Http404, HttpRequest
 from django.utils.functional import Promise
@@ -22,6 +23,7 @@ from components.exceptions import BodyTooLarge
 from components.kit.compat import InvalidTask
 from components.kit.ids import uuid7
 from components.services.queues.admin.lookups import find_service
+from components.services.queues.admin.verbs import About, worded
 from components.services.queues.backend import redis_backend
 from components.services.queues.periodic_tasks import PeriodicTask, TickInfo, declared, overview
 from components.services.queues.ticks import TickRun, Ticks, TickState
@@ -151,64 +153,42 @@ def _run(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
     )
 
 
-def _switch(
-    name: str,
-    label: Promise,
-    title: Promise,
-    done: Promise,
-    idle: Promise,
-    effects: Sequence[Promise],
-    act: Callable[[Ticks, str], None],
-    *,
-    pauses: bool,
-) -> Verb:
-    """Return the verb that pauses or resumes a periodic task. Its texts have a placeholder for the task."""
-
-    def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
-        alias, entry = _find(request)
-        ticks, facts = Ticks(alias), {"task": entry.task.module_path}
-
-        def run() -> Done:
-            act(ticks, entry.name)
-            return Done(str(done) % facts)
-
-        return Action(
-            of=f"{alias}/{entry.task.queue_name}",
-            trail=[(gettext("Periodic tasks"), pages.url("periodic"))],
-            title=str(title) % facts,
-            effects=[*map(str, effects)],
-            run=None if (entry.name in ticks.paused()) == pauses else run,
-            idle=str(idle) % facts,
-        )
-
-    return Verb(name, label, ask)
+def _ticking(pages: ControlRoomAdmin, request: HttpRequest, *, pauses: bool) -> About:
+    alias, entry = _find(request)
+    ticks = Ticks(alias)
+    return About(
+        f"{alias}/{entry.task.queue_name}",
+        {"task": entry.task.module_path},
+        None
+        if (entry.name in ticks.paused()) == pauses
+        else partial(ticks.pause if pauses else ticks.resume, entry.name),
+        [(gettext("Periodic tasks"), pages.url("periodic"))],
+    )
 
 
 RUN = Verb("run", _("Run now"), _run)
-PAUSE_PERIODIC = _switch(
+PAUSE_PERIODIC = worded(
     "pause-periodic",
     _("Pause"),
-    _("Pause %(task)s"),
-    _("Paused %(task)s."),
-    _("%(task)s is paused already."),
-    [
+    partial(_ticking, pauses=True),
+    title=_("Pause %(task)s"),
+    said=_("Paused %(task)s."),
+    idle=_("%(task)s is paused already."),
+    effects=[
         _("No task is added at the times of its schedule, until it is resumed."),
         _("What waits or runs already is not affected."),
     ],
-    Ticks.pause,
-    pauses=True,
 )
-RESUME_PERIODIC = _switch(
+RESUME_PERIODIC = worded(
     "resume-periodic",
     _("Resume"),
-    _("Resume %(task)s"),
-    _("Resumed %(task)s."),
-    _("%(task)s is not paused."),
-    [
+    partial(_ticking, pauses=False),
+    title=_("Resume %(task)s"),
+    said=_("Resumed %(task)s."),
+    idle=_("%(task)s is not paused."),
+    effects=[
         _("It runs again at the times of its schedule, from the next one on."),
         _("Runs that were due while it was paused are skipped."),
     ],
-    Ticks.resume,
-    pauses=False,
 )
 PERIODIC = (RUN, PAUSE_PERIODIC, RESUME_PERIODIC)

@@ -8,8 +8,9 @@ Workers find a request with their next heartbeat; until then, the list says "ask
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from django.http import Http404, HttpRequest
@@ -32,94 +33,95 @@ def trail_of(pages: ControlRoomAdmin, alias: str, queue: str) -> Trail:
     return [(gettext("All queues"), pages.url("failures", alias=alias))]
 
 
-def _switch(
+@dataclass(frozen=True)
+class About:
+    """What a verb is about, and the facts for the placeholders in its texts."""
+
+    of: str
+    facts: Mapping[str, object]
+    #: None if there is nothing to do. It returns False if it did nothing.
+    act: Callable[[], object] | None
+    trail: Trail = ()
+    effects: Sequence[str] = ()
+
+
+def worded(
     name: str,
     label: Promise,
+    look: Callable[[ControlRoomAdmin, HttpRequest], About],
+    *,
     title: Promise,
-    done: Promise,
+    said: Promise,
     idle: Promise,
     effects: Sequence[Promise],
-    act: Callable[[TaskQueue, str], bool],
-    *,
-    pauses: bool,
 ) -> Verb:
-    """Return the verb that pauses or resumes a queue. Its texts have a placeholder for the queue."""
+    """Return a verb whose texts have placeholders for the facts about what *look* finds."""
 
     def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
-        page = QueuePage.of(request)
-        facts = {
-            "queue": page.name,
-            "ready": grouped(page.stats.ready),
-            "delayed": grouped(page.stats.delayed),
-        }
-
-        def run() -> Done:
-            return Done(str(done) % facts if act(page.service, page.name) else "")
-
+        about = look(pages, request)
+        act = about.act
         return Action(
-            of=page.subject,
-            trail=trail_of(pages, page.alias, page.name),
-            title=str(title) % facts,
-            effects=[
-                gettext("Tasks in it now: %(ready)s ready, %(delayed)s delayed.") % facts,
-                *map(str, effects),
-            ],
-            run=None if page.stats.paused == pauses else run,
-            idle=str(idle) % facts,
+            of=about.of,
+            trail=about.trail,
+            title=str(title) % about.facts,
+            effects=[*about.effects, *map(str, effects)],
+            run=(lambda: Done("" if act() is False else str(said) % about.facts)) if act else None,
+            idle=str(idle) % about.facts,
         )
 
     return Verb(name, label, ask)
 
 
-PAUSE = _switch(
+def _queue(pages: ControlRoomAdmin, request: HttpRequest, *, pauses: bool) -> About:
+    page = QueuePage.of(request)
+    change = page.service.pause if pauses else page.service.resume
+    facts = {"queue": page.name, "ready": grouped(page.stats.ready), "delayed": grouped(page.stats.delayed)}
+    return About(
+        page.subject,
+        facts,
+        None if page.stats.paused == pauses else partial(change, page.name),
+        trail_of(pages, page.alias, page.name),
+        [gettext("Tasks in it now: %(ready)s ready, %(delayed)s delayed.") % facts],
+    )
+
+
+PAUSE = worded(
     "pause",
     _("Pause"),
-    _("Pause the queue %(queue)s"),
-    _("Paused the queue %(queue)s (%(ready)s ready, %(delayed)s delayed)."),
-    _("The queue %(queue)s is paused already."),
-    [
+    partial(_queue, pauses=True),
+    title=_("Pause the queue %(queue)s"),
+    said=_("Paused the queue %(queue)s (%(ready)s ready, %(delayed)s delayed)."),
+    idle=_("The queue %(queue)s is paused already."),
+    effects=[
         _("Workers take no more tasks from it. Running tasks are finished."),
         _("New tasks are accepted, and wait until the queue is resumed."),
     ],
-    TaskQueue.pause,
-    pauses=True,
 )
-RESUME = _switch(
+RESUME = worded(
     "resume",
     _("Resume"),
-    _("Resume the queue %(queue)s"),
-    _("Resumed the queue %(queue)s (%(ready)s ready, %(delayed)s delayed)."),
-    _("The queue %(queue)s is not paused."),
-    [_("Workers take tasks from it again at once.")],
-    TaskQueue.resume,
-    pauses=False,
+    partial(_queue, pauses=False),
+    title=_("Resume the queue %(queue)s"),
+    said=_("Resumed the queue %(queue)s (%(ready)s ready, %(delayed)s delayed)."),
+    idle=_("The queue %(queue)s is not paused."),
+    effects=[_("Workers take tasks from it again at once.")],
 )
-
-
-@dataclass(frozen=True)
-class _Wording:
-    """How the page says that one worker, or all workers of an alias, are asked to do something."""
-
-    title: Promise
-    said: Promise
-    idle: Promise
 
 
 def _order(
     order: Literal["quiet", "stop"],
     label: Promise,
-    one: _Wording,
-    every: _Wording,
+    one: tuple[Promise, Promise, Promise],
+    every: tuple[Promise, Promise, Promise],
     effects: Sequence[Promise],
     hears: Callable[[WorkerInfo], bool],
 ) -> Verb:
-    """Return the verb that asks one worker, or all workers of an alias, to do something."""
+    """Return the verb that asks *one* worker, or *every* worker of an alias: title, said and idle of worded()."""
 
-    def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
+    def look(pages: ControlRoomAdmin, request: HttpRequest) -> About:
         service = find_service(request)
         workers = _workers(request, service)
         hearing = [worker for worker in workers if worker.alive and hears(worker)]
-        wording = one if "worker" in request.GET else every
         facts = {
             "worker": request.GET.get("worker"),
             "alias": service.alias,
@@ -127,22 +129,21 @@ def _order(
             "total": grouped(len(workers)),
             "running": grouped(sum(worker.running for worker in hearing)),
         }
+        asked = [
+            gettext("%(count)s of %(total)s will be asked; running now: %(running)s.") % facts,
+            gettext("Each finds the request with its next heartbeat, after at most 5 seconds."),
+        ]
 
-        def run() -> Done:
+        def tell() -> None:
             for worker in hearing:
                 service.tell(worker.id, order)
-            return Done(str(wording.said) % facts)
 
-        return Action(
-            of=service.alias,
-            title=str(wording.title) % facts,
-            effects=[
-                gettext("%(count)s of %(total)s will be asked; running now: %(running)s.") % facts,
-                gettext("Each finds the request with its next heartbeat, after at most 5 seconds."),
-                *map(str, effects),
-            ],
-            run=run if hearing else None,
-            idle=str(wording.idle) % facts,
+        return About(service.alias, facts, tell if hearing else None, effects=asked)
+
+    def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
+        title, said, idle = one if "worker" in request.GET else every
+        return worded(order, label, look, title=title, said=said, idle=idle, effects=effects).ask(
+            pages, request
         )
 
     return Verb(order, label, ask)
@@ -167,12 +168,12 @@ def _workers(request: HttpRequest, service: TaskQueue) -> list[WorkerInfo]:
 QUIET = _order(
     "quiet",
     _("Take no more tasks"),
-    _Wording(
+    (
         _("Stop giving tasks to the worker %(worker)s"),
         _("Asked the worker %(worker)s to take no more tasks."),
         _ONE_IS_GONE,
     ),
-    _Wording(
+    (
         _("Stop giving tasks to all workers of %(alias)s"),
         _("Asked all workers of %(alias)s (%(count)s) to take no more tasks."),
         _ALL_ARE_GONE,
@@ -187,8 +188,8 @@ QUIET = _order(
 STOP = _order(
     "stop",
     _("Stop"),
-    _Wording(_("Stop the worker %(worker)s"), _("Asked the worker %(worker)s to stop."), _ONE_IS_GONE),
-    _Wording(
+    (_("Stop the worker %(worker)s"), _("Asked the worker %(worker)s to stop."), _ONE_IS_GONE),
+    (
         _("Stop all workers of %(alias)s"),
         _("Asked all workers of %(alias)s (%(count)s) to stop."),
         _ALL_ARE_GONE,

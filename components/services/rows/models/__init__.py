@@ -1,12 +1,6 @@
 """
 Rows of models, cached as JSON in Redis: read without a query, and never older than they may be.
 
-    class Item(CachedRow, models.Model):
-        caching = Caching(delay=5, fields=["name", "stock"])
-
-    Item.cached.schedule(42)            # manage.py cacherows loads it every 5 seconds
-    Item.cached.get(42).stock
-
 A write that Django signals invalidates its row after the commit. Another write, by update(), raw SQL or another
 program, is seen when the row is loaded next: a row on the schedule is never older than its delay and a lease.
 """
