@@ -26,7 +26,7 @@ def examine_rights() -> Iterator[CheckMessage]:
     client: Any = get_client()
     if isinstance(client, RedisCluster):
         client = client.get_redis_connection(client.get_default_node())  # type: ignore[no-untyped-call]
-    user = client.get_connection_kwargs().get("username") or "default"
+    user = user_of(client)
     with redis_errors():
         try:
             lacks = _lacks(client, [each for each in USERS.get(user, USERS["worker"]) if "|" not in each])
@@ -44,6 +44,10 @@ def examine_rights() -> Iterator[CheckMessage]:
         )
 
 
+def user_of(client: Any) -> str:
+    return client.get_connection_kwargs().get("username") or "default"
+
+
 def not_permitted(what: str) -> CheckMessage:
     """Return the finding that the user may not read what the doctor asks, as befits a user of least right."""
     return Info(
@@ -55,12 +59,14 @@ def not_permitted(what: str) -> CheckMessage:
 
 def _lacks(client: Any, commands: list[str]) -> list[str]:
     """Return the rules that the user would need in addition to what they may do."""
-    keys = [stem(word, "doctor") for word in KEYS]
+    keys, channel = [stem(word, "doctor") for word in KEYS], stem("news", "doctor")
     with client.client() as one:
         connection = one.connection
         about = _ask(connection, "COMMAND", "INFO", *commands)
         calls = {
-            name: [keys[0]] * (abs(each[1]) - 1) for name, each in zip(commands, about, strict=True) if each
+            name: [channel if name in ("publish", "subscribe") else keys[0]] * (abs(each[1]) - 1)
+            for name, each in zip(commands, about, strict=True)
+            if each
         }
         _ask(connection, "MULTI")
         try:

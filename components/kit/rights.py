@@ -40,21 +40,31 @@ USERS: dict[str, list[str]] = {
     "worker": sorted(f"{_ALL} {_MORE} scan".split()),
     "admin": sorted(f"{_ALL} {_MORE}".split()),
 }
-#: What connections need, what the doctor needs besides, and nodes of a cluster.
-_CONNECTION = "+@connection -@admin -@dangerous +info +multi +discard"
-_CLUSTER = "+cluster|slots +cluster|nodes +cluster|info +command +readonly +asking"
+#: What connections need, what the doctor needs besides, and nodes of a cluster. Of CLIENT nobody needs anything: it
+#: would let them track every key.
+_CONNECTION = "+auth +hello +ping +select +command +info +multi +discard"
+_CLUSTER = "+cluster|slots +cluster|nodes +cluster|info +readonly +asking"
 
 
 def rights(user: str, *, cluster: bool = False) -> list[str]:
     """Return the rules of *user*, as ACL SETUSER takes them. Nothing is sent to Redis."""
     if user not in USERS:  # an operator
         return ["~*", "&*", "+@all"]
-    prefix = prefix_pattern()
-    caches = {str(cache.get("KEY_PREFIX", "")) for cache in settings.CACHES.values() if is_redis(cache)}
-    keys = [f"~{prefix}:{word}:{{*" for word in KEYS] + [f"~{escaped(each)}:*" for each in sorted(caches)]
+    prefix, caches = prefix_pattern(), filter(None, _prefixes_of_caches().values())
+    keys = [f"~{prefix}:{word}:{{*" for word in KEYS] + [f"~{escaped(each)}:*" for each in sorted({*caches})]
     connection = [*_CONNECTION.split(), *(_CLUSTER.split() if cluster else ())]
     commands = [f"+{name}" for name in USERS[user]]
     return ["resetkeys", *keys, "resetchannels", f"&{prefix}:{_CHANNELS}", "-@all", *connection, *commands]
+
+
+def without_prefix() -> list[str]:
+    """Return the aliases of CACHES whose keys begin like those of other sites, since they have no KEY_PREFIX."""
+    return [alias for alias, prefix in _prefixes_of_caches().items() if not prefix]
+
+
+def _prefixes_of_caches() -> dict[str, str]:
+    caches = settings.CACHES.items()
+    return {alias: str(cache.get("KEY_PREFIX", "")) for alias, cache in caches if is_redis(cache)}
 
 
 def line(user: str, password: str, *, cluster: bool = False) -> str:

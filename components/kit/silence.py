@@ -330,6 +330,8 @@ def _address(connection: Any) -> Address:
 
 
 _made: dict[type, type] = {}
+#: The server is not told the name of the client library: users of least right may not use CLIENT.
+_NOT_TOLD = property(lambda connection: None, lambda connection, given: None)
 
 
 def guarded(kind: type) -> Any:
@@ -338,7 +340,7 @@ def guarded(kind: type) -> Any:
         return kind
     if kind not in _made:
         mixin = _AsyncGuarded if issubclass(kind, AsyncConnection) else _Guarded
-        _made[kind] = type(kind.__name__, (mixin, kind), {"__module__": __name__})
+        _made[kind] = type(kind.__name__, (mixin, kind), {"__module__": __name__, "driver_info": _NOT_TOLD})
     return _made[kind]
 
 

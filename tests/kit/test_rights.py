@@ -11,7 +11,9 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
+from django.test.utils import override_settings
 from redis import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError
 
@@ -54,6 +56,7 @@ FORBIDDEN = [
     "LATENCY RESET", "SCRIPT FLUSH", "SHUTDOWN NOSAVE", "REPLICAOF NO ONE", "MONITOR", "CLIENT KILL TYPE normal",
     "GET other:key", "SET other:key 1", "DEL other:key", "PUBLISH other 1", "SUBSCRIBE other", "RANDOMKEY",
     "SWAPDB 0 1", "SAVE", "MODULE LIST", "MIGRATE 127.0.0.1 1 components:queues:{a} 0 1", "SLOWLOG GET",
+    "CLIENT TRACKING ON BCAST", "CLIENT LIST", "CLIENT REPLY OFF", "GET :1:a",
 ]  # fmt: skip
 ONLY_FOR_OTHERS = {
     "web": [
@@ -74,13 +77,12 @@ def test_nobody_can_do_anything_else(everything: Redis, redis_server: EmbeddedSe
         assert client.set("components:locks:{00}:a", 1)
 
 
-def test_the_prefix_and_the_prefixes_of_caches_are_the_keys(settings: object) -> None:
-    settings.COMPONENTS = {**settings.COMPONENTS, "PREFIX": "a*b"}  # type: ignore[attr-defined]
-    found = rights("web")
+def test_the_prefix_of_all_keys_is_in_the_rights() -> None:
+    with override_settings(COMPONENTS={**settings.COMPONENTS, "PREFIX": "a*b"}):
+        found = rights("web")
 
     assert "~a\\*b:queues:{*" in found
     assert "&a\\*b:news:*" in found
-    assert "~components:cache:*" not in found
     assert not [rule for rule in found if rule in ("~*", "&*", "+@all", "allkeys", "allcommands")]
 
 
@@ -92,6 +94,8 @@ def written(*arguments: str) -> list[str]:
 
 @pytest.fixture
 def passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passwords in the environment, and a prefix of their own for the keys of the cache."""
+    monkeypatch.setitem(settings.CACHES["default"], "KEY_PREFIX", "shop")
     for name in (*USERS, "operator"):
         monkeypatch.setenv(f"REDIS_PASSWORD_{name.upper()}", f"secret of {name}")
 
@@ -123,9 +127,14 @@ def test_the_commands_are_those_that_a_running_server_takes(everything: Redis) -
     everything.execute_command("ACL DELUSER", "operator")
 
 
-def test_a_missing_password_and_an_unknown_user_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("passwords")
+def test_what_is_missing_or_unknown_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("REDIS_PASSWORD_WEB", raising=False)
     with pytest.raises(CommandError, match="REDIS_PASSWORD_WEB"):
         written("web")
     with pytest.raises(CommandError, match="root"):
         written("root")
+    assert "~shop:*" in written("worker")[0].split()
+    monkeypatch.delitem(settings.CACHES["default"], "KEY_PREFIX")
+    with pytest.raises(CommandError, match=r"CACHES\['default'\] has no KEY_PREFIX"):
+        written("worker")

@@ -28,8 +28,8 @@ from components.kit.client import get_client
 from components.kit.rights import USERS, rights
 
 PASSWORD = "only-for-tests"
-#: The keys of locks that a project makes with redis-py, which it adds to the rights itself.
-OWN_KEYS = ("~a", "~report")
+#: The keys of a cache without a prefix, and of locks that a project makes with redis-py, which it adds itself.
+OWN_KEYS = ("~:*", "~a", "~report")
 SERVICES = sorted(path.parent.name for path in Path(services.__file__).parent.glob("*/keys.py"))
 #: The user of each test, by its id without "tests/": the first pattern that fits counts. "" may do all.
 ROLES: tuple[tuple[str, str], ...] = (

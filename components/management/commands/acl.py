@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from components.kit.rights import USERS, line
+from components.kit.rights import USERS, line, without_prefix
 
 #: The user for the people who run Redis: backups, MONITOR, another ACL.
 OPERATOR = "operator"
@@ -20,7 +20,7 @@ class Command(BaseCommand):
         "(a site that serves the Django admin) and operator (everything). A release may need other rights, so print "
         "them anew with each. The passwords come from the environment, as "
         "REDIS_PASSWORD_WEB and so on; only their SHA-256 is printed. Nothing is sent to Redis. Exit codes: 0; 2 if "
-        "a user is unknown, or their password is missing."
+        "a user is unknown, their password is missing, or a cache has no prefix of its own."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -38,6 +38,12 @@ class Command(BaseCommand):
         if unknown := [user for user in users if user not in (*USERS, OPERATOR)]:
             known = ", ".join((*USERS, OPERATOR))
             raise CommandError(f"There is no user {unknown[0]}; there are {known}.", returncode=2)
+        if bare := without_prefix():
+            raise CommandError(
+                f"CACHES[{bare[0]!r}] has no KEY_PREFIX, so its keys begin as those of every other site without one, "
+                "which these users could then read and change. Give it one; what it has cached is made anew.",
+                returncode=2,
+            )
         lines = [line(user, _password(user), cluster=options["cluster"]) for user in users]
         if options["commands"]:
             lines = [f"ACL SETUSER {each.removeprefix('user ')}" for each in lines]
