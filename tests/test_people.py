@@ -36,6 +36,26 @@ def test_users_are_named_and_found_by_their_exact_name(joe: User, jill: User) ->
     assert people().find(["joe", "Joe", "jo", "joe ", "joe\0", ""]) == {"joe": str(joe.pk)}
 
 
+WIDE = "jill\N{FULLWIDTH COMMERCIAL AT}example.com"
+
+
+class Called(Users):
+    name_field = "last_name"
+
+
+def test_an_address_is_neither_shown_nor_found(joe: User, jill: User) -> None:
+    known = {str(joe.pk): "Joe", str(jill.pk): str(jill.pk)}
+    User.objects.filter(pk=joe.pk).update(username="joe@example.com", first_name="Joe", last_name="J.")
+    User.objects.filter(pk=jill.pk).update(username=WIDE, last_name="J.")
+
+    assert people().names(known) == known
+    assert people().find(["joe@example.com", WIDE, *known.values()]) == {}
+    assert Called().names(known) == dict.fromkeys(known, "J.")
+    assert Called().find(["J."]) == {}  # there are two
+    User.objects.filter(pk=joe.pk).update(last_name="Jones")
+    assert Called().find(["J.", "Jones"]) == {"J.": str(jill.pk), "Jones": str(joe.pk)}
+
+
 def test_a_deactivated_person_keeps_their_name_and_is_not_found(joe: User) -> None:
     User.objects.update(is_active=False)
 

@@ -7,6 +7,8 @@ instantiated once, without arguments. Its methods are called in a thread that ma
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Any, Protocol, cast
@@ -17,6 +19,8 @@ from django.core.exceptions import ValidationError
 from django.utils.module_loading import import_string
 
 from components.conf import conf
+
+_ADDRESS = re.compile("[@\N{FULLWIDTH COMMERCIAL AT}\N{SMALL COMMERCIAL AT}]")
 
 
 class People(Protocol):
@@ -38,17 +42,40 @@ class People(Protocol):
 
 
 class Users:
-    """The users of AUTH_USER_MODEL, known by str(user.pk). Everybody may write to everybody."""
+    """
+    The users of AUTH_USER_MODEL, known by str(user.pk). Everybody may write to everybody.
+
+    People are shown by what they log in with, and found by it. What looks like an e-mail address is neither shown nor
+    found: such people are shown by get_short_name(), or else by their id.
+    """
+
+    #: The field of the user model by which people are shown and found, instead of what they log in with.
+    name_field = ""
+
+    def name_of(self, user: Any) -> str:
+        """Return the name that others see."""
+        short = getattr(user, "get_short_name", str)()
+        names = (getattr(user, self._field), short)
+        return next((str(name) for name in names if name and not _ADDRESS.search(str(name))), str(user.pk))
 
     def names(self, ids: Iterable[str]) -> dict[str, str]:
         keys = [key for each in set(ids) if (key := _primary_key(each)) is not None]
-        return {str(user.pk): user.get_username() for user in self._users.filter(pk__in=keys)}
+        return {str(user.pk): self.name_of(user) for user in self._users.filter(pk__in=keys)}
 
     def find(self, names: Iterable[str]) -> dict[str, str]:
-        model = get_user_model()
         wanted = {name for name in names if "\0" not in name}  # PostgreSQL does not accept the others
-        found = self._users.filter(is_active=True, **{f"{model.USERNAME_FIELD}__in": wanted})
-        return {user.get_username(): str(user.pk) for user in found if user.get_username() in wanted}
+        users = self._users.filter(is_active=True, **{f"{self._field}__in": wanted})
+        shown = [
+            (name, str(user.pk))
+            for user in users
+            if (name := self.name_of(user)) == getattr(user, self._field)
+        ]
+        count = Counter(name for name, _id in shown)  # whom several share is nobody's
+        return {name: id for name, id in shown if count[name] == 1 and name in wanted}
+
+    @property
+    def _field(self) -> str:
+        return self.name_field or get_user_model().USERNAME_FIELD
 
     def refused(self, by: str, ids: Iterable[str]) -> set[str]:
         return set()
