@@ -8,3 +8,5 @@ embedded/      a Redis server for development and tests;  testing.py  the pytest
 cache.py tasks.py mail.py middleware.py    what settings name
 conf.py checks.py exceptions               settings, system checks and errors
 """
+
+__version__ = "0.2.0.dev0"

@@ -108,6 +108,13 @@ class UnknownFormat(ComponentsError):
     """A stored entry was written by a newer release than this one. Update this process."""
 
 
+class UnknownStoredFormat(UnknownFormat, RedisUnsuitable):
+    """
+    Another release has stored what is in Redis, in formats that this one cannot go on with. Run that release, or
+    empty the database of this app.
+    """
+
+
 class WorkerDied(ComponentsError):
     """
     Workers that ran the task died, or stopped renewing their leases, too often. See in the log of the system

@@ -19,6 +19,7 @@ from components.exceptions import LockNotAcquired
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
 from components.kit.figures import gather
+from components.kit.release import check_format
 from components.overview.nodes import Node, nodes, read_nodes
 from components.reports import finding_of
 from components.servers import described, inspect_server
@@ -58,6 +59,7 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
         r"Install Redis 6\.2 or newer|needs 6\.2 or newer",
         "Install a newer server; README lists the releases with all fixes.",
     ),
+    (r"has the format", "Run the release that has stored it, or empty that database."),
     (r"names a database", "Correct the number at the end of {location}, or `databases` of the server."),
     (
         r"may not use a command",
@@ -107,6 +109,7 @@ def examine_server() -> Iterator[CheckMessage]:
 
 def _write() -> None:
     """Take a lock and release it: a user or a server that cannot write raises RedisUnavailable."""
+    check_format()
     with suppress(LockNotAcquired), lock("doctor", timeout=10, blocking_timeout=1):
         pass
 

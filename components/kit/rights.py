@@ -17,8 +17,8 @@ from components.locations import is_redis
 
 #: The second words of all keys of this app.
 KEYS = (
-    "books", "chats", "contacts", "counters", "fences", "geo", "inboxes", "locks", "logs", "mailboxes", "queues",
-    "rows", "semaphores", "sums",
+    "books", "chats", "contacts", "counters", "fences", "format", "geo", "inboxes", "locks", "logs", "mailboxes",
+    "queues", "rows", "semaphores", "sums",
 )  # fmt: skip
 #: What follows the prefix in the names of channels.
 _CHANNELS = "news:*"

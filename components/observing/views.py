@@ -19,7 +19,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from components.conf import conf
-from components.kit.client import get_client
+from components.kit.release import check_format
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ def _ask_database() -> None:
 
 
 def _ask_redis() -> None:
-    get_client().ping()
+    check_format()
 
 
 _NEEDED: dict[str, Callable[[], object]] = {"database": _ask_database, "redis": _ask_redis}

@@ -27,6 +27,7 @@ from components.kit.commands.lifeline import Lifeline
 from components.kit.commands.processes import MARGIN, Processes, Program
 from components.kit.commands.reloading import Reloader, wait_until_loadable
 from components.kit.commands.restarting import flush, restart
+from components.kit.release import check_format
 from components.kit.worker.loop import STUCK, UNHEALTHY, Loop
 from components.kit.worker.pulse import Pulse
 from components.kit.worker.signals import release
@@ -170,6 +171,7 @@ def _guarded(
             if folder := conf().embedded:
                 require_running(folder)
             found = inspect_server()
+            check_format()
             logger.info(
                 "%s: %s. Press Ctrl-C to stop after the running tasks, and again to stop at once.",
                 name,
