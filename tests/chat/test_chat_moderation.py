@@ -247,6 +247,22 @@ def test_bytes_are_limited_too(redis: Redis) -> None:
     assert info.messages == 9
 
 
+def test_after_a_clock_was_ahead_messages_have_the_time_and_are_trimmed_by_their_age(redis: Redis) -> None:
+    chat = Chat.create("joe", text="ahead", settings=ChatSettings(max_age=3_600, rate_limit=0))
+    keys = ChatKeys(chat.id)
+    let_pass(redis, chat.id, -86_400)
+    sent_at = chat.send("joe", "first").sent_at
+    assert abs(sent_at.timestamp() - redis.time()[0]) < 60
+    assert chat.send("joe", "second").sent_at >= sent_at
+    redis.persist(keys.messages)
+    let_pass(redis, chat.id, 3_601)
+    redis.hset(keys.chat, "due_at", sent_at.timestamp() * 1_000 // 1 + 86_400_000)
+
+    chat.send("joe", "last")
+
+    assert [entry[b"b"] for _id, entry in redis.xrange(keys.messages)] == [b"tlast"]
+
+
 @pytest.mark.parametrize("ahead", [timedelta(days=5_000), timedelta(minutes=3)])
 @pytest.mark.parametrize(
     "limits", [{"slow_mode": 60, "rate_limit": 0}, {"rate_limit": 2, "rate_period": 60}], ids=["slow", "rate"]

@@ -187,6 +187,34 @@ def test_a_worker_that_beats_keeps_its_chunks(redis: Redis) -> None:
     assert sorted(each.tries for each in again) == [1, 2]  # what was given back was no try
 
 
+def crc64(data: bytes) -> int:
+    """The sum at the end of what DUMP returns."""
+    found = 0
+    for byte in data:
+        found ^= byte
+        for _bit in range(8):
+            found = found >> 1 ^ (found & 1) * 0x95AC9329AC4BC9B5
+    return found
+
+
+def test_a_chunk_that_a_clock_a_day_ahead_has_handed_out_counts_as_handed_out_now(redis: Redis) -> None:
+    fill(stream(), 1)
+    aggregation, key = joined(), JobKeys("default").stream
+
+    def handed_out() -> int:
+        [group] = redis.xinfo_stream(key, full=True)["groups"]
+        return int(group["pending"][0][2])
+
+    aggregation.consumer().claim()
+    at = handed_out()
+    ahead = redis.dump(key)[:-8].replace(at.to_bytes(8, "little"), (at + 86_400_000).to_bytes(8, "little"))
+    redis.restore(key, 0, ahead + crc64(ahead).to_bytes(8, "little"), replace=True)
+    assert handed_out() == at + 86_400_000
+
+    assert aggregation.consumer().claim() == []  # the lease has begun anew
+    assert handed_out() < at + 60_000
+
+
 def test_a_worker_that_claims_what_it_holds_gets_what_comes_after(redis: Redis) -> None:
     """Nothing means that nothing is left, and not that all of a page was known."""
     to, aggregation = stream(), joined()

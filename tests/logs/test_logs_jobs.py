@@ -54,9 +54,11 @@ def test_samples_and_tables_are_kept_until_they_are_dropped_and_no_more_than_a_h
     aggregation = joined("one")
     consumer = aggregation.consumer()
     consumer.flush(consumer.claim(), {"daily:country:2011-10-10": {"US": 1}, "days": {"2011-10-10": 1}})
+    samples = JobKeys("default").samples("one")
+    redis.zadd(samples, {f"{number}": 1e13 for number in range(100)})  # of a clock that was far ahead
     for number in range(300):
         consumer.sample([Sample("date", "a.log", number, 1, "x")])
-    assert redis.zcard(JobKeys("default").samples("one")) == 100
+    assert (redis.zcard(samples), redis.zscore(samples, "0")) == (100, None)
 
     assert aggregation.drop(["daily:country:2011-10-10", "nothing"]) == 1
     assert aggregation.drop([]) == 0
@@ -64,7 +66,7 @@ def test_samples_and_tables_are_kept_until_they_are_dropped_and_no_more_than_a_h
     for _ in range(2):
         aggregation.leave()
     assert aggregation.table("days") == {"2011-10-10": 1}
-    assert not redis.exists(JobKeys("default").samples("one"))
+    assert not redis.exists(samples)
 
 
 def test_data_in_flight_is_shown_with_the_limit_of_the_last_producer(redis: Redis) -> None:

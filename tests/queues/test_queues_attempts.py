@@ -11,11 +11,13 @@ import pytest
 from redis import Redis
 
 from components.services.queues import Consumer, Finished, NewTask, TaskFailure, TaskQueue, keys
+from components.services.queues.consumer import Parking
 from components.services.queues.failures import Failures, Place, alike, groups
 from components.services.queues.formats import MOST_ERRORS, write_errors
 from components.services.queues.worker.execution import _failure
 from tests.support.queues import (
     ECHO,
+    age,
     claim,
     claim_one,
     come_due,
@@ -35,7 +37,7 @@ from tests.support.queues import (
     to_retry,
 )
 
-MILLISECOND = timedelta(milliseconds=1)
+MILLISECOND, MICROSECOND = timedelta(milliseconds=1), timedelta(microseconds=1)
 
 
 def fail(redis: Redis, task_id: str, times: int = 1) -> list[str]:
@@ -134,28 +136,6 @@ def test_a_late_success_counts_unless_somebody_else_has_ended_the_task(
     assert found(task_id).state == "successful"
 
 
-def test_failures_do_not_count_as_crashes_nor_crashes_as_failures(queue: TaskQueue, redis: Redis) -> None:
-    task_id = queue.push(ECHO)
-    with options(max_crashes=2):
-        fail(redis, task_id, 3)
-        claim_one(Consumer())
-        end_lease(redis, task_id)
-        fail(redis, task_id)
-
-        assert (found(task_id).starts, found(task_id).crashes) == (5, 1)
-        claim_one(Consumer())
-        end_lease(redis, task_id)
-        step(Consumer(), 0)
-
-    assert places() == {"dead": [task_id]}
-    info = found(task_id)
-    assert (info.starts, info.crashes) == (6, 2)
-    assert [error.traceback for error in info.errors[:4]] == [f"attempt {each}" for each in (1, 2, 3, 1)]
-    assert [error.exception_class_path for error in info.errors[4:]] == ["components.exceptions.WorkerDied"]
-    assert info.finished_at is not None
-    assert [info] == queue.tasks("default", "dead")
-
-
 @pytest.mark.parametrize("lease", [5, 600])
 def test_a_claim_lasts_as_long_as_the_task_says_if_repeated_too(queue: TaskQueue, lease: int) -> None:
     own, common = push_new(lease=lease), push_new()
@@ -186,66 +166,57 @@ def test_renewing_begins_the_tasks_own_lease_anew(redis: Redis) -> None:
         assert before <= ends - timedelta(seconds=lease) + MILLISECOND <= now + MILLISECOND
 
 
-def test_a_task_released_with_a_delay_returns_by_itself(queue: TaskQueue, redis: Redis) -> None:
-    task_id = queue.push(ECHO)
-    consumer = Consumer()
-    given_back_at = step(consumer, 0).now
+def test_what_a_clock_stored_that_was_a_day_ahead_becomes_as_if_it_were_stored_now(redis: Redis) -> None:
+    of_all, of_queue = keys.BackendKeys("default"), keys.QueueKeys("default", "default")
+    silent, consumer, day = Consumer(), Consumer(), timedelta(days=1)
+    silent.renew(["default"])
+    retried, parked, *_ended = push_many(4)
+    leased, own, longer = push_new(), push_new(lease=7_200), push_new()
+    planned = push_new(delay=2 * 86_400)
+    claimed = claim(consumer, 7)
+    assert Parking(consumer).park("limit", [claimed[1]]) == 1
+    hand_in(consumer, to_retry(claimed[0], seconds=60), failed(claimed[2]), succeeded(claimed[3]))
+    ready = push_new()
+    for key in (of_all.workers, of_queue.ready, of_queue.dead, of_queue.successful):
+        age(redis, key, -day)
+    for task in (retried, parked):
+        redis.zincrby(of_queue.delayed, day // MICROSECOND, task)
+    for task, ahead in ((leased, 31 * 365 * day), (own, day), (longer, timedelta(minutes=50))):
+        redis.zincrby(of_queue.running, ahead / MILLISECOND, task)
+    run = redis.hget(of_all.runs, retried).split(b" ")
+    run[6] = b"%d" % (int(run[6]) + day // MICROSECOND)
+    redis.hset(of_all.runs, retried, b" ".join(run))
 
-    consumer.release(claim(consumer), delay=5)
-
-    assert places() == {"delayed": [task_id]}
-    due = queue.stats("default").next_due_at
-    assert timedelta(seconds=5) <= due - given_back_at < timedelta(seconds=15)
-    come_due(redis, task_id)
-    assert claim_one(consumer).starts == 1
-
-
-@pytest.mark.parametrize(
-    ("own", "ahead", "expected"),
-    [
-        (None, timedelta(days=31 * 365), 30.0),
-        (7_200.0, timedelta(days=31 * 365), 7_200.0),
-        (None, timedelta(seconds=3_000), 3_030.0),  # a worker of another release may give longer leases
-    ],
-)
-def test_a_lease_from_the_future_ends(
-    redis: Redis, own: float | None, ahead: timedelta, expected: float
-) -> None:
-    """Else the tasks of a worker that died before the clock came back would be running until that date."""
-    with options(lease=30.0):
-        task_id = push_new(lease=own)
-        consumer = Consumer()
-        claim_one(consumer)
-        running = keys.QueueKeys("default", "default").running
-        redis.zincrby(running, ahead / MILLISECOND, task_id)
-
+    consumer.renew(["default"])
+    for _turn in range(2):
         consumer.trim("default")
 
-    seconds, _ = redis.time()
-    assert redis.zscore(running, task_id) / 1000 - seconds == pytest.approx(expected, abs=25)
+    now = server_time()
+    due = {task: found(task).due_at - now for task in (retried, parked, planned)}
+    assert timedelta(seconds=50) < due[retried] < timedelta(seconds=62)
+    assert timedelta(seconds=4) < due[parked] <= timedelta(seconds=6)
+    assert due[planned] > 1.9 * day
+    ends = [(found(task).lease_expires_at - now).total_seconds() for task in (leased, own, longer)]
+    assert ends == pytest.approx(
+        [30, 7_200, 3_030], abs=25
+    )  # workers of another release may give longer ones
+    later = push_new()
+    assert ids(claim(Consumer(), 2)) == [ready, later]
+    for key in (of_all.workers, of_queue.dead, of_queue.successful):
+        assert redis.zrange(key, -1, -1, withscores=True)[0][1] <= server_time().timestamp() * 1_000 + 1
 
 
-def test_a_task_ended_when_its_worker_says(queue: TaskQueue) -> None:
-    task_id = queue.push(ECHO)
-    consumer = Consumer()
-    claimed = claim_one(consumer)
-    ended_at = server_time() + timedelta(seconds=5)
+def test_a_task_of_a_queue_that_is_not_asked_for_can_be_acked_and_ended_when_its_worker_says(
+    redis: Redis,
+) -> None:
+    mail, other = push_many(2, queue="mail")
+    consumer, ended_at = Consumer(), server_time() + timedelta(seconds=5)
 
-    hand_in(consumer, failed(claimed)._replace(number=ended_at))
+    finished = failed(claim_one(consumer, "mail"))._replace(number=ended_at)
+    assert step(consumer, 5, ["default"], [finished]).claimed == []
 
-    info = found(task_id)
-    assert info.finished_at == ended_at
-
-
-def test_a_task_of_a_queue_that_is_not_asked_for_can_be_acked(queue: TaskQueue) -> None:
-    mail, other = queue.push(ECHO, queue="mail"), queue.push(ECHO, queue="mail")
-    consumer = Consumer()
-    claimed = claim_one(consumer, "mail")
-
-    answer = step(consumer, 5, ["default"], [succeeded(claimed)])
-
-    assert answer.claimed == []
-    assert places("mail") == {"ready": [other], "successful": [mail]}
+    assert places("mail") == {"ready": [other], "dead": [mail]}
+    assert found(mail).finished_at == ended_at
 
 
 def test_a_thousand_are_claimed_and_handed_in_by_one_request_and_more_by_the_next(queue: TaskQueue) -> None:

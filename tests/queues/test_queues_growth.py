@@ -178,30 +178,15 @@ def test_a_result_that_has_expired_is_no_longer_counted(queue: TaskQueue, redis:
     assert redis.zcard(SUCCESSFUL) == 1
 
 
-def test_dead_tasks_go_when_they_are_old(queue: TaskQueue, redis: Redis) -> None:
-    with options(dead_ttl=3_600):
-        old = end(failed, 2)
-        age(redis, DEAD, timedelta(minutes=59))
-        assert Consumer().trim("default") == 0
-        assert sorted(places()["dead"]) == old
-        age(redis, DEAD, timedelta(minutes=1))
-        young = end(failed)
-
-        gone = Consumer().trim("default")
-
-    assert gone == 2
-    assert places() == {"dead": young}
-    assert [queue.get(task_id) for task_id in old] == [None, None]
-    assert [redis.hlen(part) for part in RECORDS] == [1, 1, 1]
-
-
 @pytest.mark.parametrize(("old", "left"), [(1, 3), (3, 2)], ids=["more are too many", "more are too old"])
 def test_too_old_and_too_many_tasks_go_at_once(redis: Redis, old: int, left: int) -> None:
-    end(failed, old)
-    age(redis, DEAD, timedelta(days=180))
-    young = end(failed, 5 - old)
+    with options(dead_limit=3, dead_ttl=3_600):
+        end(failed, old)
+        age(redis, DEAD, timedelta(minutes=59))
+        assert Consumer().trim("default") == 0
+        age(redis, DEAD, timedelta(minutes=1))
+        young = end(failed, 5 - old)
 
-    with options(dead_limit=3):
         assert Consumer().trim("default") == 5 - left
 
     assert sorted(places()["dead"]) == young[-left:]

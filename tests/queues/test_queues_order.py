@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,17 +26,6 @@ from tests.support.queues import (
     step,
     succeeded,
 )
-
-
-def test_higher_priorities_go_first(queue: TaskQueue) -> None:
-    priorities = [*range(-100, 101), *range(-100, 101)]
-    random.shuffle(priorities)
-    queue.push_many([NewTask(name=ECHO, args=[at], priority=at) for at in priorities])
-
-    claimed = [task.read() for task in claim(Consumer(), 402)]
-
-    assert [info.args[0] for info in claimed] == sorted(priorities, reverse=True)
-    assert [info.priority for info in claimed] == sorted(priorities, reverse=True)
 
 
 def many_due(redis: Redis, count: int, *, queue: str = "default", priority: int = 0) -> list[str]:

@@ -203,6 +203,24 @@ def test_a_row_that_nobody_loads_is_gone_for_readers_after_its_delay_and_a_lease
     assert stale["stock"] == 3
 
 
+def is_claimed(token: str, key: str = "1") -> bool:
+    claims, waiting = at_once(begin(get_client(), [f"items:{key}"], token, SHAPE, None, LEASE))
+    assert waiting == (set() if claims else {f"items:{key}"})
+    return bool(claims)
+
+
+def test_what_a_clock_stored_that_was_a_day_ahead_is_not_there_and_is_due(redis: Redis) -> None:
+    cache().schedule_many({"1": 5, "2": 60 * 86_400})
+    refresh({"1": ["a", 1], "2": ["b", 2]})
+    assert (is_claimed("dead", "3"), is_claimed("alive", "3")) == (True, False)
+    let_pass(redis, -86_400)
+
+    assert cache().get("1") is None
+    assert is_claimed("alive", "3")
+    assert claimed(Loader().claim(10)) == []
+    assert claimed(Loader().claim(10)) == ["1"]
+
+
 @pytest.mark.parametrize(("delay", "kept"), [(0.1, 60), (3_600, 3_600), (YEAR, 86_400)])
 def test_a_stale_row_is_kept_as_long_as_it_was_good(redis: Redis, delay: float, kept: float) -> None:
     cache().schedule("1", delay)
@@ -534,12 +552,6 @@ def test_more_rows_of_a_bucket_are_stored_than_a_script_can_take() -> None:
 
 def test_a_reader_who_takes_a_row_over_has_twice_as_long_for_it(redis: Redis) -> None:
     """Else a query that is slower than a lease would never be done where many read."""
-
-    def is_claimed(token: str) -> bool:
-        claims, waiting = at_once(begin(get_client(), ["items:1"], token, SHAPE, None, LEASE))
-        assert waiting == (set() if claims else {"items:1"})
-        return bool(claims)
-
     for number, lease in enumerate((LEASE, 2 * LEASE, 4 * LEASE)):
         assert is_claimed(f"first-{number}")
         let_pass(redis, lease - 1)

@@ -318,8 +318,8 @@ class Consumer:
         """
         Remove the dead tasks of *queues* that are too old or too many, and return how many were removed.
 
-        Queues that hold no task in any state and are not paused are forgotten. Leases that end more than an hour too
-        late were given by a clock that had jumped ahead: they end as if they were given now.
+        Queues without any task that are not paused are forgotten. What a clock that had jumped ahead has stored
+        becomes as if it were stored now.
         """
         options, client, gone = queue_options(self.alias), get_client(), 0
         for start in range(0, len(queues), _TRIMMED):
@@ -334,10 +334,11 @@ class Consumer:
                     listed_for=to_ms(options.result_ttl),
                     most=_LET_GO,
                     lease=to_ms(options.lease),
+                    parked=round(_AGAIN * 1e6),
+                    each=round(_EACH * 1e6),
                     queue_names=part,
                 )
-                went = int(at_once(answer))
-                gone += went
+                gone += (went := int(at_once(answer)))
         return gone
 
     def release(self, tasks: Sequence[Claimed], *, delay: float = 0, begun: Container[Claimed] = ()) -> int:

@@ -255,7 +255,7 @@ class RowCache:
             for key, stored in zip(keys, _loads(text.decode()), strict=True):
                 if stored is not None and stored[2] == print_:
                     row = Row(shape, key, now, stored)
-                    if stored[1] > now and stored[0] >= oldest:
+                    if stored[1] > now >= stored[0] >= oldest:
                         good[key] = row
                     else:
                         too_old[key] = row

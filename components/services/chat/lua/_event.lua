@@ -1,6 +1,6 @@
--- USES    time append
--- Return the millisecond for a new entry, which is never before that of the last entry.
-local function moment(head) return math.max(NOW, head.at) end
+-- USES    time append moment
+local function moment(head) return moment_after(head.at) end
+
 
 -- Append the events of a call, given as their bodies, and wake waiters. Return the seq of the last.
 -- *head* has seq, n, at and bytes.

@@ -2,7 +2,7 @@
 -- none. That message may be gone; else a reply mentions its sender.
 -- KEYS    chat messages members reads sent names mentions own rate deleted typing
 -- ARGV    id sender client_id body characters data_bytes channel reply_to mentioned...
--- USES    time entry append member packed digest sent tombstone pace quoted
+-- USES    time entry append moment member packed digest sent tombstone pace quoted
 -- RETURNS "sent" or "duplicate", the seq, the millisecond, 1 if trimming is due, and the members addressed: those it
 --         mentions, and the other one of two; or "unknown"; "closed"; "muted" and until when; "long" and the limits
 --         of text and data; "fast" and the milliseconds until there is room; "nowhere", if it replies to a later seq
@@ -70,7 +70,7 @@ local wait = pay(sender, tonumber(rate_limit), tonumber(rate_period), slow, true
 if wait > 0 then return { "fast", wait } end
 
 if reply_to ~= "" then mentioned[#mentioned + 1] = quoted_sender(reply_to, member.hidden, max_age) end
-local before, sent_at = seq, text(math.max(NOW, tonumber(at)))
+local before, sent_at = seq, text(moment_after(at))
 seq, n = text(seq + 1), text(n + 1) -- as texts, since each goes into several commands
 local spoken_to, named = address(seq)
 append(seq, sender, client_id, sent_at, n, named, body, reply_to ~= "" and reply_to)
@@ -97,6 +97,7 @@ redis.call("ZADD", names, sent_at, id)
 redis.call("ZREM", typing, sender)
 redis.call("PUBLISH", channel, seq)
 local is_full = live > math.floor(max_messages * 1.01) or size > max_bytes * 1.01
-local ages = max_age ~= "0" or drop_read_after ~= "0"
-local is_old = ages and NOW >= tonumber(redis.call("HGET", chat, "due_at") or 0)
+local longest = math.max(max_age, drop_read_after) / 100 -- milliseconds to the next trimming, see trim.lua
+local due_at = longest > 0 and tonumber(redis.call("HGET", chat, "due_at") or 0)
+local is_old = due_at and (NOW >= due_at or due_at > NOW + longest + 1)
 return { "sent", tonumber(seq), tonumber(sent_at), (is_full or is_old) and 1 or 0, spoken_to }

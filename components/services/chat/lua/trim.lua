@@ -46,9 +46,16 @@ local function drop_entry(seq, fields)
   cut, base = seq, tonumber(fields[ORDINAL]) and fields[ORDINAL] or base
 end
 
-for _, entry in ipairs(redis.call("XRANGE", messages, "-", "+", "COUNT", most)) do
+-- No entry is younger than a later one, even if a clock that had jumped ahead wrote it. A damaged one counts as old.
+local entries, sent_at, latest = redis.call("XRANGE", messages, "-", "+", "COUNT", most), {}, NOW
+for at = #entries, 1, -1 do
+  local written = tonumber(entries[at][2][AT])
+  latest = math.min(latest, written or latest)
+  sent_at[at] = written and latest or 0
+end
+for at, entry in ipairs(entries) do
   local seq, fields = seq_of(entry), entry[2]
-  if not shall_go(seq, tonumber(fields[AT]) or 0) then -- a damaged entry counts as old
+  if not shall_go(seq, sent_at[at]) then
     more = 0
     break
   end

@@ -6,6 +6,7 @@
 --         chunk its id, how often it was handed out, and the fields of its descriptor. Nothing if the aggregation
 --         takes no part
 local ANSWERED, FIELDS = 60000, 10 -- milliseconds; names and values of a descriptor
+local LOOKED_AT = 100 -- entries and chunks that are handed out
 local known = call .. consumer
 limit = tonumber(limit)
 
@@ -29,6 +30,18 @@ local function give_up(id)
   redis.call("ZADD", dead, NOW, id .. " " .. name)
 end
 
+-- A chunk that was handed out later than now, by a clock that had jumped ahead, counts as handed out now. Redis tells
+-- the instant only here, so a consumer looks that finds nothing else to do.
+local function bring_back()
+  for _, group in ipairs(fields_of(redis.call("XINFO", "STREAM", stream, "FULL", "COUNT", LOOKED_AT)).groups) do
+    local facts = fields_of(group)
+    for _, pending in ipairs(facts.name == name and facts.pending or {}) do
+      local id, holder, handed_out = unpack(pending)
+      if handed_out > NOW then redis.call("XCLAIM", stream, name, holder, 0, id, "JUSTID") end
+    end
+  end
+end
+
 for _, pending in ipairs(overdue) do
   local id, holder, deliveries = pending[1], pending[2], pending[4]
   if deliveries >= tonumber(tries) then
@@ -45,6 +58,7 @@ end
 if limit > 0 then
   local new = redis.call("XREADGROUP", "GROUP", name, consumer, "COUNT", limit, "STREAMS", stream, ">")
   for _, entry in ipairs(new and new[1][2] or {}) do add(entry, 1) end
+  if #overdue == 0 and not new then bring_back() end
 end
 answer[1] = fields_of(redis.call("XINFO", "STREAM", stream))["last-generated-id"]
 redis.call("RPUSH", known, number, unpack(answer))

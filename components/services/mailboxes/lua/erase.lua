@@ -3,7 +3,8 @@
 -- ARGV    name
 -- USES    time
 -- RETURNS 1
-for ago = 0, 2 do redis.call("DEL", sent .. ":" .. DAY - ago) end
+-- The next day's part is there if the clock had jumped ahead.
+for ago = -1, 2 do redis.call("DEL", sent .. ":" .. DAY - ago) end
 redis.call("DEL", mailbox, messages, handed, dropped, blocked)
 redis.call("ZREM", names, name)
 return 1

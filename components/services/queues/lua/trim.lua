@@ -1,13 +1,16 @@
 -- Remove dead tasks by age and number, and entries of the list of successful ones by age. One call removes *most*
--- dead tasks at most. Leases so long that the clock must have jumped ahead are shortened as if they were given now.
--- Queues without any task are removed. Durations are milliseconds. A repeated call changes nothing.
+-- dead tasks at most. What a clock has stored that had jumped ahead becomes as if it were stored now: leases, places
+-- among the ready, and when delayed tasks are due, of which a call looks at a page, and each minute at the next one.
+-- *parked* and *each* are the microseconds until a parked task is due, and those more for each other one.
+-- Queues without any task are removed. Other durations are milliseconds. A repeated call changes nothing.
 -- KEYS    tasks runs errors progress names active paused
 --         queues...(ready delayed running dead successful wake)
--- ARGV    dead_kept dead_limit listed_for most lease queue_names...
--- USES    time task forget
+-- ARGV    dead_kept dead_limit listed_for most lease parked each queue_names...
+-- USES    time task forget run place ahead
 -- RETURNS how many dead tasks were removed
 -- Milliseconds by which the leases of other workers may be longer, and the number of leases that one call examines.
 local HOUR, LOOKED_AT = 3600000, 100
+local MINUTE = 60000 -- milliseconds
 
 local function let_go(dead, left)
   local too_old = redis.call("ZCOUNT", dead, "-inf", NOW - dead_kept)
@@ -30,6 +33,45 @@ local function shorten_leases(running)
   end
 end
 
+local function bring_back_ready(ready)
+  local from, last = "0", text(402 * SPAN) -- see _sizes.lua
+  while true do
+    local score = tonumber(redis.call("ZRANGEBYSCORE", ready, from, last, "WITHSCORES", "LIMIT", 0, 1)[2])
+    if not score then break end
+    local rank = math.floor(score / SPAN) * SPAN
+    bring_back(ready, rank + NOW, rank + SPAN)
+    from = text(rank + SPAN)
+  end
+end
+
+-- Return the microsecond when a delayed task is due, if it was put off by a clock that had jumped ahead. Its last
+-- start lies ahead then; or it has none, and is parked although it was due before, for longer than any can be.
+local function due_again(due, record, task, longest)
+  local run = run_of(record)
+  local ahead = (tonumber(run.last) or 0) - MICROSECONDS
+  if ahead > 0 then return MICROSECONDS + math.max(0, due - run.last), run end
+  local was_due = task and tonumber(task.due) and tonumber(task.due) <= MICROSECONDS
+  if not record and was_due and due > MICROSECONDS + longest then return MICROSECONDS + longest end
+end
+
+local function bring_back_delayed(delayed)
+  local count = redis.call("ZCARD", delayed)
+  if count == 0 then return end
+  local page = math.floor(NOW / MINUTE) % math.ceil(count / LOOKED_AT) * LOOKED_AT
+  local found, ids = redis.call("ZRANGE", delayed, page, page + LOOKED_AT - 1, "WITHSCORES"), {}
+  for at = 1, #found, 2 do ids[#ids + 1] = found[at] end
+  local records = redis.call("HMGET", runs, unpack(ids))
+  for at, id in ipairs(ids) do
+    local task = not records[at] and task_of(redis.call("HGET", tasks, id))
+    local due, run = due_again(tonumber(found[2 * at]), records[at], task, parked + each * count)
+    if due then redis.call("ZADD", delayed, text(due), id) end
+    if run then
+      run.last = text(MICROSECONDS)
+      save_run(id, run)
+    end
+  end
+end
+
 local function forget_queue(queue, name)
   local held = redis.call("EXISTS", queue.ready, queue.delayed, queue.running, queue.dead, queue.successful)
   if held == 0 and redis.call("SISMEMBER", paused, name) == 0 then
@@ -45,6 +87,10 @@ for at, name in ipairs(queue_names) do
   redis.call("ZREMRANGEBYSCORE", queue.successful, "-inf", NOW - listed_for)
   gone = gone + let_go(queue.dead, most - gone)
   shorten_leases(queue.running)
+  bring_back(queue.dead, NOW)
+  bring_back(queue.successful, NOW)
+  bring_back_ready(queue.ready)
+  bring_back_delayed(queue.delayed)
   forget_queue(queue, name)
 end
 return gone

@@ -5,9 +5,14 @@
 -- RETURNS the microsecond of the claim; for each member "load", "wait" or "there"
 oldest = tonumber(oldest) -- microseconds since the load began; nil if any age will do
 
+-- What begins later than now was written by a clock that had jumped ahead, and counts as none.
+local function is_current(since, till)
+  return (tonumber(since) or math.huge) <= MICROSECONDS and tonumber(till) > MICROSECONDS
+end
+
 local function is_there(member)
   local since, till, its_shape = head_of(member)
-  return since and its_shape == shape and tonumber(till) > MICROSECONDS
+  return since and its_shape == shape and is_current(since, till)
     and (not oldest or MICROSECONDS - since <= oldest)
 end
 
@@ -27,7 +32,7 @@ for at, member in ipairs(members) do
     answer[1] = before.since -- a repeated call
   elseif is_there(member) then
     said = "there"
-  elseif (tonumber(before.ends) or 0) > MICROSECONDS then
+  elseif is_current(before.since, before.ends) then
     said = "wait"
   else
     take(member, before)

@@ -3,7 +3,7 @@
 -- ARGV    token limit lease
 -- USES    time claim lease counts
 -- RETURNS the microsecond of the claim; that at which the next row is due, "" if there is none; the members
-local ANSWERED = 60000 -- milliseconds for which an answer is kept
+local ANSWERED, PAGE = 60000, 20 -- milliseconds for which an answer is kept; members of a page
 
 local function take(due)
   local names, ends, claimed, lost = {}, {}, {}, {}
@@ -25,11 +25,24 @@ local function take(due)
   return claimed
 end
 
+-- If nothing is due, look at some page of the schedule. Rows that are due later than their delay allows were put
+-- there by a clock that had jumped ahead, and are due now. A claim and a pause take LONGEST at most.
+local function bring_back()
+  local page = MICROSECONDS % math.ceil(redis.call("ZCARD", schedule) / PAGE) * PAGE
+  local found, members = redis.call("ZRANGE", schedule, page, page + PAGE - 1, "WITHSCORES"), {}
+  for at = 1, #found, 2 do members[#members + 1] = found[at] end
+  for at, delay in ipairs(redis.call("HMGET", delays, unpack(members))) do
+    local latest = MICROSECONDS + math.max(tonumber(delay or nil) or 0, lease, LONGEST)
+    if tonumber(found[2 * at]) > latest then redis.call("ZADD", schedule, text(MICROSECONDS), members[at]) end
+  end
+end
+
 if redis.call("LINDEX", call, 0) == token then return redis.call("LRANGE", call, 1, -1) end
 -- First, because a server that is out of memory runs a script only if it begins by freeing memory.
 redis.call("DEL", call)
 local due = redis.call("ZRANGEBYSCORE", schedule, "-inf", text(MICROSECONDS), "LIMIT", 0, limit)
 local claimed = #due > 0 and take(due) or {}
+if #due == 0 and redis.call("EXISTS", schedule) == 1 then bring_back() end
 local next_at = redis.call("ZRANGE", schedule, 0, 0, "WITHSCORES")[2]
 local answer = { BEGUN, next_at and string.format("%.0f", next_at) or "" }
 for _, member in ipairs(claimed) do answer[#answer + 1] = member end
