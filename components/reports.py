@@ -129,7 +129,6 @@ class Card:
     unit: str
     facts: Sequence[tuple[str, str]] = ()
     lines: list[Line] = field(default_factory=list)
-    badges: list[Badge] = field(default_factory=list)
     #: Further pages, which answer what people often ask.
     links: Sequence[Link] = ()
 

@@ -7,7 +7,7 @@ costs one round trip to each node of Redis, however much is in it, and no listin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,11 +143,11 @@ class OverviewAdmin(ControlRoomAdmin):
             parts, gathered = look(pages, redis=read_nodes())
             if "redis" in gathered.missing or (parts and not any(part.card for part in parts)):
                 return None
-            found = {part.model.__name__: part.badges for part in parts}
+            found = {part.model.__name__: _badges(part.card.lines) for part in parts if part.card}
             if may_view:
                 lines = [line for part in parts if part.card for line in part.card.lines]
                 lines += lines_of(nodes(gathered.found["redis"], gathered.took))
-                found[self.model.__name__] = [*_sums(lines)]
+                found[self.model.__name__] = _badges(lines)
             return found
 
         return (briefly(ask) if pages or may_view else None) or {}
@@ -162,17 +162,14 @@ class OverviewAdmin(ControlRoomAdmin):
         return found
 
 
-def _sums(lines: Sequence[Line]) -> Iterator[Badge]:
-    """Yield how many lines there are about problems, and how many warnings."""
+def _badges(lines: Sequence[Line]) -> list[Badge]:
+    """Return how many lines there are about problems, and how many warnings."""
     serious = sum(line.is_serious for line in lines)
     warnings = len(lines) - serious
-    if serious:
-        yield Badge(
-            ngettext("%(count)s problem", "%(count)s problems", serious) % {"count": grouped(serious)}
-        )
-    if warnings:
-        text = ngettext("%(count)s warning", "%(count)s warnings", warnings)
-        yield Badge(text % {"count": grouped(warnings)}, is_serious=False)
+    problem = ngettext("%(count)s problem", "%(count)s problems", serious) % {"count": grouped(serious)}
+    warning = ngettext("%(count)s warning", "%(count)s warnings", warnings) % {"count": grouped(warnings)}
+    found = [(serious, Badge(problem)), (warnings, Badge(warning, is_serious=False))]
+    return [badge for number, badge in found if number]
 
 
 def _tile(part: Part, pages: ControlRoomAdmin, request: HttpRequest) -> Tile:

@@ -13,7 +13,7 @@ from typing import Any
 
 from components import models
 from components.kit.figures import Gathered, Reading, gather
-from components.reports import Badge, Card, Past, reports
+from components.reports import Card, Past, reports
 from components.services.counters import Series, recent
 
 
@@ -27,10 +27,6 @@ class Part:
     #: What the service did lately; None if that is not counted, or may not be seen.
     past: Past | None = None
     series: Series | None = None
-
-    @property
-    def badges(self) -> list[Badge]:
-        return self.card.badges if self.card else []
 
 
 def look(

@@ -212,9 +212,9 @@ def test_badges_say_what_needs_attention(redis, staff):
 
     assert rows(staff("view_overview", "view_queue")) == [
         "Overview: 1 problem, 2 warnings",
-        "Queues: 1 queue without a worker, 1 dead task",
+        "Queues: 1 problem, 1 warning",
     ]
-    assert rows(staff("view_queue")) == ["Queues: 1 queue without a worker, 1 dead task"]
+    assert rows(staff("view_queue")) == ["Queues: 1 problem, 1 warning"]
     assert rows(staff("view_overview", "view_lock"))[1] == "Locks"
 
     TaskQueue().delete("mail", "dead", TaskQueue().ids("mail", "dead", limit=9))

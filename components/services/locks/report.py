@@ -19,7 +19,6 @@ from components.kit.keyspace import BUCKETS
 from components.kit.scripts import Script
 from components.kit.stored import text_of
 from components.reports import (
-    Badge,
     Card,
     CardReading,
     FinderReading,
@@ -71,7 +70,6 @@ def card() -> CardReading:
     held = sum(int(answer[0]) for answer in answers)
     contended = [each for answer in answers for each in _contended(answer)]
     stuck = sorted((each for each in contended if each.waited >= _PATIENCE), key=lambda each: -each.waited)
-    badge = ngettext("%(count)s lock keeps others waiting", "%(count)s locks keep others waiting", len(stuck))
     return Card(
         held,
         ngettext("lock is held", "locks are held", held),
@@ -80,7 +78,6 @@ def card() -> CardReading:
             (gettext("Longest wait"), duration(max((each.waited for each in contended), default=None))),
         ],
         lines_about(stuck, _line, _MORE),
-        [Badge(badge % {"count": grouped(len(stuck))}, is_serious=False)] if stuck else [],
     )
 
 

@@ -5,7 +5,7 @@ jobs by name. People name jobs, so there are few.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from django.utils.translation import gettext, ngettext, ngettext_lazy
 from components.kit.figures import Ask, Family, Gauges, Reading
 from components.kit.scripts import Script
 from components.kit.stored import number_of, text_of
-from components.reports import Badge, Card, CardReading, FinderReading, Found, Line, Link, best, lines_about
+from components.reports import Card, CardReading, FinderReading, Found, Line, Link, best, lines_about
 from components.services.logs.jobs import DEFAULT_JOB, is_late, lease_of
 from components.services.logs.keys import JobKeys, index
 from components.templatetags.control_room import duration, grouped, legible
@@ -62,7 +62,6 @@ def card() -> CardReading:
                 sorted((job for job in found if job.dead), key=lambda job: -job.dead), _dead, _MORE_DEAD
             ),
         ],
-        [*_badges(found)],
     )
 
 
@@ -109,14 +108,6 @@ _MORE_DEAD = ngettext_lazy(
     "Chunks of logs of %(count)s more jobs were given up.",
     "number",
 )
-
-
-def _badges(jobs: Sequence[_Job]) -> Iterator[Badge]:
-    if any(job.late for job in jobs):
-        yield Badge(gettext("counted late"))
-    if dead := sum(job.dead for job in jobs):
-        text = ngettext("%(count)s chunk given up", "%(count)s chunks given up", dead)
-        yield Badge(text % {"count": grouped(dead)}, is_serious=False)
 
 
 def gauges() -> Gauges:

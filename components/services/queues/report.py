@@ -26,7 +26,6 @@ from components.kit.scripts import Script
 from components.kit.site import known_sites
 from components.kit.stored import text_of
 from components.reports import (
-    Badge,
     Card,
     CardReading,
     FinderReading,
@@ -141,13 +140,11 @@ class _Seen:
     workers: list[WorkerInfo] = field(default_factory=list)
     #: The number of queues; of these a thousand of each alias are looked at.
     number: int = 0
-    unserved: int = 0
 
     def add(self, queues: Sequence[QueueStats], workers: Sequence[WorkerInfo], number: int) -> None:
         self.queues += queues
         self.workers += [worker for worker in workers if worker.alive]
         self.number += number
-        self.unserved += len(unserved(queues, workers))
 
     def card(self, lines: list[Line]) -> Card:
         serving = taking(self.workers)
@@ -167,7 +164,6 @@ class _Seen:
                 (gettext("Workers"), grouped(len(serving))),
             ],
             lines,
-            [*self._badges(dead)],
         )
 
     @property
@@ -176,16 +172,6 @@ class _Seen:
             return grouped(self.number)
         all_and_some = {"all": grouped(self.number), "some": grouped(len(self.queues))}
         return gettext("%(all)s; the figures are of %(some)s of them") % all_and_some
-
-    def _badges(self, dead: int) -> Iterator[Badge]:
-        if self.unserved:
-            text = ngettext(
-                "%(count)s queue without a worker", "%(count)s queues without a worker", self.unserved
-            )
-            yield Badge(text % {"count": grouped(self.unserved)})
-        if dead:
-            text = ngettext("%(count)s dead task", "%(count)s dead tasks", dead)
-            yield Badge(text % {"count": grouped(dead)}, is_serious=False)
 
 
 def _longest_first(queues: Iterable[QueueStats]) -> list[QueueStats]:

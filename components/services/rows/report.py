@@ -18,7 +18,6 @@ from components.kit.figures import Ask, Event, Family, Gauges, Reading
 from components.kit.keyspace import BUCKETS, bucket
 from components.kit.stored import number_of, text_of
 from components.reports import (
-    Badge,
     Card,
     CardReading,
     FinderReading,
@@ -97,7 +96,6 @@ def card() -> CardReading:
             *lines_about(sorted(late.items(), key=lambda pair: -pair[1]), _late, _MORE_LATE),
             *lines_about(sorted(failing.items(), key=lambda pair: -pair[1]), _failing, _MORE_FAILING),
         ],
-        [*_badges(late, sum(failing.values()))],
     )
 
 
@@ -134,14 +132,6 @@ _MORE_FAILING = ngettext_lazy(
     "Rows of %(count)s more models could not be loaded.",
     "number",
 )
-
-
-def _badges(late: dict[str, float], failing: int) -> Iterator[Badge]:
-    if late:
-        yield Badge(gettext("rows are late"))
-    if failing:
-        text = ngettext("%(count)s row not loaded", "%(count)s rows not loaded", failing)
-        yield Badge(text % {"count": grouped(failing)}, is_serious=False)
 
 
 def examine() -> Iterator[CheckMessage]:

@@ -15,7 +15,7 @@ from components.kit.figures import Ask, Event
 from components.kit.keyspace import BUCKETS
 from components.kit.scripts import Script
 from components.kit.stored import text_of
-from components.reports import Badge, Card, CardReading, Line, Link, Past, finder_of, lines_about
+from components.reports import Card, CardReading, Line, Link, Past, finder_of, lines_about
 from components.services.semaphores.keys import SemaphoreKeys, index
 from components.templatetags.control_room import duration, grouped, legible
 
@@ -62,9 +62,6 @@ def card() -> CardReading:
     number = sum(int(answer[0]) for answer in answers)
     contended = [each for answer in answers for each in _contended(answer)]
     stuck = sorted((each for each in contended if each.waited >= _PATIENCE), key=lambda each: -each.waited)
-    badge = ngettext(
-        "%(count)s semaphore keeps others waiting", "%(count)s semaphores keep others waiting", len(stuck)
-    )
     return Card(
         number,
         ngettext("semaphore", "semaphores", number),
@@ -73,7 +70,6 @@ def card() -> CardReading:
             (gettext("Longest wait"), duration(max((each.waited for each in contended), default=None))),
         ],
         lines_about(stuck, _line, _MORE),
-        [Badge(badge % {"count": grouped(len(stuck))}, is_serious=False)] if stuck else [],
     )
 
 
