@@ -7,18 +7,16 @@ of all buckets, one for the ids in the buckets that it shows, and one for these 
 
 from __future__ import annotations
 
-from typing import Any
-
 from components.kit.at_once import at_once
-from components.kit.client import AnyRedis, get_client
-from components.kit.keyspace import BUCKETS
-from components.kit.scripts import pipelined
-from components.kit.stored import text_of
+from components.kit.buckets import Index
+from components.kit.client import get_client
 from components.services.chat.chat import Chat, look_at
 from components.services.chat.facts import ChatInfo, Found, Page
 from components.services.chat.ids import is_id
 from components.services.chat.keys import index
 from components.services.chat.search import Search
+
+_ALL = Index(index, desc=True)
 
 
 class ChatReader:
@@ -26,7 +24,7 @@ class ChatReader:
 
     def count(self) -> int:
         """Return how many chats there are."""
-        return sum(at_once(_sizes(get_client())))
+        return sum(_ALL.sizes())
 
     def page(self, *, offset: int = 0, limit: int = 50) -> list[ChatInfo]:
         """
@@ -34,14 +32,7 @@ class ChatReader:
 
         Pages go through one bucket after another. New messages can move a chat to another page.
         """
-        client, wanted = get_client(), []
-        for tag, size in zip(BUCKETS, at_once(_sizes(client)), strict=True):
-            if offset < size and limit > 0:
-                wanted.append((tag, offset, offset + min(limit, size - offset) - 1))
-                limit -= min(limit, size - offset)
-            offset = max(0, offset - size)
-        listed = at_once(pipelined(client, wanted, _add_names))
-        found = at_once(look_at(client, [text_of(name) for names in listed for name in names]))
+        found = at_once(look_at(get_client(), _ALL.page(offset, limit)))
         return sorted((info for info in found if info), key=_last_at, reverse=True)
 
     def find(self, id: str) -> ChatInfo | None:
@@ -59,12 +50,3 @@ class ChatReader:
 
 def _last_at(info: ChatInfo) -> float:
     return (info.last_at or info.created_at).timestamp()
-
-
-def _add_names(pipe: Any, page: tuple[str, int, int]) -> None:
-    tag, first, last = page
-    pipe.zrange(index(tag), first, last, desc=True)
-
-
-async def _sizes(client: AnyRedis) -> list[int]:
-    return await pipelined(client, BUCKETS, lambda pipe, tag: pipe.zcard(index(tag)))

@@ -18,18 +18,19 @@ from redis import Redis
 
 from components.exceptions import InvalidName
 from components.kit.at_once import at_once
+from components.kit.buckets import Index
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
-from components.kit.keyspace import BUCKETS
 from components.kit.leases import Holder, server_clock
 from components.kit.scripts import Script
-from components.kit.stored import instant_of, number_of, text_of
+from components.kit.stored import instant_of, number_of
 from components.kit.values import check_int
 from components.services.locks.keys import LockKeys, index
 
 RELEASE = Script("locks/release")
 
 _T = TypeVar("_T")
+_HELD = Index(index)
 
 _FIGURES = ("fence", "acquired", "waits", "waited", "longest", "expired", "forced")
 
@@ -92,26 +93,12 @@ class LockReader:
 
     def count(self) -> int:
         """Return how many locks are held."""
-        return sum(self._sizes(self._now()))
+        return sum(_HELD.sizes(_later(self._now())))
 
     def held(self, *, offset: int = 0, limit: int = 50) -> list[LockInfo]:
         """Return a page of the held locks, from the *offset*-th on. Raises InvalidValue."""
-        check_int("offset", offset, 0)
-        check_int("limit", limit, 0)
         now = self._now()
-        wanted = []
-        for tag, size in zip(BUCKETS, self._sizes(now), strict=True):
-            if offset < size and limit > 0:
-                wanted.append((tag, offset, min(limit, size - offset)))
-                limit -= min(limit, size - offset)
-            offset = max(0, offset - size)
-        listed = self._ask(
-            wanted,
-            lambda pipe, each: pipe.zrangebyscore(
-                index(each[0]), f"({now // 1000}", "+inf", start=each[1], num=each[2]
-            ),
-        )
-        found = self._look([key for page in listed for key in map(text_of, page) if self._is_key(key)], now)
+        found = self._look([key for key in _HELD.page(offset, limit, _later(now)) if self._is_key(key)], now)
         return [info for info in found if info.is_held]
 
     def find(self, name: str) -> LockInfo | None:
@@ -177,9 +164,6 @@ class LockReader:
     def _now(self) -> int:
         return server_clock(self._client)
 
-    def _sizes(self, now: int) -> list[int]:
-        return self._ask(BUCKETS, lambda pipe, tag: pipe.zcount(index(tag), f"({now // 1000}", "+inf"))
-
     def _ask(self, things: Sequence[_T], add: Callable[[Any, _T], object]) -> list[Any]:
         """
         Return the answers to the commands that *add* adds to a pipeline for each of *things*. The answer is None for
@@ -207,6 +191,11 @@ class LockReader:
         return [
             _info(key, *five) for key, five in zip(lock_keys, zip(*[answers] * 5, strict=True), strict=True)
         ]
+
+
+def _later(now: int) -> str:
+    """Return the least score of a lock that is held at the microsecond *now*."""
+    return f"({now // 1000}"
 
 
 def _info(

@@ -9,13 +9,13 @@ nothing.
 from __future__ import annotations
 
 from components.kit.at_once import at_once
-from components.kit.client import AnyRedis, get_client
-from components.kit.keyspace import BUCKETS
-from components.kit.scripts import pipelined
-from components.kit.stored import text_of
+from components.kit.buckets import Index
+from components.kit.client import get_client
 from components.services.mailboxes.facts import Mail, MailboxInfo
 from components.services.mailboxes.keys import index
 from components.services.mailboxes.mailbox import check_limit, look, peek
+
+_ALL = Index(index)
 
 
 class MailboxReader:
@@ -23,7 +23,7 @@ class MailboxReader:
 
     def count(self) -> int:
         """Return how many mailboxes there are."""
-        return sum(at_once(_sizes(get_client())))
+        return sum(_ALL.sizes())
 
     def page(self, *, offset: int = 0, limit: int = 50) -> list[MailboxInfo]:
         """
@@ -31,14 +31,7 @@ class MailboxReader:
 
         Using a mailbox may move it to another page, at most once a day.
         """
-        client, wanted = get_client(), []
-        for tag, size in zip(BUCKETS, at_once(_sizes(client)), strict=True):
-            if offset < size and limit > 0:
-                wanted.append((tag, offset, offset + min(limit, size - offset) - 1))
-                limit -= min(limit, size - offset)
-            offset = max(0, offset - size)
-        listed = at_once(pipelined(client, wanted, lambda pipe, each: pipe.zrange(index(each[0]), *each[1:])))
-        return at_once(look(client, sorted(text_of(name) for names in listed for name in names)))
+        return at_once(look(get_client(), sorted(_ALL.page(offset, limit))))
 
     def find(self, name: str) -> MailboxInfo | None:
         """Return the mailbox with this name; None if it was never used, or not within a year."""
@@ -50,7 +43,3 @@ class MailboxReader:
     def messages(self, name: str, *, first: int = 0, limit: int = 50) -> list[Mail]:
         """Return a page of the messages of a mailbox, from the id *first* on, without handing them out."""
         return at_once(peek(get_client(), name, first=first, limit=check_limit(limit)))
-
-
-async def _sizes(client: AnyRedis) -> list[int]:
-    return await pipelined(client, BUCKETS, lambda pipe, tag: pipe.zcard(index(tag)))

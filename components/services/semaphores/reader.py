@@ -15,17 +15,17 @@ from typing import Any
 from redis import Redis
 
 from components.kit.at_once import at_once
+from components.kit.buckets import Index
 from components.kit.client import get_client
 from components.kit.contracts import record
-from components.kit.keyspace import BUCKETS
 from components.kit.leases import server_clock
 from components.kit.scripts import pipelined
-from components.kit.stored import instant_of, number_of, text_of
-from components.kit.values import check_int
+from components.kit.stored import instant_of, number_of
 from components.services.semaphores.facts import MinuteOfUse, SemaphoreInfo
 from components.services.semaphores.keys import SemaphoreKeys, index
 
 _USE = record("semaphores", "use")
+_ALL = Index(index, desc=True)
 _MINUTE = 60_000_000  # microseconds
 _MINUTES = 120
 #: The fields of the HASH of figures.
@@ -41,7 +41,7 @@ class SemaphoreReader:
 
     def count(self) -> int:
         """Return how many semaphores there are."""
-        return sum(_sizes(get_client()))
+        return sum(_ALL.sizes())
 
     def page(self, *, offset: int = 0, limit: int = 50, with_use: bool = False) -> list[SemaphoreInfo]:
         """
@@ -50,19 +50,7 @@ class SemaphoreReader:
 
         Using a semaphore may move it to another page, at most once a day.
         """
-        check_int("offset", offset, 0)
-        check_int("limit", limit, 0)
-        client = get_client()
-        wanted = []
-        for tag, size in zip(BUCKETS, _sizes(client), strict=True):
-            if offset < size and limit > 0:
-                wanted.append((tag, offset, offset + min(limit, size - offset) - 1))
-                limit -= min(limit, size - offset)
-            offset = max(0, offset - size)
-        listed = at_once(
-            pipelined(client, wanted, lambda pipe, each: pipe.zrange(index(each[0]), *each[1:], desc=True))
-        )
-        return look(client, sorted(text_of(name) for names in listed for name in names), with_use=with_use)
+        return look(get_client(), sorted(_ALL.page(offset, limit)), with_use=with_use)
 
     def find(self, name: str, *, with_use: bool = False) -> SemaphoreInfo | None:
         """
@@ -142,7 +130,3 @@ def _info(
         given_up=of["given_up"],
         expired=of["expired"],
     )
-
-
-def _sizes(client: Redis) -> list[int]:
-    return at_once(pipelined(client, BUCKETS, lambda pipe, tag: pipe.zcard(index(tag))))
