@@ -3,8 +3,7 @@ Return the client for the CACHES alias in COMPONENTS["CACHE"]: the only way to R
 
 django-redis makes the client, so one URL is enough: it names a server, a Sentinel service or, with the classes in
 components/cache.py, a cluster. Coroutines get a client made from the same settings (aclient.py). Nothing here repeats
-a write by itself: redis-py would repeat it up to ten times, and a counter would then count ten. Scripts are sent once
-more if a reply is lost (scripts.py), because they are idempotent.
+a write by itself.
 """
 
 from __future__ import annotations

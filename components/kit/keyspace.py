@@ -1,9 +1,5 @@
 """
 How keys are spelled: <prefix>:<pattern>:{<name>}:<part>.
-
-The braces are a cluster's hash tag: all keys of one entity lie in one slot. If a pattern has very many entities,
-which must lie in one slot with an index that lists them, the tag is a bucket: each name belongs to one of a few
-buckets.
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
 """
 News: a hint to waiting coroutines that something has changed. Nothing is stored, and a lost hint costs only time.
 
-Scripts publish on the channel of the entity that they change. A Listener receives this on one connection for all
-coroutines of an event loop.
-
-A waiter registers an interest, which Redis confirms; then it reads the state; then it waits. A lost connection is
-opened again, and then all waiters are woken, since they may have missed something. A subscription lasts some seconds
-longer than its last interest, because most waiters come back at once. One task writes to the connection and another
-reads. Waiters themselves never send, because redis-py closes the connection if a coroutine is cancelled while it
-sends.
+A subscription lasts some seconds longer than its last interest, because most waiters come back at once. One task
+writes to the connection and another reads. Waiters themselves never send, because redis-py closes the connection if a
+coroutine is cancelled while it sends.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
 """
 Stop asking servers that do not answer until they do.
 
-A server that hangs costs each caller the whole socket timeout. So when a command has timed out, a probe asks the
-server for a sign of life. If none comes, the server counts as silent for all threads and coroutines of this process:
-commands fail at once, without being sent. Each command first checks whether the probe was answered, which takes
-microseconds; once it was, commands are sent again. A slow command, a blocking command or a single lost reply does not
-make a server silent, because the probe is answered.
-
-guarded() gives this behaviour to any connection class of redis-py, synchronous or not.
+guarded() gives this behaviour, which docs/kit.md describes, to any connection class of redis-py, synchronous or not.
 """
 
 from __future__ import annotations
@@ -18,12 +12,13 @@ import os
 import select
 import socket
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from threading import Lock
 from typing import Any, TypeAlias
 
 from redis.asyncio.connection import AbstractConnection as AsyncConnection
-from redis.exceptions import ConnectionError
+from redis.exceptions import ConnectionError, ResponseError
 from redis.exceptions import TimeoutError as ReplyTimeout
 from redis.utils import SENTINEL
 
@@ -252,8 +247,21 @@ def _is_silence(error: OSError) -> bool:
 class _Guarded:
     """The methods that a synchronous connection class overrides."""
 
+    #: Replies that are still to be read, of the commands that were sent last; commands that are packed to be sent.
+    _owed, _packed = 0, 1
+
+    def pack_commands(self, commands: Sequence[Any]) -> Any:
+        self._packed = len(commands)
+        return super().pack_commands(commands)  # type: ignore[misc]
+
+    def should_reconnect(self) -> bool:
+        """Return True to the pool if a signal handler has raised an error before all replies were read."""
+        is_left = self._owed > 0 and self._sock and not self._connect_callbacks  # type: ignore[attr-defined]
+        return bool(is_left or super().should_reconnect())  # type: ignore[misc]  # PubSub has such a callback
+
     def _connect(self) -> Any:
         address = _address(self)
+        self._owed = 0
         if _silent:
             _refuse(address)
         try:
@@ -275,16 +283,22 @@ class _Guarded:
         except ReplyTimeout:
             _suspect(_address(self))
             raise
+        self._owed, self._packed = self._packed, 1
 
     def read_response(
         self, disable_decoding: bool = False, *, timeout: float | object = SENTINEL, **more: Any
     ) -> Any:
         try:
-            return super().read_response(disable_decoding, timeout=timeout, **more)  # type: ignore[misc]
+            found = super().read_response(disable_decoding, timeout=timeout, **more)  # type: ignore[misc]
         except ReplyTimeout:
             if timeout is SENTINEL:  # otherwise the caller has chosen the timeout
                 _suspect(_address(self))
             raise
+        except ResponseError:
+            self._owed -= 1
+            raise
+        self._owed -= 1
+        return found
 
 
 class _AsyncGuarded:

@@ -257,7 +257,6 @@ def test_after_a_clock_was_ahead_messages_have_the_time_and_are_trimmed_by_their
     redis.persist(keys.messages)
     let_pass(redis, chat.id, 3_601)
     redis.hset(keys.chat, "due_at", sent_at.timestamp() * 1_000 // 1 + 86_400_000)
-
     chat.send("joe", "last")
 
     assert [entry[b"b"] for _id, entry in redis.xrange(keys.messages)] == [b"tlast"]

@@ -9,6 +9,7 @@ import pytest
 
 from components.embedded import EmbeddedServer
 from components.testing import ClusterServer
+from tests.fixtures.service import alarm  # noqa: F401
 from tests.fixtures.worker import backend, make_worker, start  # noqa: F401
 
 

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from signal import SIGALRM, raise_signal
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from django.test.utils import override_settings
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio.connection import BlockingConnectionPool
+from redis.connection import AbstractConnection
 
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
@@ -300,7 +302,7 @@ def test_more_commands_at_once_than_connections_are_told_what_to_do(
 ) -> None:
     async def main() -> None:
         waiting = asyncio.create_task(get_async_client().blpop(LIST, 1))
-        while not get_client().client_list(_type="normal") or not _is_blocked(server):
+        while not any("b" in each["flags"] for each in get_client().client_list(_type="normal")):
             await asyncio.sleep(0.01)
         with pytest.raises(RedisUnavailable, match="fewer threads or coroutines"), redis_errors():
             await increase()
@@ -311,9 +313,20 @@ def test_more_commands_at_once_than_connections_are_told_what_to_do(
         asyncio.run(main())
 
 
-def _is_blocked(server: EmbeddedServer) -> bool:
-    with Redis.from_url(server.url) as client:
-        return client.info("clients")["blocked_clients"] > 0
+@pytest.mark.parametrize("moment", ["before it reads", "while it reads"])
+def test_a_call_that_a_signal_handler_ends_leaves_no_reply_to_the_next(
+    redis: Redis, alarm: Callable[[float], Any], monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    redis.set("a", "1")
+    with monkeypatch.context() as patch:
+        if moment == "before it reads":
+            patch.setattr(AbstractConnection, "read_response", lambda *_, **__: raise_signal(SIGALRM))
+        else:
+            alarm(0.1)
+        with pytest.raises(KeyboardInterrupt):
+            get_client().blpop([LIST], 2)
+
+    assert get_client().get("a") == b"1"
 
 
 def test_a_cache_of_another_kind_is_an_error_that_says_what_to_write() -> None:

@@ -108,7 +108,10 @@ def each_script_twice(redis: Redis, *, between: Callable[[], object] | None = No
             if between:
                 between()
                 return await ask()
-            before, soon = _stored(redis), _ending(redis)
+            before = _stored(redis)
+            soon = {
+                key for key in redis.keys("*") if 0 <= redis.pttl(key) < 10_000
+            }  # they may expire meanwhile
             second = await ask()
             after = _stored(redis)
             kept = {key: found for key, found in before.items() if key in after or key not in soon}
@@ -136,11 +139,6 @@ def each_script_twice(redis: Redis, *, between: Callable[[], object] | None = No
 def _stored(redis: Redis) -> dict[bytes, Any]:
     """Return what is stored, without the use of semaphores by the minute, which is another one soon."""
     return {key: found for key, found in snapshot(redis).items() if b":use:" not in key}
-
-
-def _ending(redis: Redis) -> set[bytes]:
-    """Return the keys that may expire while two calls are made."""
-    return {key for key in redis.keys("*") if 0 <= redis.pttl(key) < 10_000}
 
 
 def lasting(script: str, answer: Any) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeAlias
@@ -192,13 +193,6 @@ UNBOUNDED = {"KEYS", "SCAN", "SSCAN", "HSCAN", "ZSCAN", "HGETALL", "HKEYS", "HVA
 FORBIDDEN = ("cjson", "cmsgpack", "math.random", "redis.pcall", "redis.replicate_commands")
 
 
-def _leading_comment(lines: list[str]) -> Iterator[str]:
-    for line in lines:
-        if not line.startswith("--"):
-            return
-        yield line
-
-
 def _body_wrong(body: str, bounded: set[str], *, may_be_pure: bool = False) -> Iterator[str]:
     calls = len(re.findall(r"redis\.call\(", body))
     commands = re.findall(r'redis\.call\("([A-Z]+)"', body)
@@ -217,7 +211,7 @@ def _body_wrong(body: str, bounded: set[str], *, may_be_pure: bool = False) -> I
 def wrong(name: str, source: str) -> Iterator[str]:
     """What is wrong with a script, a sentence each."""
     lines = source.splitlines()
-    header = list(_leading_comment(lines))
+    header = list(takewhile(lambda line: line.startswith("--"), lines))
     if not any(line.startswith("-- RETURNS ") for line in header):
         yield "its header does not say what it returns"
         return
@@ -254,13 +248,9 @@ def wrong(name: str, source: str) -> Iterator[str]:
 def all_preludes(name: str, wanted: list[str]) -> Iterator[tuple[str, str]]:
     """The preludes that a script uses, and those that they use, with their sources."""
     for each in wanted:
-        yield each, (source := prelude_source(name, each))
+        path = PRELUDES.get(f"{name.partition('/')[0]}/_{each}") or PRELUDES[f"kit/_{each}"]
+        yield each, (source := path.read_text(encoding="utf-8"))
         yield from all_preludes(name, read_header(each, source).get("USES", []))
-
-
-def prelude_source(name: str, prelude: str) -> str:
-    found = PRELUDES.get(f"{name.partition('/')[0]}/_{prelude}") or PRELUDES[f"kit/_{prelude}"]
-    return found.read_text(encoding="utf-8")
 
 
 def defined_by(prelude: str) -> set[str]:

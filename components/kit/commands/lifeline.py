@@ -1,9 +1,7 @@
 """
 The lifeline of a worker process: a pipe whose other end only its parent holds (processes.py).
 
-The parent closes its end to make all workers drain, and the kernel closes it if the parent is killed, so no worker
-goes on alone. Unlike a signal, a closed pipe is not lost on a process that is still starting, and it is not counted
-twice if a service manager signals the parent and its workers. It works on any Unix.
+It works on any Unix. docs/kit.md says why.
 """
 
 from __future__ import annotations

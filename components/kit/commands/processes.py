@@ -1,11 +1,9 @@
 """
 Processes: several programs under one parent, which does nothing else.
 
-Each child is a new program (not a fork) in its own session, so Ctrl-C reaches only the parent. All workers hold the
-read end of one pipe, their lifeline. The parent closes its end to stop them, and the kernel closes it if the parent
-is killed. Other programs know no lifeline: they get SIGTERM, from a watcher if the parent is killed. A child that
-ends without being asked to is replaced: at once if it is a worker that exited with 0 (after a limit), otherwise after
-1, 2, 4 ... 30 s. Signals arrive as bytes in a pipe of the parent, so its loop sees each of them.
+Each child is a new program in its own session, so Ctrl-C reaches only the parent. All workers hold the read end of
+one pipe, their lifeline. Other programs know no lifeline: they get SIGTERM, from a watcher if the parent is killed.
+Signals arrive as bytes in a pipe of the parent, so its loop sees each of them.
 """
 
 from __future__ import annotations
