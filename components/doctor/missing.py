@@ -18,6 +18,7 @@ _CACHE = """\
 {{
     "BACKEND": "django_redis.cache.RedisCache",
     "LOCATION": os.environ.get("REDIS_URL", "redis://localhost:6379/{number}"),
+    "KEY_PREFIX": "{name}",
     "OPTIONS": {{"SERIALIZER": "django_redis.serializers.json.JSONSerializer"}},
 }}"""
 
@@ -48,7 +49,7 @@ def _cache_of_its_own() -> str:
     lines = ["# cache.clear() empties a whole database, so queues, locks and messages have their own."]
     if not settings.is_overridden("CACHES"):  # type: ignore[misc]
         lines.append('CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}')
-    lines.append(f'CACHES["{name}"] = {_CACHE.format(number=number)}')
+    lines.append(f'CACHES["{name}"] = {_CACHE.format(number=number, name=name)}')
     if "cache" not in components_setting():
         lines.append(_entry("COMPONENTS", "CACHE", f'"{name}"'))
     return "\n".join(lines)

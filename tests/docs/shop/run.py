@@ -32,7 +32,13 @@ def configure(url: str, folder: Path) -> None:
         MIGRATION_MODULES=dict.fromkeys(
             ("admin", "auth", "contenttypes", "sessions", "components", "market")
         ),
-        CACHES={"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": url}},
+        CACHES={
+            "default": {
+                "BACKEND": "django_redis.cache.RedisCache",
+                "LOCATION": url,
+                "KEY_PREFIX": "shop",
+            }
+        },
         DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": str(folder / "db.sqlite3")}},
         TASKS={"default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}},
         ROOT_URLCONF="components.urls",
