@@ -425,8 +425,8 @@ class Parking:
         """
         Let the first that was parked under *name* be due now, or after *delay* seconds. *by* names this call.
 
-        Paused queues are passed over. If ready tasks of its queue wait, perhaps since no worker serves it, the first
-        in a queue where none waits is due as well. Return False if there is none.
+        Paused queues are passed over. If ready or due tasks of its queue wait, perhaps since no worker serves it, the
+        first in a queue where none waits is due as well. Return False if there is none.
         """
         answer = UNPARK.run(
             get_client(),

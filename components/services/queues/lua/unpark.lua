@@ -1,6 +1,6 @@
 -- Make the first task that is parked under a limit due after a number of microseconds, and wake a worker for it.
--- Paused queues are passed over. If ready tasks of its queue wait, perhaps since no worker serves it, the first in a
--- queue where none waits is due as well. A repeated call makes no other task due.
+-- Paused queues are passed over. If ready or due tasks of its queue wait, perhaps since no worker serves it, the
+-- first in a queue where none waits is due as well. A repeated call makes no other task due.
 -- KEYS    limited parked unparked paused queues...(ready delayed wake)
 -- ARGV    limit caller delay
 -- USES    time rouse
@@ -28,6 +28,12 @@ local function first(queue)
   end
 end
 
+-- Return whether no task of a queue waits for a worker: to be claimed, or to be moved to the ready ones.
+local function is_served(queue)
+  local due = redis.call("ZRANGE", any.delayed .. queue, 0, 0, "WITHSCORES")[2]
+  return redis.call("ZCARD", any.ready .. queue) == 0 and (not due or tonumber(due) > MICROSECONDS)
+end
+
 local found, due = {}, 0
 for _, queue in ipairs(redis.call("ZRANGE", limited .. limit, 0, -1)) do
   if redis.call("SISMEMBER", paused, queue) == 0 then found[#found + 1] = first(queue) end
@@ -37,14 +43,14 @@ table.sort(found, function(one, other)
 end)
 
 for at, task in ipairs(found) do
-  local is_served = redis.call("ZCARD", any.ready .. task.queue) == 0
-  if at == 1 or is_served then
+  local is_next = is_served(task.queue)
+  if at == 1 or is_next then
     redis.call("ZREM", task.room, task.id)
     redis.call("ZADD", any.delayed .. task.queue, text(MICROSECONDS + delay), task.id)
     rouse(any.wake .. task.queue)
     due = due + 1
   end
-  if is_served then break end
+  if is_next then break end
 end
 redis.call("SET", asked, due, "PX", REPEATED)
 return due
