@@ -1,4 +1,7 @@
-"""What the doctor finds on a running site, each by its id; and nothing else."""
+"""
+What the doctor finds on a running site, each by its id; and nothing else. What the cards of services, and nodes of
+Redis, say is tested where the overview is.
+"""
 
 from __future__ import annotations
 
@@ -37,19 +40,14 @@ from components.kit import keyspace
 from components.kit.errors import translated
 from components.kit.rights import USERS
 from components.services.logs import note_job
-from components.services.logs.jobs import WorkerRecord, tell
-from components.services.queues import Consumer, TaskQueue, Ticks
+from components.services.queues import Consumer, TaskQueue
 from components.services.queues.keys import QueueKeys
 from components.services.rows import RowCache, Shape
 from components.services.rows.keys import RowKeys
-from components.services.rows.loader import Loader
 from components.testing import ClusterServer, redis_at
-from tests.queues.admin.scene import HOURLY, declare_only
-from tests.support.full import configured
-from tests.support.logs import fill, joined, let_leases_pass, stream
+from tests.support.logs import joined
 from tests.support.queues import ECHO
 from tests.support.restricted import add_user, as_user
-from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db
 
@@ -119,16 +117,6 @@ def test_the_command_tells_the_remedy_of_each_finding_also_as_json(redis: Redis)
 # The server
 
 
-@pytest.mark.parametrize(("limit", "id"), [(0.5, "E106"), (1.05, "W106")])
-def test_a_server_without_room_is_a_finding(redis: Redis, limit: float, id: str) -> None:
-    worker()
-    with configured(redis, maxmemory=str(round(redis.info("memory")["used_memory"] * limit))):
-        found = findings()
-
-    assert found.keys() - {"E101"} == {id}  # and it refuses
-    assert "of its memory (" in found[id].msg or "is full (" in found[id].msg
-
-
 def test_the_rights_that_the_user_lacks_are_named(redis: Redis, redis_server: EmbeddedServer) -> None:
     def found_as(*rules: str) -> dict[str, CheckMessage]:
         redis.execute_command("ACL SETUSER", "shop", "reset", "on", ">secret", "&*", "+@all", *rules)
@@ -196,21 +184,6 @@ def test_the_embedded_server_that_does_not_run_is_started_by_runall(tmp_path: Pa
         assert "Start `manage.py runall`" in str(findings()["E101"].hint)
 
 
-def test_a_server_that_cannot_save_is_a_finding(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    (gone := tmp_path / "gone").mkdir()
-    program = request.config.getoption("--redis-server")
-    options = {"dir": str(gone)}
-    with (
-        EmbeddedServer(tmp_path, server=program, appendonly=False, options=options) as server,
-        redis_at(server.url) as client,
-    ):
-        worker()
-        gone.rmdir()
-        client.bgsave()
-        assert eventually(lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err")
-        assert "(rdb_last_bgsave_status)" in findings()["E105"].msg
-
-
 @pytest.mark.parametrize("is_known", [True, False])
 def test_a_cluster_needs_a_client_for_clusters(
     redis_cluster: Redis, redis_cluster_server: ClusterServer, is_known: bool
@@ -248,18 +221,6 @@ def replica(redis: Redis) -> Iterator[None]:
         redis.replicaof("NO", "ONE")
 
 
-@contextmanager
-def late_periodic_task(redis: Redis) -> Iterator[None]:
-    with declare_only(HOURLY):
-        Ticks().look([HOURLY.name])
-        redis.zadd(QueueKeys("default", "").periodic, {HOURLY.name: 1_000_000})
-        yield
-
-
-def delay_a_task(redis: Redis) -> None:
-    redis.zadd(QueueKeys("default", "default").delayed, {TaskQueue().push(ECHO, delay=60): 1_000_000})
-
-
 def schedule(model: str) -> None:
     RowCache(model, Shape([("id", "integer")])).schedule(42, delay=60)
 
@@ -271,38 +232,9 @@ def leave_rows_alone(redis: Redis) -> None:
             redis.zadd(RowKeys(tag).schedule, {member: 1_000_000})
 
 
-def fail_to_load(redis: Redis) -> None:
-    schedule("db.ware")
-    loader = Loader()
-    loader.fail(loader.claim().claims, {"db.ware:42": "ValueError"})
-
-
-def count_too_late(redis: Redis) -> None:
-    consumer = joined(lease=0.001).consumer()
-    note_job("default")
-    fill(stream(), 1)
-    consumer.claim()
-    tell("default", consumer.id, WorkerRecord(host="here"))
-    assert eventually(lambda: "E131" in findings())
-
-
-def give_a_chunk_up(redis: Redis) -> None:
-    aggregation = joined(tries=1)
-    note_job("default")
-    fill(stream(), 1)
-    aggregation.consumer().claim()
-    let_leases_pass(redis, aggregation)
-    aggregation.consumer().claim()
-
-
 UNREADABLE = OperationalError("unable to open database file")
 #: What makes it so, for a time or until the end; the finding; words of its message or of its remedy.
 WRONG: dict[str, tuple[Callable[[Redis], Any], str, str]] = {
-    "eviction": (
-        lambda redis: configured(redis, **{"maxmemory": "1gb", "maxmemory-policy": "allkeys-lru"}),
-        "W103",
-        "allkeys-lru",
-    ),
     "a replica": (replica, "E104", "is a read-only replica of 127.0.0.1"),
     "a slow server": (lambda redis: patch.object(server, "_SLOW", 0.0), "W107", "for a round trip"),
     "a wrong clock": (lambda redis: patch.object(server, "_WRONG_BY", -1.0), "W108", "so tasks run too"),
@@ -323,17 +255,7 @@ WRONG: dict[str, tuple[Callable[[Redis], Any], str, str]] = {
         "W114",
         "worker",
     ),
-    "late delayed tasks": (delay_a_task, "E115", "the first was due"),
-    "a late periodic task": (late_periodic_task, "E116", "1 periodic task is late"),
     "rows of no model": (lambda redis: schedule("shop.gone"), "W121", "Rows of 'shop.gone'"),
-    "rows that nobody loads": (leave_rows_alone, "E122", "cacherows"),
-    "rows that cannot be loaded": (
-        fail_to_load,
-        "W123",
-        "1 row of db.ware could not be loaded",
-    ),
-    "chunks that are counted late": (count_too_late, "E131", "aggregatelogs --job default"),
-    "chunks that were given up": (give_a_chunk_up, "W133", "1 chunk of logs"),
 }
 
 

@@ -77,18 +77,8 @@ def test_it_says_where_an_address_lives(redis: Redis, client: Client) -> None:
 def test_no_page_of_the_demo_is_kept_in_a_cache(redis: Redis, client: Client) -> None:
     demo.load()
     client.force_login(User.objects.get(username="joe"))
-    for path in (
-        "",
-        "sell",
-        "mine",
-        "preferences",
-        "flash",
-        "login",
-        "players",
-        "guild",
-        "mail",
-        "mail/contacts",
-    ):
+    pages = ["", "sell", "mine", "preferences", "flash", "login", "players", "guild", "mail", "mail/contacts"]
+    for path in pages:
         answer = client.get(f"/{path}/" if path else "/", follow=True)
         assert (path, answer.status_code, "no-store" in answer.get("Cache-Control", "")) == (path, 200, True)
 

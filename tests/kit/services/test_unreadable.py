@@ -26,19 +26,8 @@ FIELDS_OF_CHATS = [
     *("history", "max_age", "max_messages", "is_open"),
 ]
 FIELDS_OF_MAILBOXES = [
-    *(
-        "pulled_at",
-        "pushed",
-        "acknowledged",
-        "dropped",
-        "known",
-        "told",
-        "told_with",
-        "limit",
-        "first",
-        "last",
-    ),
-    *("last_dropped", "last_acknowledged", "last_clearing"),
+    *("pulled_at", "pushed", "acknowledged", "dropped", "known", "told", "told_with", "limit", "first"),
+    *("last", "last_dropped", "last_acknowledged", "last_clearing"),
 ]
 
 

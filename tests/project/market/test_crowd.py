@@ -65,32 +65,6 @@ def test_exactly_one_of_many_buyers_gets_the_item(crowd: Crowd) -> None:
 
 
 @pytest.mark.long
-def test_players_who_buy_from_each_other_all_at_once_do_not_block_each_other(crowd: Crowd) -> None:
-    buyer_of = {"joe": "jack", "jack": "jill", "jill": "joe"}
-    orders = [(buyer_of[seller], pk, PRICE) for pk, seller in crowd.listings.items()]
-
-    outcomes = crowd.trade(orders[0::2], orders[1::2])
-
-    facts = crowd.ask("audit")
-    assert set(outcomes) == {"bought"}
-    assert facts["funds"] == {"joe": FUNDS, "jack": FUNDS, "jill": FUNDS}
-    assert_books_balance(facts)
-
-
-@pytest.mark.long
-def test_a_purse_is_spent_once(crowd: Crowd) -> None:
-    """Jack can pay for ten of the sixteen things that he orders at once."""
-    orders = [("jack", pk, PRICE) for pk, seller in crowd.listings.items() if seller != "jack"]
-
-    outcomes = crowd.trade(orders[0::2], orders[1::2])
-
-    facts = crowd.ask("audit")
-    assert Counter(outcomes) == {"bought": 10, "NotEnoughFunds": 6}
-    assert facts["funds"]["jack"] == 0
-    assert_books_balance(facts)
-
-
-@pytest.mark.long
 def test_a_flash_sale_is_never_oversold(crowd: Crowd) -> None:
     """Twenty-four want ten things, four of them twice at once."""
     half = len(VISITORS) // 2
