@@ -3,7 +3,7 @@ An endpoint is one address of the API as an async view. For each method it has a
 together with its fields and replies, by which requests are checked and openapi.py describes the API.
 
     @operation("messages", {200: Reply("The page.", Messages)}, query=[BEFORE, LIMIT], problems=["chat-not-found"])
-    async def list_messages(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+    async def list_messages(request: HttpRequest, user: str, values: Values, chat_id: str) -> Messages:
         "List a page of the history, oldest first."
 
     path("chats/<str:chat_id>/messages", endpoint(CHAT_ID, get=list_messages))
@@ -35,7 +35,7 @@ from components.middleware import mark_unavailable
 
 @dataclass(frozen=True)
 class Answer:
-    """What a handler returns."""
+    """What a handler returns that says more than the body of a status 200, or than the None of a 204."""
 
     #: The body; None for an answer without one, with status 204.
     content: Mapping[str, Any] | None = None
@@ -47,8 +47,9 @@ class Answer:
     is_public: bool = False
 
 
-#: A function that is called with the request, the caller's id, and the parts of the address by name.
-Handler = Callable[..., Awaitable[Answer]]
+#: A function that is called with the request, the caller's id, and the parts of the address by name. It returns an
+#: Answer, or only its content.
+Handler = Callable[..., Awaitable[Any]]
 #: A function that returns the caller's id. Raises Problem.
 Authentication = Callable[[HttpRequest], Awaitable[str]]
 View = Callable[..., Coroutine[Any, Any, HttpResponse]]
@@ -85,7 +86,7 @@ class Operation:
     #: The types of problems that can occur, besides those that follow from the fields and the method.
     problems: Sequence[str]
 
-    async def __call__(self, request: HttpRequest, user: str, **parts: Any) -> Answer:
+    async def __call__(self, request: HttpRequest, user: str, **parts: Any) -> Any:
         values = Values({})
         if self.query is not None:
             values |= fields.query(request, self.query)
@@ -132,7 +133,8 @@ class Endpoint:
         fields.check_media_type(request)
         user = await self.who(request)
         parts |= {part.name: part.read(parts[part.name]) for part in self.parts}
-        answer = await handler(request, user, **parts)
+        told = await handler(request, user, **parts)
+        answer = told if isinstance(told, Answer) else Answer(told)
         if answer.content is None:
             return HttpResponse(status=204, headers=dict(answer.headers))
         response = JsonResponse(answer.content, status=answer.status, headers=dict(answer.headers))

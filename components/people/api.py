@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.urls import path
 from django.utils.translation import gettext
 
-from components.api.endpoints import Answer, Reply, endpoint, operation
+from components.api.endpoints import Reply, endpoint, operation
 from components.api.fields import Names, Values, invalid
 from components.api.problems import Problem
 from components.people import people, unwilling
@@ -28,11 +28,10 @@ class Found(TypedDict):
 
 
 @operation("people", {200: Reply("The people who were found.", Found)}, query=[NAMES])
-async def find_people(request: HttpRequest, user: str, values: Values) -> Answer:
+async def find_people(request: HttpRequest, user: str, values: Values) -> Found:
     """Find the ids of people by their exact names."""
     found = await sync_to_async(people().find)(values[NAMES])
-    told: Found = {"people": [{"id": id, "name": name} for name, id in found.items()]}
-    return Answer(told)
+    return {"people": [{"id": id, "name": name} for name, id in found.items()]}
 
 
 async def check_members(field: str, by: str, ids: Iterable[str]) -> None:

@@ -30,9 +30,7 @@ pytestmark = pytest.mark.usefixtures("redis")
 TOKEN = "a" * 32
 
 
-def test_a_body_has_its_largest_size_whatever_its_length_is_said_to_be(
-    joe: Asker, jill: Asker, redis: Redis
-) -> None:
+def test_a_body_has_a_largest_size_whatever_length_it_claims(joe: Asker, jill: Asker, redis: Redis) -> None:
     for size, status in ((65_536, 422), (65_537, 413)):
         raw = b'{"text": "' + b"a" * (size - 12) + b'"}'
         assert joe("POST", f"mailboxes/{jill.id}", raw=raw).status_code == status
@@ -164,9 +162,7 @@ def strictly(answer: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ["nested endlessly", "no number", "endless", "half a character", "no UTF-8"])
-def test_a_message_that_cannot_be_read_fails_nothing(
-    joe: Asker, jill: Asker, redis: Redis, name: str
-) -> None:
+def test_an_unreadable_message_fails_nothing(joe: Asker, jill: Asker, redis: Redis, name: str) -> None:
     bad = Chat.create(jill.id, members=[joe.id], settings=FREE)
     good = Chat.create(jill.id, members=[joe.id])
     cursor = joe("GET", "sync").json()["cursor"]
@@ -190,9 +186,7 @@ def test_a_message_that_cannot_be_read_fails_nothing(
     assert UNREADABLE in visitor.get(f"/chat/{bad.id}/").text
 
 
-def test_a_chat_that_cannot_be_read_is_unavailable_and_not_gone(
-    joe: Asker, jill: Asker, redis: Redis
-) -> None:
+def test_a_chat_that_cannot_be_read_is_unavailable_not_gone(joe: Asker, jill: Asker, redis: Redis) -> None:
     bad, good = (Chat.create(jill.id, members=[joe.id], text="hello") for _ in range(2))
     cursor = joe("GET", "sync").json()["cursor"]
     redis.hset(ChatKeys(bad.id).chat, "max_age", b"\xff")
@@ -254,7 +248,7 @@ def test_a_burst_passes_at_once_and_the_rest_at_the_rate(at: Callable[[float], N
     assert passed(throttle, "joe", 10) == 5
 
 
-def test_people_are_counted_separately_and_not_forever(
+def test_people_are_counted_apart_for_a_while(
     at: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(throttles, "_MOST", 3)

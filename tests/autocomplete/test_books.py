@@ -21,18 +21,9 @@ from components.services.autocomplete import (
     keys,
 )
 from components.services.autocomplete.loading import Load, row
-from tests.support.books import assert_whole
+from tests.support.books import assert_whole, labels
 from tests.support.names import NOT_OTHERWISE, OTHERWISE
 from tests.support.snapshots import snapshot
-
-
-@pytest.fixture
-def book(redis: Redis) -> AddressBook:
-    return AddressBook("guild:7")
-
-
-def labels(found: Completions) -> list[str]:
-    return [entry.label for entry in found]
 
 
 def test_a_name_can_be_found_by_its_beginning_alone(book: AddressBook) -> None:
@@ -92,9 +83,7 @@ def test_each_change_makes_a_later_version(book: AddressBook) -> None:
     assert book.complete("a").version == versions[-1]
 
 
-def test_an_empty_book_is_a_book_and_nothing_is_stored_or_listed_for_a_missing_one(
-    book: AddressBook, redis: Redis
-) -> None:
+def test_an_empty_book_is_a_book_and_a_missing_one_is_not(book: AddressBook, redis: Redis) -> None:
     book.add("ann", id=1)
     book.remove(1)
     assert book.complete("a") == []
@@ -234,9 +223,7 @@ def ids_of(found: Completions | list[RankedEntry]) -> list[str]:
     return [entry.id for entry in found]
 
 
-def test_a_selection_during_a_load_that_does_not_end_leaves_nothing_for_ever(
-    book: AddressBook, redis: Redis
-) -> None:
+def test_a_selection_during_a_load_without_end_leaves_nothing(book: AddressBook, redis: Redis) -> None:
     book.add("ann", id=1)
 
     def entries() -> Iterator[tuple[int, str]]:
@@ -278,7 +265,7 @@ def test_a_load_that_begins_while_another_ends_keeps_the_ranks_of_whom_it_has(re
     assert_whole(redis, "guild")
 
 
-def test_the_best_that_are_left_stay_when_too_many_are_selected_to_find_the_best_anew(
+def test_the_best_that_are_left_stay_when_too_many_are_selected(
     book: AddressBook,
 ) -> None:
     book.load((number, f"a{number:04}") for number in range(1_200))

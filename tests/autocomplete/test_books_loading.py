@@ -13,30 +13,16 @@ from redis import Redis
 from components.embedded import EmbeddedServer
 from components.exceptions import InvalidValue, LoadSuperseded, RedisUnavailable
 from components.kit.at_once import at_once
-from components.services.autocomplete import (
-    AddressBook,
-    AddressBookReader,
-    Completions,
-    Entry,
-    RecentContacts,
-)
+from components.services.autocomplete import AddressBook, AddressBookReader, Entry, RecentContacts
 from components.services.autocomplete.contacts import DROP, TOUCH
 from components.services.autocomplete.folding import FOLDING
 from components.services.autocomplete.keys import BookKeys, ContactsKeys
 from components.services.autocomplete.loading import BEGIN, WRITE, row
 from components.testing import empty
+from tests.support.books import labels
 from tests.support.snapshots import snapshot
 
 NAMES = [(number, f"name {number:04}") for number in range(2_100)]
-
-
-@pytest.fixture
-def book(redis: Redis) -> AddressBook:
-    return AddressBook("guild:7")
-
-
-def labels(found: Completions) -> list[str]:
-    return [entry.label for entry in found]
 
 
 def test_many_are_added_and_progress_is_reported(book: AddressBook) -> None:

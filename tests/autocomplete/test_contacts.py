@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from redis import Redis
 
 from components.exceptions import InvalidName, InvalidValue
-from components.services.autocomplete import Contact, RecentContacts, fold, keys
+from components.services.autocomplete import (
+    AddressBook,
+    Contact,
+    RecentContacts,
+    contacts,
+    fold,
+    folding,
+    keys,
+)
+from components.services.autocomplete.folding import spell
 from tests.support.snapshots import snapshot
 
 
@@ -26,9 +35,7 @@ def ids(found: list[Contact]) -> list[str]:
     return [contact.id for contact in found]
 
 
-def test_a_clock_that_was_ahead_does_not_keep_others_from_the_front(
-    recent: RecentContacts, redis: Redis
-) -> None:
+def test_a_clock_that_was_ahead_keeps_nobody_from_the_front(recent: RecentContacts, redis: Redis) -> None:
     recent.touch("a")
     redis.zadd(keys.ContactsKeys("jack").contacts, {"a": 2**52})
 
@@ -95,9 +102,7 @@ def test_an_invalid_value_is_refused_and_nothing_is_stored(recent: RecentContact
     assert snapshot(redis) == {}
 
 
-def test_several_are_touched_at_once_and_those_without_a_label_are_reported(
-    recent: RecentContacts, redis: Redis
-) -> None:
+def test_several_are_touched_at_once_and_the_unnamed_reported(recent: RecentContacts, redis: Redis) -> None:
     recent.touch("7", label="Jill")
 
     assert recent.touch_all({"8": "", "9": "Joe", "7": ""}) == ["8"]
@@ -124,3 +129,17 @@ def test_an_erased_person_forgets_and_is_forgotten(recent: RecentContacts) -> No
     ]
     assert asyncio.run(recent.aerase(["ann"])) == 1
     assert ids(RecentContacts("ann").list()) == ["bob"]
+
+
+def test_names_are_compared_outside_of_the_loop(
+    recent: RecentContacts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = list[bool]()
+    recent.touch("joe", label="Joe Émile")
+    for module in (contacts, folding):
+        monkeypatch.setattr(
+            module, "spell", lambda text: seen.append(asyncio._get_running_loop() is None) or spell(text)
+        )
+    assert ids(asyncio.run(recent.acomplete("joe"))) == ["joe"]
+    assert asyncio.run(AddressBook("book").aload([(1, "Joe Émile")])) == 1
+    assert seen == [False, True, True]  # the prefix, and the two labels

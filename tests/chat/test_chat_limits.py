@@ -116,9 +116,7 @@ def test_there_are_so_many_chats_that_a_person_has_created(redis: Redis) -> None
         lambda chat: chat.join("victim"),
     ],
 )
-def test_there_are_so_many_chats_that_a_person_can_be_put_into(
-    redis: Redis, enter: Callable[[Chat], object]
-) -> None:
+def test_a_person_can_be_put_into_so_many_chats(redis: Redis, enter: Callable[[Chat], object]) -> None:
     chat = Chat.create("mallory", settings=OPEN)
     with limited(CHAT_ADD_LIMIT=0, CHAT_CREATE_LIMIT=0):
         full = [create(f"p{number}", "victim") for number in range(4)]
@@ -343,9 +341,7 @@ _json = st.recursive(
 
 @settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=60)
 @given(sender=_text, text=_text, data=_json, mentioned=_text)
-def test_sent_messages_are_the_ones_read(
-    redis: Redis, sender: str, text: str, data: Any, mentioned: str
-) -> None:
+def test_what_is_sent_is_read(redis: Redis, sender: str, text: str, data: Any, mentioned: str) -> None:
     redis.flushall()
     chat = Chat.create(sender, members=[mentioned], title="T", settings=FREE)
 

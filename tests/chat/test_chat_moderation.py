@@ -52,7 +52,7 @@ def chat(redis: Redis) -> Chat:
         lambda chat, by: chat.add(["mary"], by=by),
     ],
 )
-def test_a_member_may_not_do_what_owners_do_and_a_stranger_learns_nothing(
+def test_a_member_is_no_owner_and_a_stranger_learns_nothing(
     chat: Chat, act: Callable[[Chat, str], object]
 ) -> None:
     before = texts(chat.history("joe").messages)

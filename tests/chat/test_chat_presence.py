@@ -74,9 +74,7 @@ def test_what_is_told_and_stored_is_bounded(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("act", ["leave", "kick", "block", "erase"])
-def test_a_former_member_is_gone_and_is_told_nothing(
-    redis: Redis, chat: Chat, presence: Presence, act: str
-) -> None:
+def test_a_former_member_is_told_nothing(redis: Redis, chat: Chat, presence: Presence, act: str) -> None:
     presence.attend("jack")
     presence.type("jack")
     presence.attend("joe")
@@ -121,9 +119,7 @@ def test_a_site_can_do_without(redis: Redis, chat: Chat, presence: Presence) -> 
     assert snapshot(redis) == before
 
 
-def test_a_clock_that_jumped_back_makes_nobody_present_forever(
-    redis: Redis, chat: Chat, presence: Presence
-) -> None:
+def test_a_clock_that_jumped_back_keeps_nobody_present(redis: Redis, chat: Chat, presence: Presence) -> None:
     presence.attend("jack")
     presence.type("jack")
     let_pass(redis, chat.id, -3_600)
@@ -183,9 +179,7 @@ def test_only_somebody_who_begins_wakes_others_and_no_crowd(redis: Redis, chat: 
     told.close()
 
 
-def test_typing_wakes_those_who_have_the_chat_open(
-    presence: Presence, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_typing_wakes_those_who_look_at_the_chat(presence: Presence, monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> Present:
         waiting = presence.aattend("joe", typing=(), wait=LONG)
         return await while_waiting(monkeypatch, waiting, lambda: presence.atype("jack"))

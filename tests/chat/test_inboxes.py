@@ -42,9 +42,7 @@ def pages(inbox: Inbox, limit: int) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(("count", "limit"), [(0, 5), (5, 5), (23, 5), (23, 7), (23, 100)])
-def test_pages_hold_every_chat_once_the_one_that_spoke_last_first(
-    redis: Redis, count: int, limit: int
-) -> None:
+def test_pages_hold_every_chat_once_the_latest_first(redis: Redis, count: int, limit: int) -> None:
     ids = spam(redis, count)
 
     found = pages(Inbox("joe"), limit)
@@ -151,7 +149,7 @@ async def while_waiting(
 
 
 @pytest.mark.parametrize("what", ["sent", "created", "added", "kicked", "read", "deleted"])
-def test_a_waiting_reader_is_woken_by_events_of_their_chats(
+def test_a_waiting_reader_is_woken_by_events(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     async def main() -> None:

@@ -166,8 +166,10 @@ ASKED: list[tuple[str, dict[str, Any], int]] = [
         for page in ("chat", "messages", "close")
         for chat in ("gone", "", "a\x00b", TOO_LONG)
     ),
-    ("chat mute", {"chat": "guild:7", "user": "gone"}, 404),
-    *((f"chat {each}", {"chat": "closed"}, 200) for each in ("close", "kick", "unmute", "delete_message")),
+    *(
+        (f"chat {each}", {"chat": "closed"}, 200)
+        for each in ("close", "kick", "mute", "unmute", "delete_message")
+    ),
     *((f"lock {page}", {"key": key}, 404) for page in ("lock", "release") for key in ("gone", "", TOO_LONG)),
     ("lock release", {"key": key_of("item:42"), "holder": "gone"}, 200),
     *((f"logjob {page}", {"job": job}, 404) for page in ("job", "leave") for job in ("", "gone", TOO_LONG)),

@@ -1,12 +1,16 @@
-"""Invariants of the keys of an address book."""
+"""The labels that are found, and invariants of the keys of an address book."""
 
 from __future__ import annotations
 
 from redis import Redis
 
-from components.services.autocomplete import keys
+from components.services.autocomplete import Completions, keys
 
 MANY, BEST, DEEP = 64, 128, 24  # as in the scripts
+
+
+def labels(found: Completions) -> list[str]:
+    return [entry.label for entry in found]
 
 
 def assert_whole(redis: Redis, name: str) -> None:

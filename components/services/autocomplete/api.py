@@ -101,11 +101,10 @@ async def complete_name(request: HttpRequest, user: str, values: Values, book: s
     body=[ID],
     problems=["book-not-found", "too-fast"],
 )
-async def select_name(request: HttpRequest, user: str, values: Values, book: str) -> Answer:
+async def select_name(request: HttpRequest, user: str, values: Values, book: str) -> None:
     """Record that a name was chosen, so that it ranks higher."""
     await _check(user, book)
     await AddressBook(book).aselect(values[ID])
-    return Answer()
 
 
 async def _check(user: str, book: str) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+from components.kit.aside import aside
 from components.kit.at_once import at_once
 from components.kit.client import AnyRedis, get_client
 from components.kit.ids import new_call
@@ -100,8 +101,7 @@ class RecentContacts:
         Raises InvalidValue.
         """
         wanted, most = check_prefix(prefix), check_int("limit", limit, 1, MAX_CONTACTS)
-        found = [each for each in await self._list(client) if _matches(each, wanted)]
-        return found[:most]
+        return (await aside(client, _matching, await self._list(client), wanted))[:most]
 
     complete, acomplete = twins(_complete)
 
@@ -149,5 +149,5 @@ def _unnamed(contacts: Iterable[str], answers: Sequence[int]) -> _Ids:
     return [contact for contact, is_named in zip(contacts, answers, strict=True) if not is_named]
 
 
-def _matches(contact: Contact, wanted: Spelling) -> bool:
-    return any(is_found(spell(text), wanted) for text in (contact.label, contact.id))
+def _matching(contacts: _Contacts, wanted: Spelling) -> _Contacts:
+    return [each for each in contacts if any(is_found(spell(text), wanted) for text in (each.label, each.id))]

@@ -15,8 +15,11 @@ from __future__ import annotations
 
 # ruff: noqa: RUF001
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from unicodedata import category, decimal, normalize
 
 from components.exceptions import InvalidValue
@@ -117,7 +120,8 @@ _FINALS = dict(
 )
 
 
-class Spelling(NamedTuple):
+@dataclass
+class Spelling:
     """The form in which texts are compared."""
 
     #: Its words, with blanks between.
@@ -133,21 +137,26 @@ class Spelling(NamedTuple):
         """
         if not self.joints:
             return []
+        left_out = frozenset(self.joints)
+        joined = "".join(each for at, each in enumerate(self.key) if at not in left_out)
         return [
-            (number, self._joined(start))
+            (number, joined[start - bisect_left(self.joints, start) :])
             for number, start in enumerate(self.starts)
-            if any(at > start for at in self.joints)
+            if self.joints[-1] > start
         ]
 
+    @cached_property
     def beginnings(self) -> list[list[str]]:
-        """Return, for each start, the texts whose prefixes find the name."""
+        """For each start, the texts whose prefixes find the name."""
         found = [[self.key[start:]] for start in self.starts]
         for number, variant in self.variants():
             found[number].append(variant)
         return found
 
-    def _joined(self, start: int) -> str:
-        return "".join(each for at, each in enumerate(self.key) if at >= start and at not in self.joints)
+    @cached_property
+    def readings(self) -> list[list[str]]:
+        """The typed text and other readings of it, each as prefixes of different words of a name."""
+        return [[self.key], *ways(self.key, self.joints)]
 
 
 def spell(text: str) -> Spelling:
@@ -166,37 +175,38 @@ def spell(text: str) -> Spelling:
         return _spelling(
             [(word, []) for word in plain if not all(category(each) in ("Cc", "Cf") for each in word)], []
         )
-    joined = []
+    joined = set()
     for number, gap in enumerate(_BETWEEN.findall(signs), 1):
         are_initials = gap[0] == _JOINED and len(words[number - 1][0]) == len(words[number][0]) == 1
         if " " not in gap or are_initials:
-            joined.append(number)
+            joined.add(number)
     return _spelling([*words, *((each, [0]) for each in symbols)], joined)
 
 
 def _word(word: str) -> tuple[str, list[int]]:
     """Return *word* without its apostrophes, and the positions where they were."""
     parts = word.split(_APART)
-    return "".join(parts), [len("".join(parts[:number])) for number in range(1, len(parts))]
+    return "".join(parts), list(accumulate(map(len, parts[:-1])))
 
 
-def _spelling(words: Sequence[tuple[str, list[int]]], joined: Sequence[int]) -> Spelling:
+def _spelling(words: Sequence[tuple[str, list[int]]], joined: Collection[int]) -> Spelling:
     """
     Return the spelling of *words*, each of which has a list of places inside it where a search may start as well. The
     words with numbers in *joined* need no blank before them.
     """
     key = " ".join(word for word, _starts in words)
     most = MAX_KEY if key.isascii() else MAX_KEY * (5 if re.search("[\u1100-\u11ff]", key) else 1)
-    found, joints, at = set(), [], 0
+    starts, joints, at = list[int](), list[int](), 0
     for number, (word, further) in enumerate(words):
         if number in joined:
             joints.append(at - 1)
-        begins = {0, *further, *(start.start() for start in _START.finditer(word))}
-        if not word.isascii():  # marks are neither letters nor between words
-            begins -= {start for start in begins if start and category(word[start - 1]).startswith("M")}
-        found |= {at + start for start in begins}
+        if len(starts) < MAX_WORDS:
+            begins = {0, *further, *(start.start() for start in _START.finditer(word))}
+            if not word.isascii():  # marks are neither letters nor between words
+                begins -= {start for start in begins if start and category(word[start - 1]).startswith("M")}
+            starts += [at + start for start in sorted(begins)]
         at += len(word) + 1
-    return Spelling(key[:most], [each for each in sorted(found) if each < most][:MAX_WORDS], joints)
+    return Spelling(key[:most], [each for each in starts[:MAX_WORDS] if each < most], joints)
 
 
 def fold(text: str) -> str:
@@ -228,8 +238,7 @@ def _tokens(key: str) -> list[str]:
 
 def is_found(name: Spelling, typed: Spelling) -> bool:
     """Return whether *typed* finds *name*."""
-    beginnings = name.beginnings()
-    return any(_fits(beginnings, way) for way in [[typed.key], *ways(typed.key, typed.joints)])
+    return any(_fits(name.beginnings, way) for way in typed.readings)
 
 
 def finds(typed: str, label: str) -> bool:
@@ -308,9 +317,6 @@ def _wrong(text: str) -> str | None:
     """
     if text.isprintable():
         return None
-    for at, character in enumerate(text):
-        if category(character) == "Cc":
-            return f"a control character, at position {at}"
-        if category(character) == "Cs":
-            return f"half of a character, at position {at}"
-    return None
+    names = {"Cc": "a control character", "Cs": "half of a character"}
+    found = ((at, name) for at, character in enumerate(text) if (name := names.get(category(character))))
+    return next((f"{name}, at position {at}" for at, name in found), None)

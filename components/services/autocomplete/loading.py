@@ -16,9 +16,10 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from components.exceptions import LoadSuperseded
+from components.kit.aside import aside
 from components.kit.at_once import at_once
 from components.kit.client import AnyRedis
 from components.kit.ids import new_call
@@ -29,9 +30,10 @@ from components.services.autocomplete.keys import BookKeys
 #: Entries in one call of a script, which blocks the server for some milliseconds.
 BATCH = 250
 _TOGETHER = 4  # calls of the script that are sent together
-#: Entries in a part: few at first, so that Redis gets work soon; always few in an event loop, which is blocked while
-#: they are folded.
+#: Entries in a part: few at first, so that Redis gets work soon; always few in an event loop, which waits while the
+#: caller's iterator gives them.
 _FEW, _MANY = 1_000, 16_000
+_Pair: TypeAlias = tuple[str | int, str]
 _AT_ONCE = 2  # halves of a part: one is packed while Redis works on the other
 
 BEGIN = Script("autocomplete/begin")
@@ -54,7 +56,7 @@ class Load:
     async def write_all(
         self,
         client: AnyRedis,
-        entries: Iterable[tuple[str | int, str]],
+        entries: Iterable[_Pair],
         words: bool,
         progress: Callable[[int], object] | None,
     ) -> int:
@@ -62,7 +64,8 @@ class Load:
         is_async = isinstance(client, ASYNCHRONOUS)
         done = on_its_way = 0
         async with _OneAhead(is_async=is_async) as sending:
-            for part in _parts(entries, words, _FEW if is_async else _MANY):
+            for some in _parts(entries, _FEW if is_async else _MANY):
+                part = await aside(client, _rows, some, words)
                 await sending.landed()
                 done = _told(done + on_its_way, progress)
                 on_its_way = sum(map(len, part))
@@ -120,20 +123,24 @@ def id_of(row: str) -> str:
     return row.partition("\1")[0]
 
 
-def _parts(entries: Iterable[tuple[str | int, str]], words: bool, most: int) -> Iterator[list[list[str]]]:
-    """
-    Yield the rows of *entries* in parts. A large part is in halves that may be sent at once. If an id occurs twice in
-    a part, that part keeps its order.
-    """
+def _parts(entries: Iterable[_Pair], most: int) -> Iterator[list[_Pair]]:
     given, size = iter(entries), _FEW
-    while rows := [row(entry, label, words=words) for entry, label in islice(given, size)]:
-        if len(set(map(id_of, rows))) == len(rows):
-            rows.sort(key=_search_key)
-            half = max(_FEW, len(rows) // 2)
-            yield [rows[:half], rows[half:]] if len(rows) > half else [rows]
-        else:
-            yield [rows]
+    while part := list(islice(given, size)):
+        yield part
         size = min(2 * size, most)
+
+
+def _rows(part: Sequence[_Pair], words: bool) -> list[list[str]]:
+    """
+    Return the rows of a part. A large one is in halves that may be sent at once. If an id occurs twice in a part,
+    that part keeps its order.
+    """
+    rows = [row(entry, label, words=words) for entry, label in part]
+    if len(set(map(id_of, rows))) < len(rows):
+        return [rows]
+    rows.sort(key=_search_key)
+    half = max(_FEW, len(rows) // 2)
+    return [rows[:half], rows[half:]] if len(rows) > half else [rows]
 
 
 def _search_key(text: str) -> str:

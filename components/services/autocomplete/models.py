@@ -129,9 +129,7 @@ class ModelBooks(Feed):
         book = self.of(value)
         while not (count := book.load(self._entries(using, value), replace=True, progress=progress)):
             book.erase()
-            if (
-                next(self._entries(using, value), None) is None
-            ):  # otherwise, a row was added after the removal
+            if next(self._entries(using, value), None) is None:  # else a row was added after the removal
                 break
         return count
 

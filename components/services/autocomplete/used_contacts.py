@@ -64,8 +64,6 @@ def _label(names: Mapping[str, str], id: str) -> str:
 def _logged(user: str) -> Iterator[None]:
     try:
         yield
-    except (
-        Exception
-    ) as error:  # the message is stored already: an error here must not make the caller send it again
+    except Exception as error:
         is_known = isinstance(error, RedisUnavailable)
         logger.warning("Could not update the recent contacts of %s: %s", user, error, exc_info=not is_known)

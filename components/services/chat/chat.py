@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from time import thread_time
 from typing import Any
 
 from components.conf import conf
@@ -35,6 +36,7 @@ from components.exceptions import (
     TooManyBlocked,
     TooManyMembers,
 )
+from components.kit.aside import aside
 from components.kit.at_once import at_once
 from components.kit.client import AnyRedis, get_async_client, get_client
 from components.kit.ids import new_call, uuid7
@@ -89,6 +91,7 @@ READS_TOLD = 50  # most members of a chat that shows how far each has read
 TRIMMED = 500  # entries that one run of the script removes
 MAX_LIMIT = 200  # messages in one page
 SEARCHED = 10  # pages that one search reads
+SECONDS = 0.25  # of a processor, after which a search ends with the message that it compares
 _LAST = 2**53  # above all seqs
 #: The default settings.
 USUAL = ChatSettings()
@@ -331,8 +334,8 @@ class Chat:
         """
         Find messages *before* a seq that have all the *words*, or words that begin with them.
 
-        One call examines the last 2,000 messages and events before that seq, fewer if they are long. It may find
-        nothing although there is more: *next* of the answer is the *before* with which to go on.
+        One call examines the last 2,000 messages and events before that seq, fewer if they are long or take long to
+        compare. It may find nothing although there is more: *next* of the answer is the *before* with which to go on.
 
         Raises InvalidValue, ValueError.
         """
@@ -345,16 +348,15 @@ class Chat:
     ) -> Found:
         """Search what *user* may see; "" may see everything."""
         found: list[ChatMessage] = []
+        left = SECONDS
         for _ in range(SEARCHED):
             page = await self._read(client, user, before, None, MAX_LIMIT)
-            for message in reversed(page.messages):
-                before = message.seq
-                if not message.event and not message.is_unreadable and search.finds(message.text):
-                    found.append(message)
-                if len(found) == limit:
-                    return Found(found, before if before > page.oldest else None)
-            if not page.has_more:
+            before, left = await aside(client, _examine, page.messages, search, found, limit, left)
+            is_over = not page.messages or before == page.messages[0].seq
+            if is_over and not page.has_more:
                 return Found(found, None)
+            if len(found) == limit or left <= 0:
+                break
         return Found(found, before)
 
     async def _message(self, client: AnyRedis, user: str, seq: int) -> ChatMessage:
@@ -842,6 +844,23 @@ def _read_info(
         last_at=last_at if said else None,
         is_unreadable=is_unreadable,
     )
+
+
+def _examine(
+    messages: Sequence[ChatMessage], search: Search, found: list[ChatMessage], limit: int, seconds: float
+) -> tuple[int | None, float]:
+    """
+    Append what *search* finds among *messages*, from their end, to *found*, until it has *limit* or the *seconds* of
+    the processor are over. Return the seq of the last message examined, and the seconds that are left.
+    """
+    seq, until = None, thread_time() + seconds
+    for message in reversed(messages):
+        seq = message.seq
+        if not message.event and not message.is_unreadable and search.finds(message.text):
+            found.append(message)
+        if len(found) == limit or thread_time() > until:
+            break
+    return seq, until - thread_time()
 
 
 def check_seq(what: str, seq: object) -> int:

@@ -5,9 +5,8 @@ They are compared as address books compare names: capitals, accents and the widt
 beginning of a word finds it. All words must occur, in any order. In scripts that do not separate words by blanks, a
 word is also found inside a text.
 
-No index is stored. It would cost several times the memory of the messages, and each message would have to update it:
-docs/chat.md has the figures. Instead, a search examines the history from its end, as far as one request may cost, and
-says where to go on.
+No index is stored: docs/chat.md says why. Instead, a search examines the history from its end, as far as one request
+may cost, and says where to go on.
 """
 
 from __future__ import annotations
@@ -63,11 +62,14 @@ class Search:
 
     def excerpt(self, text: str) -> list[tuple[str, bool]]:
         """Return a part of *text* in pieces, and of each whether it is a word that was looked for."""
-        words = [each for each in _WORD.finditer(text) if self._matches(each[0])]
-        places = [(_INNER.search(text, *each.span()) or each).span() for each in words]
-        start = max(0, (places[0][0] if places else 0) - _BEFORE)
-        end = min(len(text), start + EXCERPT)
-        return [*self._pieces(text, places, start, end)]
+        places, start = list[tuple[int, int]](), 0
+        for word in _WORD.finditer(text):
+            if places and word.start() >= start + EXCERPT:
+                break
+            if self._matches(word[0]):
+                places.append((_INNER.search(text, *word.span()) or word).span())
+                start = max(0, places[0][0] - _BEFORE)
+        return [*self._pieces(text, places, start, min(len(text), start + EXCERPT))]
 
     def _pieces(
         self, text: str, places: list[tuple[int, int]], start: int, end: int

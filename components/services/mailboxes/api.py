@@ -81,13 +81,12 @@ class Delivery(TypedDict):
 
 
 @operation("mailbox", {200: Reply("The oldest, or the newest.", MailboxContent)}, query=[LIMIT, NEWEST])
-async def look_into_mailbox(request: HttpRequest, user: str, values: Values) -> Answer:
+async def look_into_mailbox(request: HttpRequest, user: str, values: Values) -> MailboxContent:
     """List the messages in the caller's mailbox, without taking them."""
     mailbox = Mailbox(user)
     found = await mailbox.apeek(values[LIMIT], newest=values[NEWEST])
     depth, missed = await mailbox.adepth(), await mailbox.amissed()
-    told: MailboxContent = {**await _mails(found, missed), "depth": depth}
-    return Answer(told)
+    return {**await _mails(found, missed), "depth": depth}
 
 
 @operation(
@@ -105,10 +104,9 @@ async def pull_mail(request: HttpRequest, user: str, values: Values) -> Answer:
 
 
 @operation("mailbox", {200: Reply("How many were acknowledged.", Acknowledged)}, body=[ID])
-async def acknowledge_mail(request: HttpRequest, user: str, values: Values) -> Answer:
+async def acknowledge_mail(request: HttpRequest, user: str, values: Values) -> Acknowledged:
     """Acknowledge all messages that were handed out, up to an id."""
-    told: Acknowledged = {"acknowledged": await Mailbox(user).aacknowledge(values[ID])}
-    return Answer(told)
+    return {"acknowledged": await Mailbox(user).aacknowledge(values[ID])}
 
 
 @operation(
@@ -144,26 +142,23 @@ async def push_mail(request: HttpRequest, user: str, values: Values, recipient: 
     {200: Reply("The fate of the message, known while it is in the mailbox and for a day after.", Delivery)},
     problems=["message-not-found", "invalid-value"],
 )
-async def mail_fate(request: HttpRequest, user: str, values: Values, recipient: str, id: int) -> Answer:
+async def mail_fate(request: HttpRequest, user: str, values: Values, recipient: str, id: int) -> Delivery:
     """Report the fate of a message to its sender."""
     found = await Mailbox(recipient).astatus(id, sender=user)
     pulled_at = None if found.pulled_at is None else instant(found.pulled_at)
-    told: Delivery = {"id": found.id, "fate": _word(found.fate), "recipient_pulled_at": pulled_at}
-    return Answer(told)
+    return {"id": found.id, "fate": _word(found.fate), "recipient_pulled_at": pulled_at}
 
 
 @operation("mailbox", {204: Reply("Blocked.")}, body=(), problems=["too-many-blocked"])
-async def block_sender(request: HttpRequest, user: str, values: Values, sender: str) -> Answer:
+async def block_sender(request: HttpRequest, user: str, values: Values, sender: str) -> None:
     """Refuse mail from somebody from now on."""
     await Mailbox(user).ablock(sender)
-    return Answer()
 
 
 @operation("mailbox", {204: Reply("Not blocked.")}, problems=["invalid-value"])
-async def unblock_sender(request: HttpRequest, user: str, values: Values, sender: str) -> Answer:
+async def unblock_sender(request: HttpRequest, user: str, values: Values, sender: str) -> None:
     """Accept mail from somebody again."""
     await Mailbox(user).aunblock(sender)
-    return Answer()
 
 
 async def _mails(found: Sequence[StoredMail], missed: int) -> Mails:

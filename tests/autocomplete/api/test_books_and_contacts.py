@@ -94,9 +94,7 @@ def test_writing_in_a_chat_of_two_makes_the_other_the_latest_contact(joe: Asker,
     assert contacts(jill) == [(joe.id, "joe")]
 
 
-def test_in_a_larger_chat_only_mentioned_members_become_contacts(
-    joe: Asker, jill: Asker, stranger: Asker
-) -> None:
+def test_in_larger_chats_only_the_mentioned_become_contacts(joe: Asker, jill: Asker, stranger: Asker) -> None:
     jack = Asker(user("jack"))
     chat = Chat.create(joe.id, members=[jill.id, jack.id])
     joe("POST", f"chats/{chat.id}/messages", {"text": "all of you"})
@@ -151,7 +149,7 @@ def test_a_name_is_asked_for_once(joe: Asker, jill: Asker) -> None:
 
 
 @pytest.mark.parametrize("people", ["Strange", "Broken"])
-def test_a_message_is_sent_even_if_names_fail(
+def test_a_message_survives_failing_names(
     joe: Asker, jill: Asker, people: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     chat = Chat.create(joe.id, members=[jill.id])
@@ -296,9 +294,7 @@ def test_a_browser_that_asks_again_gets_304_until_something_changes(joe: Asker, 
     assert "Jeremy" in labels(changed)
 
 
-def test_contacts_are_the_callers_own_with_the_latest_first_and_asked_for_again_each_time(
-    joe: Asker, jill: Asker
-) -> None:
+def test_contacts_are_the_callers_own_and_asked_for_again_each_time(joe: Asker, jill: Asker) -> None:
     first = joe("GET", "contacts")
     assert first["Cache-Control"] == "private, max-age=0"
     assert joe("GET", "contacts", If_None_Match=first["ETag"]).status_code == 304

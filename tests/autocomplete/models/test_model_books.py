@@ -56,7 +56,7 @@ def test_rows_of_other_models_are_still_deleted_in_one_query(shelves: ModelBook)
     assert not deletion.can_fast_delete(Shelf.objects.all())
 
 
-def test_of_models_that_are_made_later_those_are_heeded_whose_rows_are_in_the_book(
+def test_later_models_are_heeded_if_their_rows_are_in_the_book(
     shelves: ModelBook,
 ) -> None:
     class LateShelf(Shelf):
@@ -122,9 +122,7 @@ def test_writes_to_another_database_do_not_change_a_book(shelves: ModelBook, are
     assert found(shelves, "m") == [(str(mine.pk), "maps")]
 
 
-def test_of_two_writers_the_later_caller_need_not_win(
-    shelves: ModelBook, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_two_writers_the_later_need_not_win(shelves: ModelBook, monkeypatch: pytest.MonkeyPatch) -> None:
     shelf = Shelf.objects.create(name="Maps")
     add, writes = shelves.book.add, iter(["Charts"])
 
@@ -379,9 +377,7 @@ def test_one_write_that_changes_very_many_rows_leaves_the_rest_to_a_rebuild(
     assert places.rebuild() == 3
 
 
-def test_all_books_are_rebuilt_and_those_of_no_row_go(
-    of_shelves: ModelBooks, maps: Shelf, tools: Shelf
-) -> None:
+def test_all_books_are_rebuilt_and_empty_ones_go(of_shelves: ModelBooks, maps: Shelf, tools: Shelf) -> None:
     stale = Box.objects.create(name="bronze", shelf=tools)
     Box.objects.filter(pk=stale.pk)._raw_delete("default")
     Box.objects.bulk_create(Box(name=name, shelf=maps) for name in ("blue", "brown"))
@@ -427,7 +423,7 @@ def test_the_command_rebuilds_one_of_them_or_all(of_shelves: ModelBooks, maps: S
         assert refused.value.returncode == 2
 
 
-def test_the_value_is_at_the_end_of_the_name_and_the_longer_of_two_patterns_names_the_book(
+def test_the_value_ends_the_name_and_the_longer_of_two_patterns_names_the_book(
     redis: Redis,
 ) -> None:
     ModelBooks(Group, "name", by="name", name="tenant:{}")

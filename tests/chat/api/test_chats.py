@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
@@ -14,8 +15,9 @@ from redis import Redis
 
 from components.api.throttle import Throttle
 from components.services.chat import Chat, Inbox, Position
-from components.services.chat.api import members, messages, presence
+from components.services.chat.api import members, messages, presence, shapes
 from components.services.chat.api.sync import make_cursor, read_cursor
+from components.services.chat.search import Search
 from tests.fixtures.api import Asker, problem
 
 pytestmark = pytest.mark.usefixtures("redis")
@@ -81,7 +83,6 @@ def test_the_list_comes_in_pages_with_shortened_messages(joe: Asker, jill: Asker
         told = joe("GET", f"chats?limit=3&after={told['next']}" if told["next"] else "chats?limit=3").json()
         seen += told["chats"]
 
-    assert seen[0]["id"] == talk.id
     assert sorted(chat["id"] for chat in seen) == sorted([*made, talk.id])
     for chat in seen:
         last = chat["last_message"]
@@ -161,6 +162,25 @@ def test_messages_are_found(joe: Asker, jill: Asker, chat: str) -> None:
     assert (told["next"], told["people"][jill.id]) == (None, "jill")
     assert joe("GET", f"{chat}/search?q=key&limit=1").json()["next"] == 4
     problem(joe("GET", f"{chat}/search?q=a+b+c+d+e+f+g+h+i"), 422, "invalid-value")
+
+
+def test_long_texts_and_many_names_are_read_outside_of_the_event_loop(
+    joe: Asker, chat: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send(joe, chat, "gold")
+    seen = set[tuple[str, bool]]()
+
+    def noting(read: Any) -> Any:
+        return lambda *args: seen.add((path, asyncio._get_running_loop() is None)) or read(*args)
+
+    for place, name in ((Search, "finds"), (shapes, "rich"), (members, "is_found")):
+        monkeypatch.setattr(place, name, noting(getattr(place, name)))
+    cursor = make_cursor(joe.id, {chat.partition("/")[2]: Position(1)})
+    paths = [f"{chat}/{path}" for path in ("search?q=gold", "messages", "messages/3", "members?q=jo")]
+    paths.append(f"sync?timeout=0&cursor={cursor}")
+    for path in paths:
+        assert joe("GET", path).status_code == 200
+    assert seen == {(path, True) for path in paths}
 
 
 # Members

@@ -180,7 +180,7 @@ def test_a_user_name_and_a_password_are_refused_rather_than_stored(given: dict[s
         EmailBackend(**given)
 
 
-def test_silently_what_the_queue_does_not_carry_is_sent_at_once(
+def test_what_the_queue_does_not_carry_is_sent_at_once(
     settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     send_through_queue(settings, MEMORY, silent=True)
@@ -232,7 +232,7 @@ def test_a_backend_that_says_it_sent_nothing_has_failed(settings: Settings) -> N
         deliver.func(*task.args)
 
 
-def test_a_mail_server_that_accepts_and_never_answers_is_given_up(
+def test_a_mail_server_that_never_answers_is_given_up(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("components.services.queues.mail.backend._PATIENCE", 0.1)
@@ -285,9 +285,7 @@ def test_the_queue_cannot_be_its_own_real_backend(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("setting", ["MAIL_TASKS", "MAIL_QUEUE"])
-def test_a_task_backend_or_queue_that_is_missing_is_found_by_the_check(
-    settings: Settings, setting: str
-) -> None:
+def test_a_missing_task_backend_or_queue_is_found_by_the_check(settings: Settings, setting: str) -> None:
     settings.TASKS = {"default": {**settings.TASKS["default"], "QUEUES": ["default"]}}
     settings.COMPONENTS = {**settings.COMPONENTS, setting: "post"}
 
@@ -317,7 +315,7 @@ if HAS_MAILERS:
 
         assert sorted(message.sent_using for message in mail.outbox) == ["cheap", "real"]  # type: ignore[attr-defined]
 
-    def test_without_mailers_the_older_settings_say_how_mail_is_sent_and_warn_of_nothing(
+    def test_without_mailers_the_older_settings_say_how_mail_is_sent(
         settings: Settings,
     ) -> None:
         del settings.MAILERS

@@ -8,17 +8,18 @@ shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from django import forms
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import ControlRoomAdmin
-from components.control_room.verbs import Action, Done, Verb, filled
+from components.control_room.verbs import NOTHING, Action, Done, Verb, filled
 from components.exceptions import ChatNotFound, MessageNotFound, NotAMember
 from components.people.person import persons
 from components.services.chat.admin.targets import Target, role_of
@@ -58,28 +59,31 @@ def _verb(
     *,
     title: str | Promise,
     effects: Sequence[str | Promise],
-    idle: str | Promise,
+    idle: str | Promise = NOTHING,
     found: Callable[[Target], str | None],
-    run: Callable[[Target], object],
-    said: str | Promise,
+    run: Callable[[Target, Mapping[str, Any]], object],
+    said: str | Promise = "",
+    form: type[forms.Form] = forms.Form,
     needs: str = "change",
     deletes: bool = False,
 ) -> Verb:
     """
-    Return a verb. Its texts have placeholders for the chat, the person and the number of the message. *found* returns
-    a sentence about the object of the action; None if there is nothing to do.
+    Return a verb. Its texts have the placeholders of Target.written(). *found* returns a sentence about the object of
+    the action; None if there is nothing to do. *run* gets what was filled into the *form*, and returns what was done
+    in a sentence, "" if nothing was, if it is not always what *said* says.
     """
 
     def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
-        target = Target.of(request)
+        target, asked = Target.of(request), filled(form, request)
         chat_id, what = target.row.info.id, found(target)
 
         def act() -> Done:
             try:
-                run(target)
+                done = run(target, asked.cleaned_data) if asked.fields else run(target, {})
             except (ChatNotFound, NotAMember, MessageNotFound):  # somebody else did it first
                 return Done()
-            return Done(f"{target.written(said)} {what}")
+            sentence = done if isinstance(done, str) else target.written(said)
+            return Done(sentence and f"{sentence} {what}")
 
         reads = target.seq and pages.may(request, "view_messages")
         return Action(
@@ -89,6 +93,7 @@ def _verb(
             effects=[what or "", *map(target.written, effects)],
             run=act if what else None,
             idle=target.written(idle),
+            form=asked if asked.fields else None,
             origin=pages.url("messages", chat=chat_id) if reads and name != "delete" else "",
             back=pages.url("changelist") if name == "delete" else "",
         )
@@ -96,79 +101,29 @@ def _verb(
     return Verb(name, label, ask, needs=needs, deletes=deletes)
 
 
-def _mute(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
-    target, form = Target.of(request), filled(MuteForm, request)
-    member, row = target.member, target.row
-    if member is None:
-        raise Http404(
-            gettext("%(user)r is not in the chat %(chat)s.") % {"user": target.user, "chat": row.name}
-        )
+def _mute(target: Target, given: Mapping[str, Any]) -> str:
+    seconds = None if given["seconds"] == FOR_GOOD else float(given["seconds"])
+    target.chat.mute(target.user, seconds=seconds)
+    said = gettext("Muted %(who)s in the chat %(chat)s until somebody unmutes them.")
+    if seconds:
+        said = gettext("Muted %(who)s in the chat %(chat)s for %(span)s.")
+    return target.written(said, span=duration(seconds))
 
-    def run() -> Done:
-        chosen = form.cleaned_data["seconds"]
-        seconds = None if chosen == FOR_GOOD else float(chosen)
-        try:
-            target.chat.mute(target.user, seconds=seconds)
-        except NotAMember:  # they left just now
-            return Done()
-        about = {"who": target.person, "chat": row.name, "span": duration(seconds)}
-        said = gettext("Muted %(who)s in the chat %(chat)s until somebody unmutes them.")
-        if seconds:
-            said = gettext("Muted %(who)s in the chat %(chat)s for %(span)s.")
-        return Done(f"{said % about} {role_of(member)}")
 
-    return Action(
-        of=row.info.id,
-        trail=[(row.trail, pages.find_url(row.info.id))],
-        title=target.written(gettext("Mute %(who)s")),
-        effects=[role_of(member), gettext("A muted member can read messages, but cannot send any.")],
-        run=run,
-        form=form,
+def _trim(target: Target, given: Mapping[str, Any]) -> str:
+    gone = target.chat.trim(before=given["before"])
+    said = gettext(
+        "Deleted %(count)s old messages and events of the chat %(chat)s, those before number %(before)s."
     )
-
-
-def _trim(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
-    target, form = Target.of(request), filled(TrimForm, request)
-    row = target.row
-
-    def run() -> Done:
-        before = form.cleaned_data["before"]
-        gone = target.chat.trim(before=before)
-        said = gettext(
-            "Deleted %(count)s old messages and events of the chat %(chat)s, those before number %(before)s."
-        )
-        about = {"chat": row.name, "count": grouped(gone), "before": grouped(before)}
-        return Done(said % about if gone else "")
-
-    return Action(
-        of=row.info.id,
-        trail=[(row.trail, pages.find_url(row.info.id))],
-        title=gettext("Delete old messages of the chat %(title)s") % {"title": row.title},
-        effects=[
-            gettext(
-                "It has %(members)s members, and %(messages)s messages and events with the numbers %(first_seq)s to "
-                "%(last_seq)s."
-            )
-            % row.figures,
-            gettext(
-                "Every message before the number that you give is deleted, whether it was read or not. Members who "
-                "have not read them see how many they have missed."
-            ),
-            str(NO_WAY_BACK),
-        ],
-        run=run,
-        form=form,
-    )
+    return target.written(said, count=grouped(gone), before=grouped(given["before"])) if gone else ""
 
 
 def _of_a_member(target: Target) -> str | None:
-    member = target.member
-    return role_of(member) if member else None
+    return role_of(member) if (member := target.member) else None
 
 
 def _of_a_muted_member(target: Target) -> str | None:
-    member = target.member
-    return role_of(member) if member and member.muted_until else None
+    return role_of(member) if (member := target.member) and member.muted_until else None
 
 
 def _of_a_person(target: Target) -> str | None:
@@ -197,7 +152,7 @@ CLOSE = _verb(
     effects=[_("Its members can still read it. Nobody can send messages to it until it is reopened.")],
     idle=_("There is nothing to close: the chat %(chat)s is closed already."),
     found=lambda target: None if target.row.info.is_closed else target.row.size,
-    run=lambda target: target.chat.close(),
+    run=lambda target, given: target.chat.close(),
     said=_("Closed the chat %(chat)s."),
 )
 REOPEN = _verb(
@@ -207,7 +162,7 @@ REOPEN = _verb(
     effects=[_("Its members can send messages to it again.")],
     idle=_("There is nothing to reopen: the chat %(chat)s is open already."),
     found=lambda target: target.row.size if target.row.info.is_closed else None,
-    run=lambda target: target.chat.reopen(),
+    run=lambda target, given: target.chat.reopen(),
     said=_("Reopened the chat %(chat)s."),
 )
 KICK = _verb(
@@ -228,7 +183,7 @@ KICK = _verb(
     ],
     idle=_("There is nobody to remove: %(who)s is not in the chat %(chat)s."),
     found=_of_a_member,
-    run=lambda target: target.chat.kick(target.user),
+    run=lambda target, given: target.chat.kick(target.user),
     said=_("Removed %(who)s from the chat %(chat)s."),
 )
 BLOCK = _verb(
@@ -244,7 +199,7 @@ BLOCK = _verb(
     ],
     idle=_("There is nobody to block: %(who)s is blocked in the chat %(chat)s already."),
     found=_of_a_person,
-    run=lambda target: target.chat.block(target.user),
+    run=lambda target, given: target.chat.block(target.user),
     said=_("Blocked %(who)s in the chat %(chat)s."),
 )
 UNBLOCK = _verb(
@@ -254,7 +209,7 @@ UNBLOCK = _verb(
     effects=[_("%(who)s can be added, and can join again. Unblocking alone does not make them a member.")],
     idle=_("There is nobody to unblock: %(who)s is not blocked in the chat %(chat)s."),
     found=_of_a_blocked_person,
-    run=lambda target: target.chat.unblock(target.user),
+    run=lambda target, given: target.chat.unblock(target.user),
     said=_("Unblocked %(who)s in the chat %(chat)s."),
 )
 UNMUTE = _verb(
@@ -264,7 +219,7 @@ UNMUTE = _verb(
     effects=[_("%(who)s can send messages again.")],
     idle=_("There is nobody to unmute: %(who)s is not muted in the chat %(chat)s."),
     found=_of_a_muted_member,
-    run=lambda target: target.chat.unmute(target.user),
+    run=lambda target, given: target.chat.unmute(target.user),
     said=_("Unmuted %(who)s in the chat %(chat)s."),
 )
 DELETE_MESSAGE = _verb(
@@ -280,7 +235,7 @@ DELETE_MESSAGE = _verb(
     ],
     idle=_("There is nothing to delete: the chat %(chat)s has no message %(seq)s any more."),
     found=_of_a_message,
-    run=lambda target: target.chat.delete_message(target.seq),
+    run=lambda target, given: target.chat.delete_message(target.seq),
     said=_("Deleted message %(seq)s of the chat %(chat)s."),
 )
 DELETE = _verb(
@@ -296,9 +251,39 @@ DELETE = _verb(
     ],
     idle=_("There is nothing to delete."),
     found=lambda target: target.row.size,
-    run=lambda target: target.chat.delete(),
+    run=lambda target, given: target.chat.delete(),
     said=_("Deleted the chat %(chat)s."),
 )
-MUTE = Verb("mute", _("Mute"), _mute)
-TRIM = Verb("trim", _("Delete old messages"), _trim, needs="delete", deletes=True)
+MUTE = _verb(
+    "mute",
+    _("Mute"),
+    form=MuteForm,
+    title=_("Mute %(who)s"),
+    effects=[_("A muted member can read messages, but cannot send any.")],
+    idle=_("%(user)r is not in the chat %(chat)s."),
+    found=_of_a_member,
+    run=_mute,
+)
+TRIM = _verb(
+    "trim",
+    _("Delete old messages"),
+    needs="delete",
+    deletes=True,
+    form=TrimForm,
+    title=_("Delete old messages of the chat %(title)s"),
+    effects=[
+        _(
+            "Every message before the number that you give is deleted, whether it was read or not. Members who "
+            "have not read them see how many they have missed."
+        ),
+        NO_WAY_BACK,
+    ],
+    found=lambda target: target.written(
+        gettext(
+            "It has %(members)s members, and %(messages)s messages and events with the numbers %(first_seq)s to "
+            "%(last_seq)s."
+        )
+    ),
+    run=_trim,
+)
 VERBS = (CLOSE, REOPEN, KICK, BLOCK, UNBLOCK, MUTE, UNMUTE, TRIM, DELETE_MESSAGE, DELETE)

@@ -89,9 +89,7 @@ class Target:
     def of(cls, request: HttpRequest) -> Target:
         user, seq = request.GET.get("user", ""), request.GET.get("seq", "")
         try:
-            user = (
-                user and Inbox(user).user
-            )  # makes no call to Redis; raises InvalidName for an impossible name
+            user = user and Inbox(user).user  # makes no call to Redis
         except InvalidName:
             nobody = gettext("Nobody can have this name: a name is text of 1 to 500 characters.")
             raise Http404(nobody) from None
@@ -123,8 +121,15 @@ class Target:
         page = ChatReader().messages(self.row.info.id, before=self.seq + 1, limit=1)
         return next((item for item in page.messages if item.seq == self.seq and item.event is None), None)
 
-    def written(self, sentence: str | Promise) -> str:
-        return str(sentence) % {"chat": self.row.name, "who": self.person, "seq": grouped(self.seq)}
+    def written(self, sentence: str | Promise, **more: str) -> str:
+        its = {"chat": self.row.name, "title": self.row.title, **self.row.figures}
+        return str(sentence) % {
+            **its,
+            "user": self.user,
+            "who": self.person,
+            "seq": grouped(self.seq),
+            **more,
+        }
 
 
 def find_row(request: HttpRequest) -> Row:

@@ -77,15 +77,14 @@ class Unread(TypedDict):
 
 
 @operation("chats", {200: Reply("The counts.", Unread)})
-async def count_unread(request: HttpRequest, user: str, values: Values) -> Answer:
+async def count_unread(request: HttpRequest, user: str, values: Values) -> Unread:
     """Count the caller's unread messages, for a badge."""
     found = await Inbox(user).aunread()
-    told: Unread = {"messages": found.messages, "mentions": found.mentions, "chats": found.chats}
-    return Answer(told)
+    return {"messages": found.messages, "mentions": found.mentions, "chats": found.chats}
 
 
 @operation("chats", {200: Reply("The chat with the latest message is first.", Chats)}, query=[LIMIT, AFTER])
-async def list_chats(request: HttpRequest, user: str, values: Values) -> Answer:
+async def list_chats(request: HttpRequest, user: str, values: Values) -> Chats:
     """List the caller's chats."""
     after = values.get(AFTER)
     try:
@@ -94,13 +93,12 @@ async def list_chats(request: HttpRequest, user: str, values: Values) -> Answer:
         found = await Inbox(user).apage(limit=values[LIMIT], after=after or "")
     except ValueError:
         raise invalid("after", gettext("It must be the value of next in the previous answer.")) from None
-    told: Chats = {
+    return {
         "chats": [shapes.chat(each) for each in found.chats],
         "next": found.next or None,
         "unavailable": list(found.unavailable),
         "people": await anames_of(shapes.people_of(found.chats)),
     }
-    return Answer(told)
 
 
 @operation(
@@ -132,9 +130,9 @@ async def create_chat(request: HttpRequest, user: str, values: Values) -> Answer
 
 
 @operation("chats", {200: Reply("The chat.", shapes.WholeChat)}, problems=["chat-not-found"])
-async def get_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+async def get_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> shapes.WholeChat:
     """Get one chat."""
-    return Answer(await _one(Chat(chat_id), user))
+    return await _one(Chat(chat_id), user)
 
 
 @operation(
@@ -143,7 +141,7 @@ async def get_chat(request: HttpRequest, user: str, values: Values, chat_id: str
     body=[TITLE, *SETTINGS],
     problems=["not-allowed", "chat-not-found"],
 )
-async def change_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+async def change_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> shapes.WholeChat:
     """
     Change the title or the settings.
 
@@ -156,21 +154,19 @@ async def change_chat(request: HttpRequest, user: str, values: Values, chat_id: 
         await chat.aconfigure(by=user, **settings)
     if TITLE in values:
         await chat.arename(values[TITLE], by=user)
-    return Answer(await _one(chat, user))
+    return await _one(chat, user)
 
 
 @operation("chats", {204: Reply("Closed.")}, body=(), problems=["not-allowed", "chat-not-found"])
-async def close_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+async def close_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> None:
     """Close a chat, so that it can only be read."""
     await Chat(chat_id).aclose(by=user)
-    return Answer()
 
 
 @operation("chats", {204: Reply("Open.")}, body=(), problems=["not-allowed", "chat-not-found"])
-async def reopen_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+async def reopen_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> None:
     """Open a closed chat again."""
     await Chat(chat_id).areopen(by=user)
-    return Answer()
 
 
 @operation(
@@ -179,7 +175,7 @@ async def reopen_chat(request: HttpRequest, user: str, values: Values, chat_id: 
     body=(),
     problems=["blocked", "chat-not-found", "chat-closed", "too-many-chats", "too-many-members", "too-fast"],
 )
-async def join_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+async def join_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> shapes.WholeChat:
     """
     Join an open chat.
 
@@ -191,7 +187,7 @@ async def join_chat(request: HttpRequest, user: str, values: Values, chat_id: st
         if user not in members:
             await check_newcomer(user, members)
     await chat.ajoin(user)
-    return Answer(await _one(chat, user))
+    return await _one(chat, user)
 
 
 async def _one(chat: Chat, user: str) -> shapes.WholeChat:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
+from asyncio import to_thread
 from typing import TypedDict
 
 from django.http import HttpRequest
 
-from components.api.endpoints import Answer, Reply, operation
+from components.api.endpoints import Reply, operation
 from components.api.fields import MOST_PEOPLE, Boolean, Choice, Ids, Integer, Number, Text, Values, person
 from components.api.throttle import Throttle
 from components.kit.values import MAX_NAME
@@ -50,19 +50,14 @@ class Added(TypedDict):
     query=[PREFIX, LIMIT],
     problems=["chat-not-found", "too-fast"],
 )
-async def list_members(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+async def list_members(request: HttpRequest, user: str, values: Values, chat_id: str) -> Members:
     """List the members, or those whose names match."""
     prefix, limit = values.get(PREFIX), values.get(LIMIT)
     if prefix is None:
-        told: Members = {"members": (await _members(user, chat_id))[:limit]}
-        return Answer(told)
+        return {"members": (await _members(user, chat_id))[:limit]}
     _throttle.check(user)
     wanted = check_prefix(prefix)
-    matches = [
-        (rank, each) for each in await _members(user, chat_id) if (rank := _rank(each["name"], wanted))
-    ]
-    told = {"members": [each for _rank, each in sorted(matches, key=itemgetter(0))[:limit]]}
-    return Answer(told)
+    return {"members": (await to_thread(_matching, await _members(user, chat_id), wanted))[:limit]}
 
 
 @operation(
@@ -71,15 +66,14 @@ async def list_members(request: HttpRequest, user: str, values: Values, chat_id:
     body=[USERS],
     problems=["not-allowed", "blocked", "chat-not-found", "too-many-chats", "too-many-members", "too-fast"],
 )
-async def add_members(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+async def add_members(request: HttpRequest, user: str, values: Values, chat_id: str) -> Added:
     """Add members."""
     chat, users = Chat(chat_id), values[USERS]
     await chat.anews(user)  # raises for a stranger, who must not learn whether an id belongs to somebody
     await check_members("users", user, users)
     added = await chat.aadd(users, by=user)
     await anote_contacts(user, added, anew=True)
-    told: Added = {"added": added}
-    return Answer(told)
+    return {"added": added}
 
 
 @operation(
@@ -88,7 +82,9 @@ async def add_members(request: HttpRequest, user: str, values: Values, chat_id: 
     body=[ROLE, MUTED_FOR],
     problems=["not-allowed", "chat-not-found", "member-not-found"],
 )
-async def change_member(request: HttpRequest, user: str, values: Values, chat_id: str, member: str) -> Answer:
+async def change_member(
+    request: HttpRequest, user: str, values: Values, chat_id: str, member: str
+) -> Members:
     """Change the role of a member, mute or unmute them. If one of both is refused, nothing changes."""
     chat, role, seconds = Chat(chat_id), values.get(ROLE), values.get(MUTED_FOR)
     if role is not None and MUTED_FOR in values and (await chat.anews(user)).role is not Role.OWNER:
@@ -99,8 +95,7 @@ async def change_member(request: HttpRequest, user: str, values: Values, chat_id
         await chat.aunmute(member, by=user)
     if role is not None:
         await chat.aset_role(member, role, by=user)
-    told: Members = {"members": await _members(user, chat_id)}
-    return Answer(told)
+    return {"members": await _members(user, chat_id)}
 
 
 @operation(
@@ -109,7 +104,7 @@ async def change_member(request: HttpRequest, user: str, values: Values, chat_id
     query=[BLOCK],
     problems=["not-allowed", "chat-not-found", "member-not-found", "too-many-blocked"],
 )
-async def remove_member(request: HttpRequest, user: str, values: Values, chat_id: str, member: str) -> Answer:
+async def remove_member(request: HttpRequest, user: str, values: Values, chat_id: str, member: str) -> None:
     """Leave a chat, or remove another member."""
     chat = Chat(chat_id)
     if member == user:
@@ -119,7 +114,6 @@ async def remove_member(request: HttpRequest, user: str, values: Values, chat_id
         await chat.ablock(member, by=user)
     else:
         await chat.akick(member, by=user)
-    return Answer()
 
 
 @operation(
@@ -127,12 +121,9 @@ async def remove_member(request: HttpRequest, user: str, values: Values, chat_id
     {204: Reply("The person may come back.")},
     problems=["not-allowed", "chat-not-found", "invalid-value"],
 )
-async def unblock_member(
-    request: HttpRequest, user: str, values: Values, chat_id: str, member: str
-) -> Answer:
+async def unblock_member(request: HttpRequest, user: str, values: Values, chat_id: str, member: str) -> None:
     """Unblock a person, so that they can come back."""
     await Chat(chat_id).aunblock(member, by=user)
-    return Answer()
 
 
 async def _members(user: str, chat_id: str) -> list[shapes.Member]:
@@ -141,9 +132,9 @@ async def _members(user: str, chat_id: str) -> list[shapes.Member]:
     return [shapes.member(each, names.get(each.user)) for each in found]
 
 
-def _rank(name: str, wanted: Spelling) -> tuple[bool, str] | None:
-    """
-    Return the sort key of a matching name; None if it does not match. Names that begin with *wanted* come first.
-    """
-    own = spell(name)
-    return (not own.key.startswith(wanted.key), own.key) if is_found(own, wanted) else None
+def _matching(members: list[shapes.Member], wanted: Spelling) -> list[shapes.Member]:
+    """Return the members with a word that *wanted* begins; those whose whole names it begins come first."""
+    spelled = ((spell(each["name"]), each) for each in members)
+    found = [(own.key, each) for own, each in spelled if is_found(own, wanted)]
+    found.sort(key=lambda pair: (not pair[0].startswith(wanted.key), pair[0]))
+    return [each for _key, each in found]

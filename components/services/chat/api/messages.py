@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import to_thread
 from typing import Annotated, TypedDict
 
 from django.http import HttpRequest
@@ -94,7 +95,7 @@ class ReadPosition(TypedDict):
     query=[BEFORE, AFTER, AROUND, LIMIT],
     problems=["chat-not-found"],
 )
-async def list_messages(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+async def list_messages(request: HttpRequest, user: str, values: Values, chat_id: str) -> Messages:
     """
     List a page of the history, oldest first.
 
@@ -104,14 +105,13 @@ async def list_messages(request: HttpRequest, user: str, values: Values, chat_id
     if len(given) > 1:
         raise invalid([*given][-1], gettext("Give only one of before, after and around."))
     page = await Chat(chat_id).ahistory(user, **given, limit=values[LIMIT])
-    told: Messages = {
-        "messages": [shapes.message(each) for each in page.messages],
+    return {
+        "messages": await to_thread(lambda: [*map(shapes.message, page.messages)]),
         "has_more": page.has_more,
         "has_newer": page.has_newer,
         "oldest": page.oldest,
         "people": await anames_of(id for each in page.messages for id in each.people),
     }
-    return Answer(told)
 
 
 @operation(
@@ -124,20 +124,19 @@ async def list_messages(request: HttpRequest, user: str, values: Values, chat_id
     query=[WORDS, BEFORE, FOUND],
     problems=["chat-not-found", "too-fast"],
 )
-async def search_messages(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+async def search_messages(request: HttpRequest, user: str, values: Values, chat_id: str) -> FoundMessages:
     """
     Search the history for words.
 
-    One request searches up to 2,000 messages, from the newest or from before.
+    One request searches up to 2,000 messages, from the newest or from before, for a quarter of a second at most.
     """
     _throttle.check(user)
     found = await Chat(chat_id).asearch(user, values[WORDS], before=values.get(BEFORE), limit=values[FOUND])
-    told: FoundMessages = {
-        "messages": [shapes.message(each) for each in found.messages],
+    return {
+        "messages": await to_thread(lambda: [*map(shapes.message, found.messages)]),
         "next": found.next,
         "people": await anames_of(id for each in found.messages for id in each.people),
     }
-    return Answer(told)
 
 
 @operation(
@@ -174,11 +173,13 @@ async def send_message(request: HttpRequest, user: str, values: Values, chat_id:
 @operation(
     "messages", {200: Reply("The message.", WholeMessage)}, problems=["chat-not-found", "message-not-found"]
 )
-async def get_message(request: HttpRequest, user: str, values: Values, chat_id: str, seq: int) -> Answer:
+async def get_message(
+    request: HttpRequest, user: str, values: Values, chat_id: str, seq: int
+) -> WholeMessage:
     """Get one message or event."""
     found = await Chat(chat_id).amessage(user, seq)
-    told: WholeMessage = {**shapes.message(found), "people": await anames_of(found.people)}
-    return Answer(told)
+    shown = await to_thread(shapes.message, found)
+    return {**shown, "people": await anames_of(found.people)}
 
 
 @operation(
@@ -196,7 +197,7 @@ async def get_message(request: HttpRequest, user: str, values: Values, chat_id: 
         "too-fast",
     ],
 )
-async def edit_message(request: HttpRequest, user: str, values: Values, chat_id: str, seq: int) -> Answer:
+async def edit_message(request: HttpRequest, user: str, values: Values, chat_id: str, seq: int) -> Edited:
     """
     Replace text, data and mentions of one's own message.
 
@@ -205,8 +206,7 @@ async def edit_message(request: HttpRequest, user: str, values: Values, chat_id:
     edited_at = await Chat(chat_id).aedit(
         user, seq, values[TEXT], data=values.get(DATA), mentions=values.get(MENTIONS) or []
     )
-    told: Edited = {"seq": seq, "edited_at": instant(edited_at)}
-    return Answer(told)
+    return {"seq": seq, "edited_at": instant(edited_at)}
 
 
 @operation(
@@ -215,23 +215,21 @@ async def edit_message(request: HttpRequest, user: str, values: Values, chat_id:
     body=[EMOJI, IS_ON],
     problems=["muted", "chat-not-found", "message-not-found", "chat-closed", "invalid-message", "too-fast"],
 )
-async def react(request: HttpRequest, user: str, values: Values, chat_id: str, seq: int) -> Answer:
+async def react(request: HttpRequest, user: str, values: Values, chat_id: str, seq: int) -> None:
     """Add a reaction to a message, or remove it."""
     await Chat(chat_id).areact(user, seq, values[EMOJI], is_on=values[IS_ON])
-    return Answer()
 
 
 @operation(
     "messages", {204: Reply("Deleted.")}, problems=["not-allowed", "chat-not-found", "message-not-found"]
 )
-async def delete_message(request: HttpRequest, user: str, values: Values, chat_id: str, seq: int) -> Answer:
+async def delete_message(request: HttpRequest, user: str, values: Values, chat_id: str, seq: int) -> None:
     """
     Delete a message.
 
     Members delete their own messages; the owner and moderators delete any.
     """
     await Chat(chat_id).adelete_message(seq, by=user)
-    return Answer()
 
 
 @operation(
@@ -240,7 +238,6 @@ async def delete_message(request: HttpRequest, user: str, values: Values, chat_i
     body=[SEQ],
     problems=["chat-not-found"],
 )
-async def mark_read(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+async def mark_read(request: HttpRequest, user: str, values: Values, chat_id: str) -> ReadPosition:
     """Move the reading position forward."""
-    told: ReadPosition = {"read_seq": await Chat(chat_id).aacknowledge(user, values[SEQ])}
-    return Answer(told)
+    return {"read_seq": await Chat(chat_id).aacknowledge(user, values[SEQ])}

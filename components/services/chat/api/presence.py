@@ -66,7 +66,7 @@ async def attend(request: HttpRequest, user: str, values: Values, chat_id: str) 
     body=(),
     problems=["muted", "chat-not-found", "chat-closed", "too-fast"],
 )
-async def type_message(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+async def type_message(request: HttpRequest, user: str, values: Values, chat_id: str) -> None:
     """
     Say that the caller is typing.
 
@@ -75,7 +75,6 @@ async def type_message(request: HttpRequest, user: str, values: Values, chat_id:
     _throttle.check(user)
     if not await _is_hidden(user):
         await Presence(chat_id).atype(user)
-    return Answer()
 
 
 async def _is_hidden(user: str) -> bool:

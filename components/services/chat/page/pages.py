@@ -107,11 +107,8 @@ def _quote(request: HttpRequest, opened: Chat) -> rows.QuoteRow | None:
         found = opened.message(me(request), seq)
     except MessageNotFound:
         return None
-    return (
-        rows.quote_row(Quote(seq, found.sender, found.text), rows.naming([found.sender]))
-        if found.sender
-        else None
-    )
+    quoted = Quote(seq, found.sender, found.text)
+    return rows.quote_row(quoted, rows.naming([found.sender])) if found.sender else None
 
 
 def number_in(text: str) -> int | None:

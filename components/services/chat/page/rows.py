@@ -184,7 +184,7 @@ def found_rows(messages: Iterable[ChatMessage], search: Search, name_of: NameOf)
 
 def _picture(message: ChatMessage) -> SafeString:
     url = message.data.get("url") if isinstance(message.data, dict) else None
-    return texts.linked(url if isinstance(url, str) else "")
+    return texts.formatted(rich(url if isinstance(url, str) else ""))
 
 
 def member_rows(

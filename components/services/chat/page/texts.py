@@ -24,9 +24,8 @@ PICTURE = _("Picture")
 #: The reactions that the page offers. People can add others by the API.
 REACTIONS = ("👍", "❤️", "😂", "🎉", "😮", "😢", "🙏", "👀")
 _TONES = 8  # colours of avatars, in chat.css
-_ADDRESS = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
 _LINK = '<a href="{}" rel="noopener noreferrer nofollow ugc" target="_blank">{}</a>'
-_TRAILING = ".,:;!?)]}"  # belongs to the sentence, not to the address
+_NO_LETTER = re.compile(r"(?!\w)")
 #: The sentences for events: with the person who did it, and without. ROLE has them for each role.
 TOLD: Mapping[EventKind, tuple[Promise, Promise]] = {
     EventKind.CREATED: (_("%(by)s started the chat"), _("The chat was started")),
@@ -129,29 +128,18 @@ def _element(node: Node) -> SafeString | str:
     return format_html("<{0}>{1}</{0}>", mark_safe(tag), formatted(children))
 
 
-def linked(text: str) -> SafeString:
-    """Return *text*, escaped, with its http and https URLs as links."""
-    parts: list[str] = []
-    end = 0
-    for found in _ADDRESS.finditer(text):
-        address = found[0].rstrip(_TRAILING)
-        if address.lower() in ("http://", "https://"):
-            continue
-        parts += [text[end : found.start()], format_html(_LINK, address, address)]
-        end = found.start() + len(address)
-    return format_html_join("", "{}", [(part,) for part in (*parts, text[end:])])
-
-
 def mentioned(text: str, names: Mapping[str, str]) -> list[str]:
     """
     Return the ids in *names* whose name follows an "@".
 
     If one name is a prefix of another, the longer one counts.
     """
-    found = []
-    for id, name in sorted(names.items(), key=lambda item: -len(item[1])):
-        pattern = rf"(?<!\w)@{re.escape(name)}(?!\w)"
-        text, count = re.subn(pattern, " ", text)
-        if count:
-            found.append(id)
-    return found
+    ids = {name: id for id, name in names.items()}
+    lengths, end = sorted({*map(len, ids)}, reverse=True), 0
+    found: dict[str, None] = {}
+    for start in (at.end() for at in re.finditer(r"(?<!\w)@", text)):
+        for length in lengths if start >= end else ():
+            if (id := ids.get(text[start : start + length])) and _NO_LETTER.match(text, start + length):
+                found[id], end = None, start + length
+                break
+    return [*found]
