@@ -195,6 +195,13 @@ class InvalidMessage(ComponentsError, ValueError):
     """
 
 
+class ClientIdReused(ComponentsError, ValueError):
+    """
+    The client id was used before, with other content. That is stored, and this is not. Use a client id for one
+    message, or one chat, alone.
+    """
+
+
 class ChatNotFound(ComponentsError):
     """
     There is no such chat, or the person is not in it; the error does not say which. Look at the chats of the person's

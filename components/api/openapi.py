@@ -18,7 +18,7 @@ from django.urls import URLPattern, URLResolver
 from django.utils.translation import override
 
 from components.api.endpoints import Endpoint, Operation, Reply
-from components.api.fields import Field
+from components.api.fields import IDEMPOTENCY_KEY, Field
 from components.api.problems import CONTENT_TYPE, KINDS
 from components.api.shapes import schema_of
 from components.api.urls import urlpatterns
@@ -200,6 +200,8 @@ def problems_of(method: str, operation: Operation) -> set[str]:
         found |= {"malformed", "too-large", "unsupported-media-type", "invalid-value"}
     if operation.query is not None:
         found.add("invalid-value")
+    if IDEMPOTENCY_KEY in operation.headers:
+        found.add("idempotency-key-reused")
     return found
 
 

@@ -96,6 +96,11 @@ KINDS: dict[str, Kind] = {
     "invalid-message": Kind(
         422, _("The message is not valid"), _("It is empty or too long, or its data is not JSON.")
     ),
+    "idempotency-key-reused": Kind(
+        422,
+        _("The idempotency key was used for another request"),
+        _("That request is carried out, and this is not. Make another key for each request."),
+    ),
     "too-many-members": Kind(
         422, _("Too many members"), _("The chat would have more members than its limit.")
     ),
@@ -126,6 +131,7 @@ _RAISED: dict[type[exceptions.ComponentsError], str] = {
     exceptions.Muted: "muted",
     exceptions.Blocked: "blocked",
     exceptions.InvalidMessage: "invalid-message",
+    exceptions.ClientIdReused: "idempotency-key-reused",
     exceptions.InvalidName: "invalid-value",
     exceptions.InvalidValue: "invalid-value",
     exceptions.TooManyMembers: "too-many-members",

@@ -10,6 +10,9 @@ import time
 from os import urandom
 from threading import Lock
 
+from components.exceptions import ClientIdReused
+from components.kit.texts import gettext
+
 _guard = Lock()
 _last = 0
 
@@ -29,3 +32,12 @@ def uuid7() -> str:
 def new_call() -> str:
     """Return a name for one call, by which a script recognises a repetition of it."""
     return urandom(8).hex()
+
+
+def reused() -> ClientIdReused:
+    """Return the error for a call whose client id came with other content before."""
+    return ClientIdReused(
+        gettext(
+            "The client id was used with other content, which is stored; this is not. Use another client id."
+        )
+    )

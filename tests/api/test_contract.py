@@ -423,6 +423,11 @@ def _taken(site: Site, operation: Described) -> Mapping[str, Any]:
     return {"Idempotency-Key": "k"}
 
 
+def _reused(site: Site, operation: Described) -> Mapping[str, Any]:
+    site.ask(site.valid(operation) | {"Idempotency-Key": "k", "text": "other"})
+    return {"Idempotency-Key": "k"}
+
+
 def _too_many_chats(site: Site, operation: Described) -> Mapping[str, Any]:
     site.change(MAX_CHATS_CREATED=1, MAX_CHATS_JOINED=1)
     Chat.create("jack")
@@ -469,6 +474,7 @@ SITUATIONS: dict[str, Situation] = {
     "member-not-found": lambda site, operation: {"member": "jack"},
     "person-not-found": lambda site, operation: {"recipient": "nobody"},
     "chat-exists": _taken,
+    "idempotency-key-reused": _reused,
     "too-many-chats": _too_many_chats,
     "too-many-members": _too_many_members,
     "too-many-blocked": _too_many_blocked,

@@ -8,6 +8,7 @@ from components.exceptions import (
     Blocked,
     ChatClosed,
     ChatNotFound,
+    ClientIdReused,
     MessageNotFound,
     Muted,
     NotAllowed,
@@ -69,6 +70,8 @@ class Model:
     said: list[Said] = field(default_factory=list)
     #: (sender, client id) -> seq, of what is there or was deleted.
     sent: dict[tuple[str, str], int] = field(default_factory=dict)
+    #: seq -> text, mentions, and what it replies to, as they were sent.
+    asked: dict[int, tuple[str, list[str], int | None]] = field(default_factory=dict)
     members: dict[str, Person] = field(default_factory=dict)
     blocked: set[str] = field(default_factory=set)
     #: Who left while they were muted.
@@ -97,8 +100,10 @@ class Model:
         self, sender: str, text: str, client_id: str, mentions: list[str], reply_to: int | None = None
     ) -> tuple[int, bool]:
         person = self._member(sender)
-        if (sender, client_id) in self.sent:
-            return self.sent[sender, client_id], True
+        if known := self.sent.get((sender, client_id)):
+            if self.asked[known][0] != text:
+                raise ClientIdReused
+            return known, True
         self._may_speak(sender)
         if reply_to is not None and reply_to > self.seq:
             raise MessageNotFound
@@ -106,6 +111,7 @@ class Model:
         had_all = person.read == self.seq
         self._append(Said(0, 0, sender, text, client_id, named, reply_to=reply_to))
         self.sent[sender, client_id] = self.seq
+        self.asked[self.seq] = text, mentions, reply_to
         if had_all:
             person.read = self.seq
         self.trim()

@@ -16,6 +16,7 @@ from redis import Redis
 from components.exceptions import (
     ChatExists,
     ChatNotFound,
+    ClientIdReused,
     InvalidMessage,
     MessageNotFound,
     NotAMember,
@@ -56,6 +57,44 @@ def test_a_chat_is_created_once(redis: Redis) -> None:
     assert first.id == again.id
     assert not first.send("joe", "other").is_duplicate
     assert first.send("joe", "hello", client_id="a").is_duplicate
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"text": "hi"}, {"data": {}}, {"mentions": ["jack", "joe"]}, {"mentions": []}, {"reply_to": 1}],
+)
+def test_a_client_id_stands_for_one_content(redis: Redis, other: dict[str, Any]) -> None:
+    chat = Chat.create("joe", members=["jack"], settings=FREE)
+    asked = {"text": "hello", "mentions": ["jack", "ann", "jill"], "client_id": "a"}
+    sent = chat.send("jill", **asked) if chat.add(["jill"]) else None
+    assert sent is not None
+    chat.add(["ann"])  # who was no member when they were mentioned
+
+    chat.edit("jill", sent.seq, "bye")
+    with pytest.raises(ClientIdReused):
+        chat.send("jill", **asked | other)
+    again = chat.send("jill", **asked)
+
+    assert (again.seq, again.is_duplicate) == (sent.seq, True)
+    assert texts(chat.history("joe").messages) == ["created", "joined", "bye", "joined"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"text": "hi"}, {"title": "Hall"}, {"members": ["ann"]}, {"settings": ChatSettings(is_open=True)}],
+)
+def test_a_chat_is_created_again_only_as_it_was(redis: Redis, other: dict[str, Any]) -> None:
+    asked = {"text": "hello", "members": ["jack", "jill"], "id": "guild:7", "client_id": "a"}
+    chat = Chat.create("joe", **asked)
+
+    with pytest.raises(ClientIdReused):
+        Chat.create("joe", **asked | other)
+
+    chat.rename("Guild")
+    Chat.create("joe", **asked | {"members": ["jill", "jack"]})
+    redis.hdel(ChatKeys("guild:7").chat, "content")  # as an earlier release has stored it
+    Chat.create("joe", **asked | other)
+    assert texts(chat.history("joe").messages) == ["created", "hello", "renamed"]
 
 
 def test_a_message_says_to_whom_it_speaks(redis: Redis) -> None:

@@ -81,11 +81,14 @@ class ChatMachine(RuleBasedStateMachine):
         back=st.none() | st.integers(-1, 12),
     )
     def send(self, sender: str, mentions: list[str], again: int, back: int | None) -> None:
-        known = [client_id for who, client_id in self.model.sent if who == sender]
+        known = [(client_id, seq) for (who, client_id), seq in self.model.sent.items() if who == sender]
         self.sends += 1
-        client_id = known[again % len(known)] if known and again < 4 else f"call {self.sends}"
-
-        text, reply_to = f"text {self.sends}", None if back is None else max(1, self.model.seq - back)
+        client_id, text = f"call {self.sends}", f"text {self.sends}"
+        reply_to = None if back is None else max(1, self.model.seq - back)
+        if known and again < 6:  # it is sent again, or something else with its client id
+            client_id, seq = known[again % len(known)]
+            said, mentions, reply_to = self.model.asked[seq]
+            text = said if again < 4 else text
 
         def act() -> tuple[int, bool]:
             sent = self.chat.send(sender, text, mentions=mentions, client_id=client_id, reply_to=reply_to)

@@ -295,8 +295,8 @@ def test_a_list_is_asked_for_again_if_its_reply_was_lost(redis_server: EmbeddedS
             ("XLEN", mailbox.depth),
             ("HMGET", lambda: mailbox.missed() + 1),
             ("HMGET", lambda: len(MailboxReader().page())),
-            ("ZCARD", ChatReader().count),
-            ("ZCARD", MailboxReader().count),
+            ("ZCOUNT", ChatReader().count),
+            ("ZCOUNT", MailboxReader().count),
             ("HGETALL", lambda: len(mailbox.blocked()) + 1),
             ("HGETALL", lambda: len(Chat("chat").blocked()) + 1),
         ]

@@ -39,7 +39,7 @@ from components.exceptions import (
 from components.kit.aside import aside
 from components.kit.at_once import at_once
 from components.kit.client import AnyRedis, get_async_client, get_client
-from components.kit.ids import new_call, uuid7
+from components.kit.ids import new_call, reused, uuid7
 from components.kit.keyspace import bucket
 from components.kit.news import channel
 from components.kit.scripts import Script, idempotent, pipelined
@@ -71,7 +71,7 @@ from components.services.chat.formats import (
     write_event,
 )
 from components.services.chat.hints import YOUNG_AFTER_LEAVING, check_room, forget_hints, write_hints
-from components.services.chat.ids import check_actor, check_id, check_person, is_id, new_client_id
+from components.services.chat.ids import check_actor, check_id, check_person, content_of, is_id, new_client_id
 from components.services.chat.keys import ChatKeys
 from components.services.chat.limits import charge
 from components.services.chat.search import Search
@@ -166,7 +166,10 @@ class Chat:
         body, size = write_body(text, data) if text or data is not None else (b"", 0)
         if len(text) > settings.max_text or size > settings.max_data:
             raise refusal(chat.id, b"long", settings.max_text, settings.max_data)
-        call = new_client_id() if client_id is None else check_client_id(client_id)
+        call, chosen = (
+            new_client_id() if client_id is None else check_client_id(client_id),
+            write_settings(settings),
+        )
         if actor and not await chat._is_created(client, persons[0], call):
             others = sum(person != actor for person in persons)
             await charge(client, actor, chat_id=chat.id, people=others)
@@ -177,13 +180,18 @@ class Chat:
             chat._keys,
             id=chat.id,
             client_id=call,
+            content=content_of(
+                title, body, sorted(persons), sorted(chosen.items() - write_settings(USUAL).items())
+            ),
             title=title,
             event=write_event(EventKind.CREATED, persons[0]),
             message=body,
             inboxes=channel("inbox", ""),
             people=len(persons),
-            more=[*persons, *(word for pair in write_settings(settings).items() for word in pair)],
+            more=[*persons, *(word for pair in chosen.items() for word in pair)],
         )
+        if said == b"reused":
+            raise reused()
         if said != b"created":
             raise ChatExists(f"There is a chat {chat.id!r} already.")
         # An erasure may have removed a hint between the first write and the creation.
@@ -884,6 +892,8 @@ def refusal(chat_id: str, said: bytes, *why: Any) -> ComponentsError:
     """Return the error for the refusal of a script. People who chat read its text."""
     chat = {"chat": chat_id}
     match said:
+        case b"reused":
+            return reused()
         case b"closed":
             return ChatClosed(gettext("The chat %(chat)r is closed.") % chat)
         case b"denied":

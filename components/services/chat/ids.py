@@ -42,6 +42,11 @@ def id_for(user: str, key: str) -> str:
     return sha256(f"{user}\0{key}".encode()).hexdigest()[:32]
 
 
+def content_of(*asked: object) -> str:
+    """Return a digest of what a call asks for, by which another call with the same client id is noticed."""
+    return sha256(repr(asked).encode()).hexdigest()[:16]
+
+
 def check_person(person: object) -> str:
     """Return *person* if it is a valid name. Raises InvalidName."""
     return check_name("person", person)

@@ -18,7 +18,7 @@ from components.exceptions import Blocked, MailboxFull, MessageNotFound, TooMany
 from components.kit.at_once import at_once, cancellations
 from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_async_client, get_client, longest_block
 from components.kit.errors import redis_errors
-from components.kit.ids import new_call
+from components.kit.ids import new_call, reused
 from components.kit.leases import clock
 from components.kit.news import Listener, Turns, channel
 from components.kit.scripts import Script, idempotent, pipelined
@@ -101,11 +101,13 @@ class Mailbox:
             full = gettext("The mailbox %(mailbox)r is full: it has %(count)s messages.")
             count = grouped(facts[0])
             raise MailboxFull(full % {"mailbox": self.name, "count": count})
-        by, message, sent_at, *dropped = facts[0].split()
+        if said == b"reused":
+            raise reused()
+        by, message, sent_at, *more = facts[0].split()
         if by.decode() != call:
             return Pushed(int(message), from_ms(sent_at), is_duplicate=True)
         tally("mailboxes:pushed")
-        return Pushed(int(message), from_ms(sent_at), is_duplicate=False, dropped=tuple(map(int, dropped)))
+        return Pushed(int(message), from_ms(sent_at), is_duplicate=False, dropped=tuple(map(int, more[1:])))
 
     push, apush = twins(_push)
 

@@ -5,6 +5,7 @@ local function bury(entry)
   local sender, client_id, named = fields[SENDER], fields[CLIENT_ID], fields[MENTIONS]
   local now_named = alterations_of(seq)[2]
   local tombstone = { seq = seq, digest = digest_of(sender, client_id), sent_at = fields[AT] }
+  tombstone.content = content_of(fields[BODY], fields[REPLY] or "")
   -- Free memory first, so that a server that is out of memory runs the whole script.
   redis.call("XDEL", messages, entry[1])
   redis.call("ZREM", own .. "/" .. sender, seq)

@@ -1,2 +1,2 @@
--- The remains of a deleted message.
--- RECORD  tombstone: seq digest sent_at
+-- The remains of a deleted message. Those that an earlier release has stored have no digest of their content.
+-- RECORD  tombstone: seq digest sent_at content

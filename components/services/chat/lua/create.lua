@@ -1,13 +1,15 @@
 -- Create a chat with its first members and its first message. It continues the sequence of an earlier chat with the
 -- same id. *more* has the people, the owner first, then field and value of each setting. The client id is that of the
--- first message, if there is one, and identifies the call. *inboxes* is the prefix of the channels of inboxes.
+-- first message, if there is one, and identifies the call; *content* is a digest of what is asked. *inboxes* is the
+-- prefix of the channels of inboxes.
 -- KEYS    chat messages members reads sent names altered changes
--- ARGV    id client_id title event message inboxes people more...
+-- ARGV    id client_id content title event message inboxes people more...
 -- USES    time head append member digest
--- RETURNS "created", also for a repeated call; or "exists"
-local owner, old = more[1], head_of(chat, "seq", "n", "at", "gone", "created_by", "call")
+-- RETURNS "created", also for a repeated call; "reused", if the call came with other content; or "exists"
+local owner, old = more[1], head_of(chat, "seq", "n", "at", "gone", "created_by", "call", "content")
 if is_there(old) then
-  return (old.created_by == owner and old.call == client_id) and "created" or "exists"
+  if old.created_by ~= owner or old.call ~= client_id then return "exists" end
+  return (old.content or content) == content and "created" or "reused"
 end
 local before, counted = tonumber(old.seq or 0), tonumber(old.n or 0)
 local now = math.max(NOW, tonumber(old.at or 0))
@@ -23,7 +25,8 @@ redis.call("DEL", chat, altered, changes) -- a release without edits leaves the 
 redis.call("HSET", chat, "seq", seq, "n", n, "at", now, "bytes", bytes, "cut", before, "level", 0)
 redis.call("HSET", chat, "due_at", 0, "closed", 0, unpack(more, people + 1))
 redis.call("HSET", chat, "base", counted, "revision", 0, "owners", 1, "joined", people, "out", text(MICROSECONDS))
-redis.call("HSET", chat, "title", title, "created_at", now, "created_by", owner, "call", client_id)
+redis.call("HSET", chat, "title", title, "created_at", now, "created_by", owner)
+redis.call("HSET", chat, "call", client_id, "content", content)
 local age = tonumber(redis.call("HGET", chat, "max_age"))
 if age > 0 then for _, key in ipairs({ messages, sent .. "/0:0" }) do redis.call("PEXPIRE", key, age) end end
 for at = 1, people do

@@ -4,8 +4,9 @@
 -- ARGV    id sender client_id body characters data_bytes channel reply_to mentioned...
 -- USES    time entry append moment member packed digest sent tombstone pace quoted
 -- RETURNS "sent" or "duplicate", the seq, the millisecond, 1 if trimming is due, and the members addressed: those it
---         mentions, and the other one of two; or "unknown"; "closed"; "muted" and until when; "long" and the limits
---         of text and data; "fast" and the milliseconds until there is room; "nowhere", if it replies to a later seq
+--         mentions, and the other one of two; or "unknown"; "reused", if it was sent with other content; "closed";
+--         "muted" and until when; "long" and the limits of text and data; "fast" and the milliseconds until there is
+--         room; "nowhere", if it replies to a later seq
 local PART = 72 -- messages for each part of *sent*
 
 local member = member_of(sender)
@@ -17,15 +18,38 @@ local seq, n, at, bytes, cut, level, closed, max_messages, max_bytes, max_age, d
     "max_text", "max_data", "rate_limit", "rate_period", "slow_mode"))
 local digest = digest_of(sender, client_id)
 
--- Return seq and millisecond of the message if it was sent before.
+-- Return whether a stored message mentions the same people. Those who were no members then are not stored, and the
+-- one to whom it replies is.
+local function mentions_the_same(fields)
+  local asked, stored = {}, {}
+  for _, person in ipairs(mentioned) do asked[person] = true end
+  for _, person in ipairs(unpacked(fields[MENTIONS])) do
+    if not asked[person] and not fields[REPLY] then return false end
+    stored[person] = true
+  end
+  for _, person in ipairs(mentioned) do
+    local its = not stored[person] and person ~= sender and member_of(person)
+    if its and tonumber(its.joined_at) < tonumber(fields[AT]) then return false end
+  end
+  return true
+end
+
+-- Return seq and millisecond of the message if it was sent before, and whether it said the same.
 local function find_sent()
   for each = 0, level do
     local found = redis.call("HGET", part_of(each, digest), digest)
     if found then
       local entry = redis.call("XRANGE", messages, found, found)[1]
-      if entry and entry[2][SENDER] == sender then return found, entry[2][AT] end
+      if entry and entry[2][SENDER] == sender then
+        local fields = entry[2]
+        local says_the_same = fields[BODY] == body and (fields[REPLY] or "") == reply_to
+        return found, fields[AT], says_the_same and mentions_the_same(fields)
+      end
       local tombstone = not entry and redis.call("ZRANGEBYSCORE", deleted, found, found)[1]
-      if tombstone then return found, read_tombstone(tombstone).sent_at end
+      if tombstone then
+        local its = read_tombstone(tombstone)
+        return found, its.sent_at, its.content == "" or its.content == content_of(body, reply_to)
+      end
     end
   end
 end
@@ -55,7 +79,8 @@ local function address(seq)
   return spoken_to, named
 end
 
-local found, found_at = find_sent()
+local found, found_at, is_same = find_sent()
+if found and not is_same then return { "reused" } end
 if found then return { "duplicate", tonumber(found), tonumber(found_at), 0, {} } end
 if closed == "1" then return { "closed" } end
 local muted_until = tonumber(member.muted_until)

@@ -22,7 +22,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from components.conf import conf
-from components.exceptions import ChatNotFound, ComponentsError, MessageNotFound, RedisUnavailable
+from components.exceptions import (
+    ChatNotFound,
+    ClientIdReused,
+    ComponentsError,
+    MessageNotFound,
+    RedisUnavailable,
+)
 from components.people import note_contacts
 from components.services.chat import Chat, ChatMessage, ChatNews, Inbox, Presence, Quote, Role
 from components.services.chat.ids import id_for
@@ -55,8 +61,9 @@ def chat(request: HttpRequest, chat_id: str) -> HttpResponse:
     except RedisUnavailable:
         raise
     except ComponentsError as error:
-        text, status = refusal(error)
-        return _conversation(request, news, status, error=text, text=request.POST.get("text", ""))
+        sentence, status = refusal(error)
+        more = {"client_id": _new_key()} if isinstance(error, ClientIdReused) else {}
+        return _conversation(request, news, status, error=sentence, text=request.POST.get("text", ""), **more)
     return redirect("components:chat", chat_id)
 
 
@@ -90,7 +97,7 @@ def _conversation(request: HttpRequest, news: ChatNews, status: int = 200, **mor
         "is_older": bool(place),
         "wanted": place.get("around"),
         "quote": _quote(request, opened),
-        "client_id": request.POST.get("client_id") or secrets.token_urlsafe(12),
+        "client_id": request.POST.get("client_id") or _new_key(),
         "present": (present := Presence(news.chat_id).look(user)),
         "silence": _silence(news),
         **more,
@@ -140,7 +147,7 @@ def read(request: HttpRequest, chat_id: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
     """Create a chat."""
-    form = CreateForm(me(request), request.POST or None, initial={"key": secrets.token_urlsafe(12)})
+    form = CreateForm(me(request), request.POST or None, initial={"key": _new_key()})
     if request.method == "POST" and form.is_valid():
         try:
             return redirect("components:chat", _created(me(request), **form.cleaned_data))
@@ -148,6 +155,8 @@ def create(request: HttpRequest) -> HttpResponse:
             raise
         except ComponentsError as error:
             form.add_error(None, refusal(error)[0])
+            if isinstance(error, ClientIdReused):
+                form.data = {**request.POST.dict(), "key": _new_key()}
     status = 422 if form.errors else 200
     return page(request, "create", None, status=status, title=gettext("New chat"), form=form)
 
@@ -157,6 +166,11 @@ def _created(by: str, members: Sequence[str], title: str, text: str, key: str) -
     made = Chat.create(by, members=members, title=title, text=text, id=id_for(by, key), client_id=key, by=by)
     note_contacts(by, members)
     return made.id
+
+
+def _new_key() -> str:
+    """Return what makes a form that is sent twice the same."""
+    return secrets.token_urlsafe(12)
 
 
 def me(request: HttpRequest) -> str:

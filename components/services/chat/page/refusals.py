@@ -13,6 +13,10 @@ from components import exceptions
 _REFUSALS: dict[type[Exception], tuple[Promise, int]] = {
     exceptions.ChatClosed: (_("The chat is closed: nothing can be sent to it."), 409),
     exceptions.ChatExists: (_("Another chat was created with this form."), 409),
+    exceptions.ClientIdReused: (
+        _("Something else was sent with this form before, and is stored. Send this again if you want both."),
+        409,
+    ),
     exceptions.Muted: (_("You are muted in this chat for now."), 403),
     exceptions.Blocked: (
         _("A person who was blocked from a chat cannot come back until they are unblocked."),

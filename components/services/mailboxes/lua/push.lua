@@ -2,8 +2,9 @@
 -- KEYS    mailbox messages handed dropped sent blocked names
 -- ARGV    name sender digest call body limit when_full channel
 -- USES    time figure entries days gone dropped listed
--- RETURNS "pushed" and, with blanks between, the call that pushed it, its id, the millisecond and the ids that were
---         dropped for it; or "full" and the depth; or "blocked"
+-- RETURNS "pushed" and, with blanks between, the call that pushed it, its id, the millisecond, a digest of the body
+--         and the ids that were dropped for it; or "full" and the depth; or "blocked"; or "reused", if this sender
+--         pushed something else with this client id
 limit = tonumber(limit)
 
 -- Drop the oldest messages, at most 1,000, to make room for one.
@@ -35,6 +36,8 @@ local function next_id()
 end
 
 local known = redis.call("HGET", today, digest) or redis.call("HGET", yesterday, digest)
+local content = "=" .. string.sub(redis.sha1hex(body), 1, 8) -- a record of an earlier release has none
+if known and (string.match(known, "=%x+") or content) ~= content then return { "reused" } end
 if known then return { "pushed", known } end
 if redis.call("HEXISTS", blocked, sender) == 1 then return { "blocked" } end
 local depth, gone = redis.call("XLEN", messages), {}
@@ -45,7 +48,7 @@ local id, pushed = next_id()
 local now = text(NOW)
 redis.call("XADD", messages, id .. "-0", "from", sender, "at", now, "body", body)
 redis.call("HSET", mailbox, "last", id, "limit", limit, "pushed", text(pushed + 1))
-local record = table.concat({ call, id, now, unpack(gone) }, " ")
+local record = table.concat({ call, id, now, content, unpack(gone) }, " ")
 redis.call("HSET", today, digest, record)
 bound_memory(limit)
 for _, key in ipairs({ mailbox, messages, handed }) do redis.call("PEXPIRE", key, YEAR) end
