@@ -66,6 +66,9 @@ def test_a_push_is_known_for_a_day_even_if_its_message_has_gone(mailbox: Mailbox
 
     assert (again.id, again.is_duplicate) == (pushed.id, True)
     assert mailbox.depth() == 0
+    [key] = redis.keys("*:sent:*")
+    redis.rename(key, f"{key.decode().rpartition(':')[0]}:{redis.time()[0] // 86_400 + 1}")
+    assert mailbox.push("jill", "one", client_id="a").id == pushed.id  # the clock was ahead, and came back
 
 
 @pytest.mark.parametrize("other", [{"text": "two"}, {"data": {}}])

@@ -35,7 +35,7 @@ local function next_id()
   return text(before + 1), counted(pushed)
 end
 
-local known = redis.call("HGET", today, digest) or redis.call("HGET", yesterday, digest)
+local known = recorded(digest)
 local content = "=" .. string.sub(redis.sha1hex(body), 1, 8) -- a record of an earlier release has none
 if known and (string.match(known, "=%x+") or content) ~= content then return { "reused" } end
 if known then return { "pushed", known } end

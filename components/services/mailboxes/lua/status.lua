@@ -7,7 +7,7 @@
 local number, field = tonumber(id), id .. "/from"
 if number < figure("first") or number > figure("last") then return { "", "" } end
 local entry = redis.call("XRANGE", messages, id, id)[1]
-local sender = entry and entry[2][2] or redis.call("HGET", today, field) or redis.call("HGET", yesterday, field)
+local sender = entry and entry[2][2] or recorded(field)
 if asking ~= "" and asking ~= sender then return { "", "" } end
 
 -- The ids of the last dropped messages are stored. The fate of older ones may be unknown.
