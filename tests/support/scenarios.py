@@ -380,7 +380,7 @@ def mails(redis: Redis) -> None:
     mailbox = Mailbox("jack", limit=3)
     for text in "abc":
         mailbox.push("jill", text, data={"a": []}, client_id=text)
-    mailbox.push("jill", "other", client_id="b")
+    mailbox.push("jill", "b", data={"a": []}, client_id="b")
     with pytest.raises(MailboxFull):
         mailbox.push("jill", "d", client_id="d")
     mailbox.pull(1)
