@@ -52,6 +52,8 @@ class Touched:
     #: The fields that matter, and among them those that determine the place of a row.
     fields: set[str] = field(default_factory=set)
     moving: set[str] = field(default_factory=set)
+    #: Whether the database makes one of them, from any others.
+    is_generated: bool = False
 
 
 class Feed:
@@ -119,6 +121,7 @@ class Feed:
             names = {found.name, getattr(found, "attname", found.name)}
             touched = self._touched.setdefault(lookup, Touched(model))
             touched.fields |= names
+            touched.is_generated |= isinstance(found, models.GeneratedField)
             if moves:
                 touched.moving |= names
 
@@ -131,7 +134,12 @@ class Feed:
             for path, touched in self._touched.items()
             if issubclass(sender, touched.model)
             # If there is a *rows* function, any field of a row may decide whether the row belongs in the book.
-            and (fields is None or fields & touched.fields or (path == "pk" and self._rows is not None))
+            and (
+                fields is None
+                or touched.is_generated
+                or fields & touched.fields
+                or (path == "pk" and self._rows is not None)
+            )
         ]
 
     def _before(self, sender: type[models.Model], instance: Any, using: str, **kwargs: Any) -> None:
@@ -139,8 +147,9 @@ class Feed:
         is_deleted, fields = kwargs["signal"] is pre_delete, kwargs.get("update_fields")
         left: set[Place] = set()
         for path in self._paths(sender, fields) if is_key(instance.pk) and using == self._database else ():
-            moving = self._touched[path].moving
-            if is_deleted or (moving if fields is None else moving & fields):
+            touched = self._touched[path]
+            is_moved = touched.moving if fields is None or touched.is_generated else touched.moving & fields
+            if is_deleted or is_moved:
                 left |= self._places(path, instance.pk, using)
         if left:
             vars(instance._state)[self.uid] = left

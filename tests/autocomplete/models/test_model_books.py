@@ -20,6 +20,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.db import connection, models, transaction
 from django.db.models.deletion import Collector
+from django.db.models.functions import Upper
 from django.db.models.signals import post_save
 from django.test.utils import CaptureQueriesContext, override_settings
 from redis import Redis
@@ -76,6 +77,30 @@ def test_later_models_are_heeded_if_their_rows_are_in_the_book(
     ]
 
     assert [shelves in each for each in listeners] == [True, False]
+
+
+class Scroll(models.Model):
+    title = models.CharField(max_length=20)
+    shown = models.GeneratedField(
+        expression=Upper("title"), output_field=models.CharField(max_length=20), db_persist=True
+    )
+
+    class Meta:
+        app_label = "db"
+        apps = Apps()
+
+
+def test_a_label_that_the_database_makes_follows_its_fields(redis: Redis) -> None:
+    fed = ModelBook(Scroll, "shown")
+    with connection.schema_editor() as editor:
+        editor.create_model(Scroll)
+    scroll = Scroll.objects.create(title="map")
+    scroll.title = "chart"
+    scroll.save(update_fields=["title"])
+
+    assert (found(fed, "m"), found(fed, "ch")) == ([], [(str(scroll.pk), "CHART")])
+    with connection.schema_editor() as editor:
+        editor.delete_model(Scroll)
 
 
 def test_a_row_is_found_from_its_commit_until_it_is_deleted(shelves: ModelBook) -> None:

@@ -14,6 +14,7 @@ from django.contrib.sessions.models import Session
 from django.core import serializers
 from django.db import connection, models, transaction
 from django.db.models import QuerySet
+from django.db.models.functions import Lower
 from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 from pytest_django import DjangoAssertNumQueries as Queries
 from redis import Redis
@@ -22,7 +23,7 @@ from components.services.rows import Loader, RowReader
 from components.services.rows.models import CachedRow, CachedRows, Caching, cached_rows, writes
 from components.services.rows.models.writes import Writes
 from components.services.rows.worker import RowWorker
-from tests.db.models import Bed, Flower, RaisedBed, Token, Vase, Ware
+from tests.db.models import Bed, Colour, Flower, RaisedBed, Token, Vase, Ware
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis")]
 
@@ -88,6 +89,29 @@ def is_cached(rows: CachedRows, key: Any) -> bool:
     was = rows.cache.get(rows.key(key)) is not None
     rows.get(key)
     return was
+
+
+class Herb(Elsewhere):
+    """Its keys are stored as something else than what was written, or compared without case."""
+
+    name = models.CharField(max_length=20, unique=True, db_collation="NOCASE")
+    colour = Colour(max_length=20, unique=True)
+    label = models.GeneratedField(
+        expression=Lower("name"), output_field=models.CharField(max_length=20), db_persist=True, unique=True
+    )
+
+
+@pytest.mark.parametrize(("key", "asked"), [("name", "MINT"), ("colour", "Green"), ("label", "mint")])
+def test_absence_is_forgotten_under_the_key_that_was_asked_for(key: str, asked: str) -> None:
+    rows = CachedRows(Herb, key=key, name=f"herbs-by-{key}")
+    with tables_of(Herb):
+        assert rows.get(asked) is None
+        herb = Herb.objects.create(name="Mint", colour="green")
+        assert rows.get(asked).name == "Mint"  # type: ignore[union-attr]
+        herb.name = "Sage"
+        herb.save()
+        found = rows.get(asked)
+        assert found.name == "Sage" if key == "colour" else found is None  # type: ignore[union-attr]
 
 
 def test_a_write_of_a_child_or_a_proxy_changes_the_row_of_its_parent(garden: None) -> None:

@@ -248,6 +248,20 @@ class CachedRows(Generic[_Model]):
         return type(self.key_field).to_python is models.IntegerField.to_python
 
     @cached_property
+    def _changes_keys(self) -> bool:
+        return not type(self.key_field).get_prep_value.__module__.startswith("django.")
+
+    def _ignores_case(self) -> bool:
+        """Return whether the database takes keys for equal that differ in case alone."""
+        field, connection = self.key_field, connections[self.database]
+        if not isinstance(field, models.CharField | models.TextField):
+            return False
+        collation = str(getattr(field, "db_collation", None) or "").lower()
+        if collation:
+            return collation == "nocase" or collation.endswith("_ci")
+        return connection.vendor == "mysql" or field.db_type(connection) == "citext"
+
+    @cached_property
     def fields(self) -> list[models.Field[Any, Any]]:
         """Return the fields that are cached. Raises ImproperlyConfigured."""
         meta = self.model._meta
@@ -282,16 +296,22 @@ class CachedRows(Generic[_Model]):
         return self._shapes[alias]
 
     def key(self, value: Any) -> str:
-        """Return the *value* of the key field as text, in its canonical form. Raises InvalidName."""
+        """
+        Return the *value* of the key field as text, in the form in which equal keys are the same: as the field stores
+        it, and in small letters if the database compares without case. Raises InvalidName.
+        """
         if type(value) is int and self._has_whole_keys:
             return str(value)  # the fast path for most keys, because a page reads many
         try:
             found = self.key_field.to_python(value)
+            if self._changes_keys and found is not None:
+                found = self.key_field.to_python(self.key_field.get_prep_value(found))
         except (ValidationError, TypeError, ValueError, OverflowError):
             found = None
         if found is None:
             raise InvalidName(f"A row of {self.model._meta.label} cannot have the key {value!r}.")
-        return _written(found)
+        text = _written(found)
+        return text.casefold() if self._ignores_case() else text
 
     def load(self, keys: Sequence[str]) -> Mapping[str, Sequence[Any]]:
         """
@@ -300,11 +320,11 @@ class CachedRows(Generic[_Model]):
         if not keys:
             return {}
         # Matched by the values of the keys, because a database may spell them differently.
-        wanted = {self.key_field.to_python(key): key for key in keys}
+        wanted, texts = {self.key_field.to_python(key): key for key in keys}, set(keys)
         columns = [each.attname for each in self.fields]
         rows = self.model._base_manager.using(self.database).order_by().values_list(self.key_name, *columns)
         found = (row for some in parts(wanted, _IN_QUERY) for row in rows.filter(self._among(some)))
-        return {wanted[key]: values for key, *values in found if key in wanted}
+        return {text: values for key, *values in found if (text := wanted.get(key) or self.key(key)) in texts}
 
     def _among(self, values: Sequence[Any]) -> Lookup[Any] | Q:
         if self._has_whole_keys and connections[self.database].vendor == "postgresql":

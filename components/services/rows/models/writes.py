@@ -112,7 +112,10 @@ class Writes:
 
     def _after(self, sender: type[models.Model], instance: Any, using: str, **kwargs: Any) -> None:
         before = getattr(instance._state, "cached_rows", {}).pop(self._name, None)
-        self._tell({key for key in (before, self._key(sender, instance, using)) if key is not None}, using)
+        keys = {before, self._key(sender, instance, using)}
+        if not self._source.is_known_by_pk and kwargs["signal"] is post_save:  # a trigger may have changed it
+            keys.add(self._stored_key(sender, instance, using))
+        self._tell({key for key in keys if key is not None}, using)
 
     def _tell(self, keys: set[str], using: str) -> None:
         if not keys:
