@@ -198,21 +198,21 @@ def crc64(data: bytes) -> int:
 
 
 def test_a_chunk_that_a_clock_a_day_ahead_has_handed_out_counts_as_handed_out_now(redis: Redis) -> None:
+    def instants() -> set[int]:
+        [group] = redis.xinfo_stream(keys.stream, full=True)["groups"]
+        return {int(group["pending"][0][2]), *(each[b"seen-time"] for each in group["consumers"])}
+
     fill(stream(), 1)
-    aggregation, key = joined(), JobKeys("default").stream
+    aggregation, keys = joined(), JobKeys("default")
+    (dead := aggregation.consumer()).claim()
+    redis.set(keys.worker(dead.id), "{}")
+    now, ahead = max(instants()), redis.dump(keys.stream)[:-8]
+    for at in instants():
+        ahead = ahead.replace(at.to_bytes(8, "little"), (at + 86_400_000).to_bytes(8, "little"))
+    redis.restore(keys.stream, 0, ahead + crc64(ahead).to_bytes(8, "little"), replace=True)
 
-    def handed_out() -> int:
-        [group] = redis.xinfo_stream(key, full=True)["groups"]
-        return int(group["pending"][0][2])
-
-    aggregation.consumer().claim()
-    at = handed_out()
-    ahead = redis.dump(key)[:-8].replace(at.to_bytes(8, "little"), (at + 86_400_000).to_bytes(8, "little"))
-    redis.restore(key, 0, ahead + crc64(ahead).to_bytes(8, "little"), replace=True)
-    assert handed_out() == at + 86_400_000
-
-    assert aggregation.consumer().claim() == []  # the lease has begun anew
-    assert handed_out() < at + 60_000
+    assert aggregation.consumer().claim() == []
+    assert (max(instants()) < now + 60_000, redis.exists(keys.worker(dead.id))) == (True, 0)
 
 
 def test_a_worker_that_claims_what_it_holds_gets_what_comes_after(redis: Redis) -> None:

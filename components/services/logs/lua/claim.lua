@@ -1,5 +1,5 @@
 -- Claim chunks: first those whose lease has ended, then new ones. A call repeated with its number returns the same.
--- KEYS    stream aggregations dead call
+-- KEYS    stream aggregations dead call worker
 -- ARGV    name consumer number limit tries
 -- USES    time aggregation fields
 -- RETURNS id of the newest chunk, milliseconds of the lease, 1 if there may be more whose lease is over; for each
@@ -30,14 +30,21 @@ local function give_up(id)
   redis.call("ZADD", dead, NOW, id .. " " .. name)
 end
 
--- A chunk that was handed out later than now, by a clock that had jumped ahead, counts as handed out now. Redis tells
--- the instant only here, so a consumer looks that finds nothing else to do.
+-- A chunk that was handed out later than now, by a clock that had jumped ahead, counts as handed out now, and the
+-- last report of a consumer that was seen later than now is dropped. Redis tells these instants only here, so a
+-- consumer looks that finds nothing else to do.
 local function bring_back()
-  for _, group in ipairs(fields_of(redis.call("XINFO", "STREAM", stream, "FULL", "COUNT", LOOKED_AT)).groups) do
+  local all = fields_of(redis.call("XINFO", "STREAM", stream, "FULL", "COUNT", LOOKED_AT)).groups
+  for _, group in ipairs(all) do
     local facts = fields_of(group)
-    for _, pending in ipairs(facts.name == name and facts.pending or {}) do
+    local is_ours = facts.name == name
+    for _, pending in ipairs(is_ours and facts.pending or {}) do
       local id, holder, handed_out = unpack(pending)
       if handed_out > NOW then redis.call("XCLAIM", stream, name, holder, 0, id, "JUSTID") end
+    end
+    for _, each in ipairs(is_ours and facts.consumers or {}) do
+      local seen = fields_of(each)
+      if seen["seen-time"] > NOW then redis.call("DEL", worker .. seen.name) end
     end
   end
 end
