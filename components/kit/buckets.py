@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from components.kit.at_once import at_once
 from components.kit.client import get_client
 from components.kit.keyspace import BUCKETS
 from components.kit.scripts import pipelined
 from components.kit.stored import text_of
+from components.kit.twins import at_once
 from components.kit.values import check_int
 
 

@@ -25,10 +25,10 @@ from redis.asyncio.cluster import PipelineCommand
 from redis.exceptions import NoScriptError, RedisClusterException, RedisError, SlotNotCoveredError
 
 from components.exceptions import RedisUnavailable
-from components.kit.at_once import answer, at_once
 from components.kit.client import AnyRedis
 from components.kit.contracts import Contract, contract
 from components.kit.errors import REPLY_LOST, translated
+from components.kit.twins import answer, at_once
 
 _T = TypeVar("_T")
 

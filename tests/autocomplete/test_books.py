@@ -9,8 +9,8 @@ import pytest
 from redis import Redis
 
 from components.exceptions import BookNotFound, InvalidName, InvalidValue
-from components.kit.at_once import at_once
 from components.kit.client import AnyRedis
+from components.kit.twins import at_once
 from components.services.autocomplete import (
     AddressBook,
     AddressBookReader,

@@ -22,7 +22,7 @@ from components.exceptions import (
     NotAMember,
     TooFast,
 )
-from components.kit.at_once import at_once
+from components.kit.twins import at_once
 from components.services.chat import Chat, ChatReader, ChatSettings, Inbox, Quote, Role
 from components.services.chat.hints import YOUNG, write_hints
 from components.services.chat.keys import ChatKeys, InboxKeys

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 from redis import Redis
 
 from components.exceptions import LockLost
-from components.kit.at_once import at_once
+from components.kit.twins import at_once
 from components.services.locks import Lock, LockReader, drop_ins, lock
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of

@@ -12,9 +12,9 @@ import pytest
 from redis import Redis
 
 from components.exceptions import RowNotLoaded, RowNotSerializable
-from components.kit.at_once import at_once
 from components.kit.client import get_client
 from components.kit.keyspace import BUCKETS, bucket
+from components.kit.twins import at_once
 from components.services.rows import LEASE, Loader, RowCache, RowReader, Shape, Unshared, flights
 from components.services.rows.flights import Flights
 from components.services.rows.keys import RowKeys

@@ -27,12 +27,12 @@ from components.exceptions import (
     NotAllowed,
     StaleFence,
 )
-from components.kit.at_once import at_once
 from components.kit.client import get_client
 from components.kit.keyspace import bucket
 from components.kit.news import channel
 from components.kit.scripts import Script
 from components.kit.stored import EPOCH
+from components.kit.twins import at_once
 from components.services.autocomplete import AddressBook, RecentContacts
 from components.services.autocomplete.address_book import PRUNE
 from components.services.autocomplete.keys import BookKeys

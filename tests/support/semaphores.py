@@ -11,8 +11,8 @@ from typing import Any
 
 from redis import Redis
 
-from components.kit.at_once import at_once
 from components.kit.client import get_client
+from components.kit.twins import at_once
 from components.services.semaphores import Permit, Semaphore
 from components.services.semaphores.keys import SemaphoreKeys
 

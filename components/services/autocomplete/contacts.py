@@ -13,13 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from components.kit.aside import aside
-from components.kit.at_once import at_once
 from components.kit.client import AnyRedis, get_client
 from components.kit.ids import new_call
 from components.kit.scripts import Call, Script
 from components.kit.stored import text_of
 from components.kit.together import together
-from components.kit.twins import twins
+from components.kit.twins import at_once, twins
 from components.kit.values import check_int, check_name, check_several, is_name
 from components.services.autocomplete.facts import Contact, instant
 from components.services.autocomplete.folding import (

@@ -20,10 +20,10 @@ from typing import Any, Self, TypeAlias
 
 from components.exceptions import LoadSuperseded
 from components.kit.aside import aside
-from components.kit.at_once import at_once
 from components.kit.client import AnyRedis
 from components.kit.ids import new_call
 from components.kit.scripts import ASYNCHRONOUS, Script
+from components.kit.twins import at_once
 from components.services.autocomplete.folding import FOLDING, check_id, check_label
 from components.services.autocomplete.keys import BookKeys
 

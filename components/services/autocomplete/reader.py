@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from components.kit.at_once import at_once
 from components.kit.client import AnyRedis, get_client
 from components.kit.scripts import idempotent
 from components.kit.stored import number_of, text_of
+from components.kit.twins import at_once
 from components.kit.values import check_several
 from components.services.autocomplete.address_book import look
 from components.services.autocomplete.facts import BookInfo

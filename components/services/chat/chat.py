@@ -37,7 +37,6 @@ from components.exceptions import (
     TooManyMembers,
 )
 from components.kit.aside import aside
-from components.kit.at_once import at_once
 from components.kit.client import AnyRedis, get_async_client, get_client
 from components.kit.ids import new_call, reused, uuid7
 from components.kit.keyspace import bucket
@@ -46,7 +45,7 @@ from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import EPOCH, from_ms, number_of, text_of
 from components.kit.texts import gettext, grouped
 from components.kit.together import together
-from components.kit.twins import twins
+from components.kit.twins import at_once, twins
 from components.kit.values import check_int, check_seconds, check_several
 from components.services.chat.facts import (
     ChatInfo,

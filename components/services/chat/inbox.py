@@ -15,14 +15,13 @@ from dataclasses import replace
 from typing import Any
 
 from components.exceptions import RedisUnavailable
-from components.kit.at_once import at_once, cancellations
 from components.kit.client import AnyRedis, get_async_client, get_client
 from components.kit.keyspace import bucket
 from components.kit.news import Listener, Turns, channel
 from components.kit.scripts import ASYNCHRONOUS, CLUSTERS, Call, idempotent, pipelined
 from components.kit.stored import text_of
 from components.kit.together import together
-from components.kit.twins import twins
+from components.kit.twins import at_once, cancellations, twins
 from components.kit.values import check_seconds
 from components.services.chat.chat import (
     LOOK,

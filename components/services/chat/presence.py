@@ -15,13 +15,12 @@ import asyncio
 from collections.abc import Collection
 
 from components.conf import conf
-from components.kit.at_once import at_once, cancellations
 from components.kit.client import AnyRedis, get_async_client, get_client
 from components.kit.news import Listener, channel
 from components.kit.scripts import ASYNCHRONOUS, Script
 from components.kit.stored import text_of
 from components.kit.together import together
-from components.kit.twins import twins
+from components.kit.twins import at_once, cancellations, twins
 from components.kit.values import check_seconds, check_several
 from components.services.chat.chat import check_known, refusal, unknown
 from components.services.chat.facts import Present

@@ -12,8 +12,8 @@ import logging
 from collections.abc import Mapping
 
 from components.exceptions import GeoTableDamaged, GeoTableNotFound, RedisUnavailable, UnknownFormat
-from components.kit.at_once import at_once
 from components.kit.client import get_client
+from components.kit.twins import at_once
 from components.kit.values import check_name
 from components.services.geo.layout import Manifest, names_start, read_regions
 from components.services.geo.lookups import kept

@@ -13,10 +13,10 @@ from socket import AF_INET, inet_pton
 from typing import TypeVar
 
 from components.exceptions import GeoTableDamaged, GeoTableNotFound, InvalidValue
-from components.kit.at_once import answer, at_once
 from components.kit.client import AnyRedis, get_async_client, get_client
 from components.kit.errors import redis_errors
 from components.kit.stored import instant_of, number_of, text_of
+from components.kit.twins import answer, at_once
 from components.services.geo.facts import UNKNOWN, Place, TableInfo
 from components.services.geo.keys import TableKeys
 from components.services.geo.layout import Manifest, decompress, read_table

@@ -33,11 +33,11 @@ from redis.lock import Lock as RedisLock
 from components.conf import conf
 from components.exceptions import LockLost, LockNotAcquired
 from components.kit import leases
-from components.kit.at_once import answer, at_once, cancellations, to_its_end
 from components.kit.client import SHORTEST_BLOCK, longest_block
 from components.kit.errors import REDIS_FAILED, redis_errors
 from components.kit.leases import clock, new_token
 from components.kit.scripts import Call, Script
+from components.kit.twins import answer, at_once, cancellations, to_its_end
 from components.kit.values import LONGEST, check_seconds
 from components.kit.waits import tell_waited
 from components.services.counters import observe, pattern_of, tally, took
@@ -58,7 +58,7 @@ EXTEND = Script("locks/extend")
 
 class AnyLock:
     """
-    The parts that both classes share, as a mixin. Methods that send commands are coroutines, see kit/at_once.py.
+    The parts that both classes share, as a mixin. Methods that send commands are coroutines, see kit/twins.py.
     """
 
     redis: Any

@@ -19,8 +19,8 @@ from typing import Any
 from weakref import ref
 
 from components.kit import leases
-from components.kit.at_once import at_once
 from components.kit.client import server_of
+from components.kit.twins import at_once
 
 
 class Holding:

@@ -18,9 +18,9 @@ from typing import Any, Generic, Self, TypedDict, TypeVar, Unpack
 from redis.exceptions import LockError
 
 from components.exceptions import InvalidName, LockNotAcquired
-from components.kit.at_once import answer, at_once
 from components.kit.client import get_async_client, get_client
 from components.kit.leases import clock
+from components.kit.twins import answer, at_once
 from components.kit.values import check_name
 from components.services.locks.drop_ins import AsyncLock, Lock
 from components.services.locks.keys import LockKeys

@@ -17,13 +17,13 @@ from typing import Any, TypeVar
 from redis import Redis
 
 from components.exceptions import InvalidName
-from components.kit.at_once import at_once
 from components.kit.buckets import Index
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
 from components.kit.leases import Holder, server_clock
 from components.kit.scripts import Script
 from components.kit.stored import instant_of, number_of
+from components.kit.twins import at_once
 from components.kit.values import check_int
 from components.services.locks.keys import LockKeys, index
 

@@ -15,7 +15,6 @@ from datetime import datetime
 from typing import Any
 
 from components.exceptions import Blocked, MailboxFull, MessageNotFound, TooManyBlocked
-from components.kit.at_once import at_once, cancellations
 from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_async_client, get_client, longest_block
 from components.kit.errors import redis_errors
 from components.kit.ids import new_call, reused
@@ -24,7 +23,7 @@ from components.kit.news import Listener, Turns, channel
 from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import EPOCH, UNREADABLE, from_ms, from_ms_or_none, number_of, text_of
 from components.kit.texts import gettext, grouped
-from components.kit.twins import twins
+from components.kit.twins import at_once, cancellations, twins
 from components.kit.values import check_int, check_name, check_seconds
 from components.services.counters import tally
 from components.services.mailboxes.body import check_client_id, decode, digest, encode

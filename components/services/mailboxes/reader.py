@@ -8,9 +8,9 @@ nothing.
 
 from __future__ import annotations
 
-from components.kit.at_once import at_once
 from components.kit.buckets import Index
 from components.kit.client import get_client
+from components.kit.twins import at_once
 from components.services.mailboxes.facts import Mail, MailboxInfo
 from components.services.mailboxes.keys import index
 from components.services.mailboxes.mailbox import check_limit, look, peek

@@ -16,11 +16,11 @@ from datetime import datetime
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 
-from components.kit.at_once import at_once
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
 from components.kit.scripts import Script
 from components.kit.stored import text_of
+from components.kit.twins import at_once
 from components.services.queues.facts import Look, TaskFailure
 from components.services.queues.formats import UNSAID, instant_of_ms
 from components.services.queues.keys import QueueKeys

@@ -22,13 +22,12 @@ from django.core.signals import setting_changed
 
 from components.conf import QueueOptions, functions, queue_options
 from components.exceptions import InvalidValue
-from components.kit.at_once import answer, at_once
 from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_async_client, get_client, longest_block
 from components.kit.errors import redis_errors
 from components.kit.ids import new_call
 from components.kit.scripts import ASYNCHRONOUS, Call, Script
 from components.kit.stored import text_of
-from components.kit.twins import twins
+from components.kit.twins import answer, at_once, twins
 from components.kit.values import check_int, check_seconds, check_several, is_name
 from components.services.counters import tally, tally_each
 from components.services.queues.chains import enqueue_through

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from components.exceptions import InvalidValue
-from components.kit.at_once import at_once
 from components.kit.client import AnyRedis, get_client
 from components.kit.errors import redis_errors
 from components.kit.keyspace import BUCKETS
 from components.kit.scripts import Script
 from components.kit.stored import text_of
+from components.kit.twins import at_once
 from components.services.rows.keys import RowKeys
 from components.services.rows.members import (
     LEASE,

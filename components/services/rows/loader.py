@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from components.exceptions import RedisUnavailable
-from components.kit.at_once import at_once
 from components.kit.client import AnyRedis, get_client
 from components.kit.keyspace import BUCKETS
 from components.kit.scripts import ASYNCHRONOUS, Call, Script, all_well
 from components.kit.stored import text_of
 from components.kit.together import outcomes_together
+from components.kit.twins import at_once
 from components.kit.values import check_seconds
 from components.services.rows.keys import DaemonKeys, RowKeys
 from components.services.rows.members import LEASE, by_bucket, micro, name_and_key, parts, send

@@ -14,13 +14,13 @@ from typing import Any
 
 from redis import Redis
 
-from components.kit.at_once import at_once
 from components.kit.buckets import Index
 from components.kit.client import get_client
 from components.kit.contracts import record
 from components.kit.leases import server_clock
 from components.kit.scripts import pipelined
 from components.kit.stored import instant_of, number_of
+from components.kit.twins import at_once
 from components.services.semaphores.facts import MinuteOfUse, SemaphoreInfo
 from components.services.semaphores.keys import SemaphoreKeys, index
 

@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from components.exceptions import InvalidValue, PermitLost, PermitReleased, RedisUnavailable, SemaphoreFull
-from components.kit.at_once import answer, at_once, cancellations, to_its_end
 from components.kit.client import (
     SHORTEST_BLOCK,
     AnyRedis,
@@ -34,7 +33,7 @@ from components.kit.ids import new_call
 from components.kit.leases import clock, server_clock
 from components.kit.scripts import Script, pipelined
 from components.kit.stored import instant_of, text_of
-from components.kit.twins import twins
+from components.kit.twins import answer, at_once, cancellations, to_its_end, twins
 from components.kit.values import check_int, check_name, check_seconds
 from components.kit.waits import tell_waited
 from components.services.counters import observe, pattern_of, tally, took

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from components.kit.at_once import at_once
 from components.kit.client import get_client
+from components.kit.twins import at_once
 from components.services.locks import Lock, lock
 from components.services.locks.keys import LockKeys
 from components.services.semaphores import Permit, Semaphore
