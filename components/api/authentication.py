@@ -7,7 +7,6 @@ token does not, because no browser sends such a token by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, cast
 
@@ -42,25 +41,25 @@ async def authenticate(request: HttpRequest) -> str:
     path = conf().api_authentication
     scheme, _, _token = request.headers.get("Authorization", "").partition(" ")
     if path is not None and scheme.lower() == "bearer":
-        user = await _called(_hook(path), request)
+        hook = _hook(path)
+        user = await (hook if iscoroutinefunction(hook) else sync_to_async(hook))(request)
     else:
         user = await request.auser()
         if user.is_authenticated and request.method not in _SAFE:
             await sync_to_async(_check_csrf)(request)
     if user is None or not user.is_authenticated:
         challenge = "Bearer" if path is not None else "Session"
-        raise Problem(
-            "not-authenticated",
-            gettext("There is no valid session or bearer token."),
-            headers={"WWW-Authenticate": challenge},
-        )
+        said = gettext("There is no valid session or bearer token.")
+        raise Problem("not-authenticated", said, headers={"WWW-Authenticate": challenge})
     return str(user.pk)
 
 
-async def _called(hook: Callable[[HttpRequest], Any], request: HttpRequest) -> Any:
-    if iscoroutinefunction(hook):
-        return await hook(request)
-    return await sync_to_async(hook)(request)
+async def authenticate_again(request: HttpRequest) -> str:
+    """Authenticate a request that has waited, by the session and the person as they are now. Raises Problem."""
+    if (session := getattr(request, "session", None)) is not None:
+        request.session = type(session)(session.session_key)  # which has read nothing yet
+    vars(request).pop("_acached_user", None)  # by which Django's auser() remembers
+    return await authenticate(request)
 
 
 def _check_csrf(request: HttpRequest) -> None:

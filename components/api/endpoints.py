@@ -75,16 +75,16 @@ class Operation:
     #: The replies, by status.
     replies: Mapping[int, Reply]
     #: The fields of the query; None if the query is ignored.
-    query: Sequence[Field[Any]] | None
+    query: Sequence[Field[Any]] | None = None
     #: The fields of the body; None if there is no body.
-    body: Sequence[Field[Any]] | None
+    body: Sequence[Field[Any]] | None = None
     #: The largest body, in bytes.
-    largest: int
+    largest: int = fields.LARGEST_BODY
     #: Further JSON Schema keywords that describe the body.
-    also: Mapping[str, Any]
-    headers: Sequence[Field[Any]]
+    also: Mapping[str, Any] = field(default_factory=dict)
+    headers: Sequence[Field[Any]] = ()
     #: The types of problems that can occur, besides those that follow from the fields and the method.
-    problems: Sequence[str]
+    problems: Sequence[str] = ()
 
     async def __call__(self, request: HttpRequest, user: str, **parts: Any) -> Any:
         values = Values({})
@@ -96,21 +96,9 @@ class Operation:
         return await self.handler(request, user, values, **parts)
 
 
-def operation(
-    tag: str,
-    replies: Mapping[int, Reply],
-    *,
-    query: Sequence[Field[Any]] | None = None,
-    body: Sequence[Field[Any]] | None = None,
-    largest: int = fields.LARGEST_BODY,
-    also: Mapping[str, Any] | None = None,
-    headers: Sequence[Field[Any]] = (),
-    problems: Sequence[str] = (),
-) -> Callable[[Handler], Operation]:
+def operation(tag: str, replies: Mapping[int, Reply], **more: Any) -> Callable[[Handler], Operation]:
     """Make an Operation of a handler, which is described by its name and its docstring."""
-    return lambda handler: Operation(
-        handler, tag, replies, query, body, largest, also or {}, headers, problems
-    )
+    return lambda handler: Operation(handler, tag, replies, **more)
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ from enum import StrEnum
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast
 
 from django.http import HttpRequest, UnreadablePostError
-from django.utils.formats import number_format
 from django.utils.translation import gettext, ngettext
 
 from components.api.problems import Problem
 from components.api.shapes import LARGEST
 from components.kit.stored import MAX_DEPTH, is_too_deep
+from components.kit.texts import grouped
 from components.kit.values import MAX_NAME
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ class Text(Field[str]):
                 "It must be text of at most %(count)s characters.",
                 self.longest,
             )
-            raise ValueError(said % {"count": _grouped(self.longest)})
+            raise ValueError(said % {"count": grouped(self.longest)})
         return value
 
     def bounds(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class Integer(Field[int]):
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
             said = gettext("It must be a whole number from %(least)s to %(most)s.")
-            raise ValueError(said % {"least": _grouped(self.least), "most": _grouped(self.most)})
+            raise ValueError(said % {"least": grouped(self.least), "most": grouped(self.most)})
         return value
 
     def bounds(self) -> dict[str, Any]:
@@ -130,7 +130,7 @@ class Number(Field[float]):
             value = math.nan
         if not self.least <= value <= self.most:
             said = gettext("It must be a number from %(least)s to %(most)s.")
-            raise ValueError(said % {"least": _grouped(self.least), "most": _grouped(self.most)})
+            raise ValueError(said % {"least": grouped(self.least), "most": grouped(self.most)})
         return cast(float, value)
 
     def bounds(self) -> dict[str, Any]:
@@ -169,12 +169,12 @@ class Ids(Field[list[str]]):
     def check(self, value: Any) -> list[str]:
         if not isinstance(value, list) or len(value) > MOST_PEOPLE:
             said = gettext("It must be a list of at most %(most)s ids.")
-            raise ValueError(said % {"most": _grouped(MOST_PEOPLE)})
+            raise ValueError(said % {"most": grouped(MOST_PEOPLE)})
         if not all(
             isinstance(each, str) and 1 <= len(each) <= MAX_NAME and _is_unicode(each) for each in value
         ):
             said = gettext("Each id must be text of 1 to %(most)s characters.")
-            raise ValueError(said % {"most": _grouped(MAX_NAME)})
+            raise ValueError(said % {"most": grouped(MAX_NAME)})
         return list(dict.fromkeys(value))
 
     def bounds(self) -> dict[str, Any]:
@@ -192,7 +192,7 @@ class Names(Field[list[str]]):
     def check(self, value: Any) -> list[str]:
         if not 1 <= len(value) <= self.most or any(len(each) > MAX_NAME for each in value):
             said = gettext("Give it 1 to %(most)s times, with at most %(longest)s characters each.")
-            raise ValueError(said % {"most": _grouped(self.most), "longest": _grouped(MAX_NAME)})
+            raise ValueError(said % {"most": grouped(self.most), "longest": grouped(MAX_NAME)})
         return list(value)
 
     def bounds(self) -> dict[str, Any]:
@@ -359,16 +359,12 @@ def _no_number(name: str) -> NoReturn:
 
 def _too_large(largest: int) -> Problem:
     said = gettext("The body may have at most %(most)s bytes.")
-    return Problem("too-large", said % {"most": _grouped(largest)})
+    return Problem("too-large", said % {"most": grouped(largest)})
 
 
 def _too_deep() -> Problem:
     said = gettext("The body cannot be read: it has more than %(most)s nested lists and objects.")
     return Problem("malformed", said % {"most": MAX_DEPTH})
-
-
-def _grouped(number: float) -> str:
-    return number_format(number, force_grouping=True)
 
 
 def _from_text(value: str) -> Any:

@@ -199,7 +199,7 @@ def problems_of(method: str, operation: Operation) -> set[str]:
     if operation.body is not None:
         found |= {"malformed", "too-large", "unsupported-media-type", "invalid-value"}
     if operation.query is not None:
-        found.add("invalid-value")
+        found |= {"malformed", "invalid-value"}
     if IDEMPOTENCY_KEY in operation.headers:
         found.add("idempotency-key-reused")
     return found

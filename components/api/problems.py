@@ -7,13 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.conf import settings
+from django.core.exceptions import BadRequest, SuspiciousOperation, TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.multipartparser import MultiPartParserError
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from components import exceptions
+from components.kit.texts import grouped
 from components.middleware import RETRY_AFTER
 
 CONTENT_TYPE = "application/problem+json"
@@ -119,7 +123,7 @@ KINDS: dict[str, Kind] = {
 }
 
 #: The kind of problem for each exception of the services. fields.py has checked most values before.
-_RAISED: dict[type[exceptions.ComponentsError], str] = {
+_RAISED: dict[type[Exception], str] = {
     exceptions.ChatNotFound: "chat-not-found",
     exceptions.MessageNotFound: "message-not-found",
     exceptions.NotAMember: "member-not-found",
@@ -140,6 +144,9 @@ _RAISED: dict[type[exceptions.ComponentsError], str] = {
     exceptions.TooFast: "too-fast",
     exceptions.RowNotLoaded: "row-not-loaded",
     exceptions.RedisUnavailable: "redis-unavailable",
+    BadRequest: "malformed",
+    MultiPartParserError: "malformed",
+    SuspiciousOperation: "malformed",
 }
 RAISED = tuple(_RAISED)
 
@@ -156,7 +163,7 @@ class Problem(Exception):
 
 
 def problem_of(error: Exception) -> Problem:
-    """Return the problem that describes an exception of a service to a client."""
+    """Return the problem that describes an exception of a service or of Django to a client."""
     kind = next(_RAISED[each] for each in type(error).__mro__ if each in _RAISED)
     if isinstance(error, exceptions.TooFast):
         seconds = max(1, math.ceil(error.retry_after))
@@ -167,7 +174,11 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, exceptions.RedisUnavailable):
         detail = ngettext("Try again in %(count)s second.", "Try again in %(count)s seconds.", RETRY_AFTER)
         return Problem(kind, detail % {"count": RETRY_AFTER})
-    return Problem(kind, str(error))
+    if isinstance(error, TooManyFieldsSent):
+        said = gettext("The query may have at most %(most)s fields.")
+        return Problem(kind, said % {"most": grouped(settings.DATA_UPLOAD_MAX_NUMBER_FIELDS)})
+    # Django's own messages name settings and paths of the server.
+    return Problem(kind, KINDS[kind].title if kind == "malformed" else str(error))
 
 
 def response_to(problem: Problem) -> HttpResponse:

@@ -22,6 +22,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.db import connections
 from django.http import HttpRequest
 
+from components.api.authentication import authenticate_again
 from components.api.fields import Number, Values
 from components.conf import conf
 from components.exceptions import WaitersFull
@@ -43,7 +44,8 @@ async def wait_for(
     request: HttpRequest, user: str, values: Values, ask: Callable[[float], Awaitable[T]]
 ) -> tuple[T, dict[str, str]]:
     """
-    Return what *ask* returns when it may wait for TIMEOUT seconds, and no headers.
+    Return what *ask* returns when it may wait for TIMEOUT seconds, and no headers. Raises Problem if *user* has
+    logged out meanwhile, or may not log in any more.
 
     If the request cannot wait, return what *ask* returns at once, and a header that says when to come back.
     """
@@ -51,7 +53,9 @@ async def wait_for(
         await _let_go()
         try:
             with place(user):
-                return await ask(seconds * random.uniform(1 - _JITTER, 1)), {}
+                found = await ask(seconds * random.uniform(1 - _JITTER, 1))
+            await authenticate_again(request)
+            return found, {}
         except WaitersFull:
             pass
     return await ask(0.0), {"Retry-After": str(random.randint(*_RETRY_AFTER))}

@@ -21,6 +21,6 @@ def gettext(message: str) -> str:
     return translation.gettext(message) if apps.ready else message
 
 
-def grouped(number: int) -> str:
+def grouped(number: float) -> str:
     """Write a number with the separators of the language of the visitor: 1234567 as "1,234,567"."""
     return str(formats.number_format(number, force_grouping=True)) if apps.ready else f"{number:,}"

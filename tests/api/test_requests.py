@@ -6,10 +6,12 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
+from django.core.exceptions import SuspiciousOperation
 from django.test import AsyncClient, Client
 from django.test.utils import override_settings
 from redis import Redis
@@ -28,6 +30,7 @@ from tests.support.poison import BODIES, put_into_chat
 pytestmark = pytest.mark.usefixtures("redis")
 
 TOKEN = "a" * 32
+suspicious = Mock(side_effect=SuspiciousOperation("a secret"))
 
 
 def test_a_body_has_a_largest_size_whatever_length_it_claims(joe: Asker, jill: Asker, redis: Redis) -> None:
@@ -134,6 +137,15 @@ def test_an_unknown_address_is_answered_by_a_problem_and_not_a_page(joe: Asker) 
     for path in ("nowhere", "people/", "chats/", "chats/a/b/c/d", "chats//messages", "%2e%2e"):
         for method in ("GET", "POST", "DELETE"):
             problem(joe(method, path), 404, "not-found")
+
+
+def test_what_django_refuses_as_suspicious_is_a_problem_and_not_a_page(joe: Asker) -> None:
+    for path in ("people", "sync", "contacts", "chats"):
+        answer = joe("GET", f"{path}?{'a=1&' * 1_001}")
+        assert "at most 1,000 fields" in problem(answer, 400, "malformed")["detail"]
+    with override_settings(COMPONENTS={"API_AUTHENTICATION": "tests.api.test_requests.suspicious"}):
+        answer = joe("GET", "people", Authorization="Bearer joe")
+        assert "secret" not in problem(answer, 400, "malformed")["detail"]
 
 
 def test_each_type_of_problem_explains_itself_in_the_language_of_the_client(client: Client) -> None:
@@ -248,9 +260,7 @@ def test_a_burst_passes_at_once_and_the_rest_at_the_rate(at: Callable[[float], N
     assert passed(throttle, "joe", 10) == 5
 
 
-def test_people_are_counted_apart_for_a_while(
-    at: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_people_are_counted_apart(at: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(throttles, "_MOST", 3)
     counted = Throttle(rate=1, burst=1)
 

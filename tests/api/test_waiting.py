@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib.auth.models import User
 from django.db import connections
 from django.test import Client
@@ -19,7 +22,7 @@ from components.embedded import EmbeddedServer
 from components.services.chat import Chat
 from components.services.mailboxes import Mailbox
 from tests.api.serving import Site, serve
-from tests.fixtures.api import Asker
+from tests.fixtures.api import Asker, problem
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("redis")
@@ -135,6 +138,23 @@ def test_a_waiting_request_holds_no_database_connection(joe: Asker, monkeypatch:
 
     joe("POST", "mailbox/pull", {"timeout": 0.01})
     assert closed == ["default"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "leave",
+    [lambda joe: joe.client.logout(), lambda joe: User.objects.filter(pk=joe.id).update(is_active=False)],
+)
+def test_whoever_leaves_while_they_wait_is_told_nothing_more(joe: Asker, leave: Any) -> None:
+    async def main() -> Any:
+        asked = asyncio.create_task(joe.ask(*PULL))
+        assert await asyncio.to_thread(eventually, lambda: waiting.waiters() == 1)
+        await sync_to_async(leave)(joe)
+        await Mailbox(joe.id).apush("jill", "secret")
+        return await asked
+
+    problem(async_to_sync(main)(), 401, "not-authenticated")
+    assert Mailbox(joe.id).depth() == 1
 
 
 def test_a_place_is_given_back_after_an_error() -> None:

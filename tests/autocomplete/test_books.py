@@ -265,9 +265,7 @@ def test_a_load_that_begins_while_another_ends_keeps_the_ranks_of_whom_it_has(re
     assert_whole(redis, "guild")
 
 
-def test_the_best_that_are_left_stay_when_too_many_are_selected(
-    book: AddressBook,
-) -> None:
+def test_the_best_that_are_left_stay_when_too_many_are_selected(book: AddressBook) -> None:
     book.load((number, f"a{number:04}") for number in range(1_200))
     for number in range(1_199):
         book.select(number)

@@ -209,7 +209,7 @@ class Books(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("examples", [10, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("awaits", [False, True])
-def test_any_sequence_of_calls_does_as_the_model(
+def test_calls_do_as_the_model(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, examples: int, awaits: bool
 ) -> None:
     """Loads are sent in small parts, so that some of them are there when something changes."""

@@ -131,9 +131,7 @@ def test_an_erased_person_forgets_and_is_forgotten(recent: RecentContacts) -> No
     assert ids(RecentContacts("ann").list()) == ["bob"]
 
 
-def test_names_are_compared_outside_of_the_loop(
-    recent: RecentContacts, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_are_compared_in_a_thread(recent: RecentContacts, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = list[bool]()
     recent.touch("joe", label="Joe Émile")
     for module in (contacts, folding):

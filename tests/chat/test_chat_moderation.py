@@ -52,7 +52,7 @@ def chat(redis: Redis) -> Chat:
         lambda chat, by: chat.add(["mary"], by=by),
     ],
 )
-def test_a_member_is_no_owner_and_a_stranger_learns_nothing(
+def test_members_are_no_owners_and_strangers_learn_nothing(
     chat: Chat, act: Callable[[Chat, str], object]
 ) -> None:
     before = texts(chat.history("joe").messages)

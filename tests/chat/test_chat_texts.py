@@ -119,7 +119,7 @@ def test_messages_are_found_newest_first_and_in_pages(chat: Chat) -> None:
         chat.search("joe", "key", before=-1)
 
 
-def test_one_call_examines_a_part_of_the_history_and_says_which(
+def test_one_call_examines_a_part_and_says_where_to_go_on(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert (SEARCHED, MAX_LIMIT) == (10, 200)

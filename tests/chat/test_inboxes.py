@@ -149,9 +149,7 @@ async def while_waiting(
 
 
 @pytest.mark.parametrize("what", ["sent", "created", "added", "kicked", "read", "deleted"])
-def test_a_waiting_reader_is_woken_by_events(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
+def test_a_waiting_reader_is_told_events(redis: Redis, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     async def main() -> None:
         chat = await Chat.acreate("joe", members=["jack"], settings=FREE)
         other = await Chat.acreate("joe", settings=FREE)

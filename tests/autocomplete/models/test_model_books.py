@@ -270,7 +270,7 @@ def test_a_task_that_is_cancelled_leaves_the_book_as_it_was(fed: ModelBook) -> N
     assert found(fed, "maps") == [("0", "Old Maps")]
 
 
-def test_a_task_that_a_later_load_ends_is_no_failure_unless_it_loads_many_books(
+def test_a_task_that_a_later_load_ends_fails_only_with_many_books(
     fed: ModelBook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def superseded(progress: Callable[[int], None]) -> int:
@@ -318,7 +318,7 @@ def names(fed: ModelBooks, shelf: Shelf) -> list[str]:
     return [label for _, label in found_in(fed.of(shelf.pk), "b")]
 
 
-def test_each_value_has_a_book_and_a_row_that_moves_leaves_one_and_joins_the_other(
+def test_a_row_that_moves_leaves_a_book_for_another(
     of_shelves: ModelBooks, maps: Shelf, tools: Shelf
 ) -> None:
     Box.objects.create(name="black")
@@ -462,9 +462,7 @@ def test_the_value_ends_the_name_and_the_longer_of_two_patterns_names_the_book(
             ModelBooks(Box, "name", by="shelf", name=name)
 
 
-def test_a_deleted_row_leaves_its_book_and_the_last_takes_it_along(
-    of_shelves: ModelBooks, maps: Shelf, tools: Shelf, redis: Redis
-) -> None:
+def test_the_last_row_takes_its_book(of_shelves: ModelBooks, maps: Shelf, tools: Shelf, redis: Redis) -> None:
     """Or each shelf that there ever was would leave an empty one."""
     box = Box.objects.create(name="blue", shelf=maps)
     brown = Box.objects.create(name="brown", shelf=maps)
@@ -484,9 +482,7 @@ def test_a_deleted_row_leaves_its_book_and_the_last_takes_it_along(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arena", ["postgres"], indirect=True)  # SQLite lets in one writer at a time
-def test_each_book_is_what_the_table_is_whenever_all_have_written(
-    arena: str, of_shelves: ModelBooks, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_books_equal_the_table(arena: str, of_shelves: ModelBooks, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everybody renames the same row; each moves, deletes and makes rows of his own."""
     monkeypatch.setattr(of_shelves, "_using", arena)
     writers, rounds = range(5), range(25)

@@ -180,9 +180,7 @@ def test_a_user_name_and_a_password_are_refused_rather_than_stored(given: dict[s
         EmailBackend(**given)
 
 
-def test_what_the_queue_does_not_carry_is_sent_at_once(
-    settings: Settings, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_no_queue_carries_is_sent_at_once(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
     send_through_queue(settings, MEMORY, silent=True)
     caplog.set_level(logging.INFO)
 
@@ -232,9 +230,7 @@ def test_a_backend_that_says_it_sent_nothing_has_failed(settings: Settings) -> N
         deliver.func(*task.args)
 
 
-def test_a_mail_server_that_never_answers_is_given_up(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_mail_server_is_given_up(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("components.services.queues.mail.backend._PATIENCE", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as server:
         send_through_queue(settings, SMTP, host="127.0.0.1", port=server.getsockname()[1])
@@ -315,9 +311,7 @@ if HAS_MAILERS:
 
         assert sorted(message.sent_using for message in mail.outbox) == ["cheap", "real"]  # type: ignore[attr-defined]
 
-    def test_without_mailers_the_older_settings_say_how_mail_is_sent(
-        settings: Settings,
-    ) -> None:
+    def test_without_mailers_the_older_settings_say_how_mail_is_sent(settings: Settings) -> None:
         del settings.MAILERS
         backend = real_backend(None)
 
