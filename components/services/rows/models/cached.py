@@ -253,13 +253,10 @@ class CachedRows(Generic[_Model]):
 
     def _ignores_case(self) -> bool:
         """Return whether the database takes keys for equal that differ in case alone."""
-        field, connection = self.key_field, connections[self.database]
-        if not isinstance(field, models.CharField | models.TextField):
-            return False
-        collation = str(getattr(field, "db_collation", None) or "").lower()
+        collation = str(getattr(self.key_field, "db_collation", None) or "").lower()
         if collation:
             return collation == "nocase" or collation.endswith("_ci")
-        return connection.vendor == "mysql" or field.db_type(connection) == "citext"
+        return self.key_field.db_type(connections[self.database]) == "citext"
 
     @cached_property
     def fields(self) -> list[models.Field[Any, Any]]:
