@@ -170,6 +170,7 @@ def test_another_version_is_seen_and_the_one_before_expires(redis: Redis, tmp_pa
     assert parts(redis) == {old.version: True, new.version: False}
     assert 0 < redis.ttl(TableKeys("default").manifest(old.version)) <= HOUR
     assert redis.ttl(TableKeys("default").manifest(new.version)) == -1
+    assert all(0 < redis.ttl(key) <= 60 for key in redis.keys("*:call:*"))
     assert [before.newest().version, before.newest().newest().version] == [new.version] * 2
     assert before.find("9.9.9.9") is None
     import_networks(tmp_path, NETWORKS)  # a version can come back
