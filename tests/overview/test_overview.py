@@ -31,12 +31,12 @@ from components.testing import redis_at
 from project.market.tasks import send_sold_email
 from tests.control_room.every_page import ADMINS, one_periodic_task, query  # noqa: F401
 from tests.control_room.pages import round_trips, trips, words
-from tests.doctor.test_findings import configured
 from tests.locks.admin import holdings
 from tests.overview.test_cards import ROOT, html_of, lines, lines_of_redis, tiles
 from tests.overview.test_cards import nodes as nodes_of
 from tests.queues.admin import scene
 from tests.queues.admin.scene import HOURLY
+from tests.support.full import configured
 from tests.support.monitoring import sent_to
 from tests.support.rows import cache
 
