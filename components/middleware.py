@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from time import perf_counter_ns
+from typing import TypeAlias
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.core.exceptions import MiddlewareNotUsed
@@ -32,6 +33,8 @@ from components.services.counters import beside, count, measure, prepare
 
 logger = logging.getLogger(__name__)
 
+_View: TypeAlias = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
+
 RETRY_AFTER = 10  # seconds: enough for a server to restart, without a herd of clients in between
 
 _TEMPLATE = "components/unavailable.html"
@@ -44,21 +47,22 @@ _REQUESTS = "requests"
 _BROKEN_OFF = 499  # the client has gone away, or the server has ended the request: nobody was answered
 
 
-class RedisUnavailableMiddleware:
-    """Turns RedisUnavailable, raised by a view or its template, into a response with status 503."""
+class _Middleware:
+    """For views of both kinds: asynchronous ones are not put into a thread."""
 
-    sync_capable = True
-    async_capable = True
+    sync_capable = async_capable = True
 
-    def __init__(
-        self, get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
-    ) -> None:
-        self.get_response = get_response
-        if iscoroutinefunction(get_response):
+    def __init__(self, get_response: _View) -> None:
+        self.get_response, self._is_async = get_response, iscoroutinefunction(get_response)
+        if self._is_async:
             markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         return self.get_response(request)
+
+
+class RedisUnavailableMiddleware(_Middleware):
+    """Turns RedisUnavailable, raised by a view or its template, into a response with status 503."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if not isinstance(error, RedisUnavailable):
@@ -111,7 +115,7 @@ def _page(request: HttpRequest) -> str:
         return render_to_string(_TEMPLATE)
 
 
-class CountRequestsMiddleware:
+class CountRequestsMiddleware(_Middleware):
     """
     Counts requests, in total and for each view: "requests:<view>", "requests-us:<view>" (the microseconds until the
     view returned, with a histogram) and "requests-2xx:<view>" to "requests-5xx:<view>" (by status).
@@ -121,20 +125,12 @@ class CountRequestsMiddleware:
     COMPONENTS["COUNT_REQUESTS"] turns it off.
     """
 
-    sync_capable = True
-    async_capable = True
-
-    def __init__(
-        self, get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
-    ) -> None:
+    def __init__(self, get_response: _View) -> None:
         if not conf().count_requests:
             raise MiddlewareNotUsed('COMPONENTS["COUNT_REQUESTS"] is False.')
-        self.get_response = get_response
-        self._is_async = iscoroutinefunction(get_response)
+        super().__init__(get_response)
         self._views: set[str] = set()
         self._names: dict[tuple[str, int], list[tuple[str, str, str]]] = {}
-        if self._is_async:
-            markcoroutinefunction(self)
         prepare()
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:

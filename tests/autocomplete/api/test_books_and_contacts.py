@@ -189,9 +189,7 @@ def test_contacts_have_present_names_and_may_be_written_to(
     assert [(each["id"], each["label"]) for each in told] == [("0", "Bruce"), (jill.id, "jill")]
 
 
-def test_names_may_be_in_the_book_only(
-    joe: Asker, jill: Asker, stranger: Asker, friends: AddressBook
-) -> None:
+def test_names_may_be_in_a_book_only(joe: Asker, jill: Asker, stranger: Asker, friends: AddressBook) -> None:
     ann = user("Ann Smith")
     friends.load([(jill.id, "Jill Éva"), (stranger.id, "Bob"), (ann.pk, "Bob")])
 

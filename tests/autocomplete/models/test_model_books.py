@@ -57,9 +57,7 @@ def test_rows_of_other_models_are_still_deleted_in_one_query(shelves: ModelBook)
     assert not deletion.can_fast_delete(Shelf.objects.all())
 
 
-def test_later_models_are_heeded_if_their_rows_are_in_the_book(
-    shelves: ModelBook,
-) -> None:
+def test_later_models_are_heeded_if_their_rows_are_in_the_book(shelves: ModelBook) -> None:
     class LateShelf(Shelf):
         class Meta:
             app_label = "db"
@@ -318,9 +316,7 @@ def names(fed: ModelBooks, shelf: Shelf) -> list[str]:
     return [label for _, label in found_in(fed.of(shelf.pk), "b")]
 
 
-def test_a_row_that_moves_leaves_a_book_for_another(
-    of_shelves: ModelBooks, maps: Shelf, tools: Shelf
-) -> None:
+def test_a_row_that_moves_goes_to_another_book(of_shelves: ModelBooks, maps: Shelf, tools: Shelf) -> None:
     Box.objects.create(name="black")
     box = Box.objects.create(name="blue", shelf=maps)
     assert found_in(AddressBook(f"shelf:{maps.pk}"), "bl") == [(str(box.pk), "blue")]
@@ -448,9 +444,7 @@ def test_the_command_rebuilds_one_of_them_or_all(of_shelves: ModelBooks, maps: S
         assert refused.value.returncode == 2
 
 
-def test_the_value_ends_the_name_and_the_longer_of_two_patterns_names_the_book(
-    redis: Redis,
-) -> None:
+def test_the_value_ends_the_name_and_the_longer_of_two_patterns_names_the_book(redis: Redis) -> None:
     ModelBooks(Group, "name", by="name", name="tenant:{}")
     ModelBooks(User, "username", by="pk", name="tenant:user:{}")
 

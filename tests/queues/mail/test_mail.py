@@ -234,11 +234,14 @@ def test_a_silent_mail_server_is_given_up(settings: Settings, monkeypatch: pytes
     monkeypatch.setattr("components.services.queues.mail.backend._PATIENCE", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as server:
         send_through_queue(settings, SMTP, host="127.0.0.1", port=server.getsockname()[1])
+        assert [found.id for found in check_mail()] == ["components.W014"]
         hello().send()
         (task,) = waiting()
 
         with pytest.raises(SMTPServerDisconnected, match="timed out"):
             deliver.func(*task.args)
+    send_through_queue(settings, SMTP, host="localhost", timeout=5)
+    assert check_mail() == []
 
 
 @pytest.fixture

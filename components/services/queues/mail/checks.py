@@ -11,7 +11,7 @@ from typing import Any
 
 import django
 from django.conf import settings
-from django.core.checks import CheckMessage, Error
+from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import ImproperlyConfigured
 
 from components.kit.compat import InvalidTask
@@ -20,17 +20,24 @@ _MODULE = "components.services.queues.mail.backend"
 
 
 def check_mail(**kwargs: Any) -> list[CheckMessage]:
-    """Report E004 if mail would get into the queue, but not out of it."""
+    """Report E004 if mail would get into the queue, but not out of it; W014 if sending it has no timeout."""
     found: list[CheckMessage] = []
     for alias in _queued():
         try:
             mail = import_module(_MODULE)
             mail.delivery()
-            mail.real_backend(alias)
+            backend = mail.real_backend(alias)
         except (ImproperlyConfigured, ImportError, InvalidTask) as error:
             found.append(
                 Error(f"Mail that goes through the queue cannot be sent: {error}", id="components.E004")
             )
+            continue
+        if getattr(backend, "timeout", 0) is None:
+            said = "The backend that sends mail has no timeout: a mail server that never answers stops its caller."
+            hint = (
+                'Set EMAIL_TIMEOUT, or "timeout" in the OPTIONS of its entry in MAILERS, such as 30 seconds.'
+            )
+            found.append(Warning(said, hint=hint, id="components.W014"))
     return found
 
 
