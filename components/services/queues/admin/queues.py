@@ -42,7 +42,6 @@ from components.services.queues.admin.tracebacks import parts_of
 from components.services.queues.admin.verbs import OF_TASKS, VERBS, trail_of
 from components.services.queues.backend import redis_aliases
 from components.services.queues.failures import groups
-from components.services.queues.report import loaded_tasks
 from components.services.rows import LEASE, RowReader
 
 _FIRST: Sequence[str | Promise] = [_("Task"), _("Priority"), "#", _("Enqueued")]
@@ -56,7 +55,6 @@ COLUMNS: Mapping[State, Sequence[str | Promise]] = {
     "successful": [*_FIRST, _("Started"), _("Finished"), _("Took"), "#", *_LAST],
 }
 
-_MOST_SUGGESTED = 300  # names that a field suggests
 _MOST_NAMED = 3  # queues of a group of failures
 
 
@@ -80,13 +78,6 @@ class _Durations:
         if not took:
             return None
         return cls(len(took), median(took), took[ceil(0.95 * len(took)) - 1], took[-1])
-
-
-def _suggested(shown: Sequence[TaskInfo]) -> dict[str, list[str]]:
-    """Return what fields of the filters suggest: tasks that this process has loaded, and what the list shows."""
-    tasks = {info.name for info in shown if info.name} | {task.module_path for task in loaded_tasks()}
-    errors = {info.errors[-1].exception_class_path for info in shown if info.errors}
-    return {"tasks": sorted(tasks)[:_MOST_SUGGESTED], "errors": sorted(errors)[:_MOST_SUGGESTED]}
 
 
 class QueueAdmin(ControlRoomAdmin):
@@ -163,8 +154,6 @@ class QueueAdmin(ControlRoomAdmin):
             "group": group,
             "group_title": title_of(groups(group.found)[0]) if group and group.found else "",
             "unsearched": total - look.offset - look.looked_at if look and look.after else 0,
-            "queues": page.names[:_MOST_SUGGESTED],
-            "suggested": _suggested([contents.cut(info) for info in (look.found if look else tasks)]),
             "durations": _Durations.of(look.found) if look and state == "successful" else None,
             "columns": COLUMNS[state],
             "asked": {
