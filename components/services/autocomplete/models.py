@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -147,24 +148,12 @@ class ModelBooks(Feed):
 
 @dataclass(frozen=True)
 class _One:
-    """The book of one value among those that *books* feeds."""
+    """The book of one value among those that a ModelBooks feeds."""
 
-    books: ModelBooks
-    value: Any
-
-    @property
-    def name(self) -> str:
-        return self.books.of(self.value).name
-
-    @property
-    def model(self) -> type[models.Model]:
-        return self.books.model
-
-    def rebuild(self, progress: Progress | None = None, *, using: str | None = None) -> int:
-        return self.books.rebuild_one(self.value, progress, using=using)
-
-    def may_view(self, user: str) -> bool:
-        return self.books.may_view(user)
+    name: str
+    model: type[models.Model]
+    rebuild: Callable[..., int]
+    may_view: Callable[[str], bool]
 
 
 _fed: dict[str, ModelBook | ModelBooks] = {}
@@ -182,7 +171,7 @@ def feeding(name: str) -> Fed | None:
     many = [each for each in _fed.values() if isinstance(each, ModelBooks)]
     for each in sorted(many, key=lambda each: len(each.name), reverse=True):
         if (value := each.value_of(name)) is not None:
-            return _One(each, value)
+            return _One(each.of(value).name, each.model, partial(each.rebuild_one, value), each.may_view)
     return None
 
 

@@ -8,8 +8,10 @@ from django.utils.translation import gettext, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from components.api.problems import Problem
 from components.exceptions import InvalidValue
 from components.services.chat import Chat, Found
+from components.services.chat.api import messages
 from components.services.chat.page.pages import entered, me, number_in, page
 from components.services.chat.search import MAX_WORDS, Search
 
@@ -22,21 +24,24 @@ _FOUND = 20  # messages
 def search(request: HttpRequest, chat_id: str) -> HttpResponse:
     """Show the form, and what it finds."""
     news, words = entered(request, chat_id), request.GET.get("q", "").strip()
-    found, error, wanted = Found((), None), "", None
+    found, error, status, wanted = Found((), None), "", 200, None
     if words:
         try:
+            messages._throttle.check(me(request))  # together with the API
             wanted = Search(words)
             before = number_in(request.GET.get("before", ""))
             found = Chat(chat_id).search(me(request), words, before=before, limit=_FOUND)
         except InvalidValue:
             text = ngettext("Search for %(count)s word.", "Search for up to %(count)s words.", MAX_WORDS)
-            error = text % {"count": MAX_WORDS}
+            error, status = text % {"count": MAX_WORDS}, 422
+        except Problem as problem:
+            error, status = str(problem.detail), 429
     return page(
         request,
         "search",
         news,
         title=gettext("Search"),
-        status=422 if error else 200,
+        status=status,
         messages=found.messages,
         search=wanted,
         words=words,
