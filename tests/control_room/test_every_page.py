@@ -30,8 +30,10 @@ from tests.control_room.every_page import (
     VIEWS,
     token_of,
 )
+from tests.control_room.pages import round_trips
 from tests.locks.admin import holdings
 from tests.queues.admin import scene
+from tests.support.logs import append, stream
 from tests.support.monitoring import sent_to
 from tests.support.queues import places
 from tests.support.rows import cache
@@ -217,3 +219,46 @@ def test_every_link_of_every_page_leads_somewhere_whatever_things_are_called(adm
     assert set(PAGES) - pages - NOT_LINKED == set()
     for room in ("addressbook book", "lock lock", "mailbox mailbox", "semaphore semaphore"):
         assert {name for page, name in shown if page == room} == set(AWKWARD), room
+
+
+#: Round trips of the pages that show things, and of some that ask before they act. Those of queues are counted there.
+TRIPS = {
+    "addressbook": {"changelist": 4, "book": 2, "rebuild": 1, "remove": 1},
+    "cachedrow": {"changelist": 7, "model": 8, "failing": 1, "row": 2, "refresh": 2},
+    "chat": {"changelist": 4, "chat": 3, "messages": 2, "close": 1, "kick": 2, "mute": 2, "delete": 1},
+    "counter": {"changelist": 6},
+    "lock": {"changelist": 6, "lock": 5, "release": 3},
+    "logjob": {"job": 5},
+    "mailbox": {"changelist": 4, "mailbox": 2, "messages": 2, "unblock": 2, "clear": 1},
+    "semaphore": {"changelist": 5, "semaphore": 5, "limit": 2, "reset": 2, "evict": 4},
+}
+
+
+def add_more():
+    for number in range(60):
+        AddressBook(f"guild:{number}").add("ann", id=1)
+        Chat.create("joe", id=f"other:{number}", text="hello")
+        Counter(f"sales:{number}").update()
+        Mailbox(f"person {number}").push("joe", "hello")
+        cache().schedule(str(number + 100), 60)
+        holdings.held(f"item:{number + 100}")
+        holdings.permit(f"api {number}")
+    for number in range(1, 7):
+        append(stream(), number)
+
+
+def test_a_page_takes_so_many_round_trips_however_much_there_is(admin_client, query):
+    def trips():
+        return {
+            model: {
+                page: round_trips(admin_client, PAGES[f"{model} {page}"] + query(f"{model} {page}"))
+                for page in pages
+            }
+            for model, pages in TRIPS.items()
+        }
+
+    Counter("hits").update()
+    trips()
+    assert trips() == TRIPS
+    add_more()
+    assert trips() == TRIPS

@@ -15,7 +15,7 @@ from components.services.autocomplete.models import ModelBook, ModelBooks
 from components.services.queues import TaskQueue
 from components.templatetags.control_room import grouped
 from components.testing import run_tasks
-from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, texts_below, words
+from tests.control_room.pages import addresses, done, logged, rows_of, texts_below, words
 from tests.db.models import Box, Shelf
 from tests.fixtures.admin import allowed
 
@@ -201,17 +201,3 @@ def test_a_book_is_removed_once_and_logged(operator):
     assert not get_client().exists(keys.BookKeys("guild:7").entries)
     assert operator.post(address).status_code == 404
     assert len(logged()) == 1
-
-
-def test_a_page_takes_so_many_round_trips_and_no_more_with_more_books(operator):
-    most = {"": 3, "book/": 2, "rebuild/": 1, "remove/": 1}
-    fill()
-
-    def trips():
-        return {name: round_trips(operator, f"{ROOT}{name}?book=guild:7") for name in most}
-
-    trips()
-    assert trips() == most
-    for number in range(30):
-        AddressBook(f"guild:{number}").add("ann", id=1)
-    assert trips() == most

@@ -14,7 +14,7 @@ from django.utils import timezone
 from components.services.chat import Chat, ChatReader, ChatSettings
 from components.services.mailboxes import Mailbox
 from components.templatetags.control_room import legible
-from tests.control_room.pages import DASH, addresses, done, logged, round_trips, rows_of, texts_below, words
+from tests.control_room.pages import DASH, addresses, done, logged, rows_of, texts_below, words
 from tests.fixtures.admin import allowed
 from tests.support.chats import SECRET, guild
 
@@ -293,22 +293,6 @@ def test_an_action_that_was_overtaken_does_nothing_and_logs_nothing(operator, mo
 
     assert len(done(operator, of("kick", user="jack"))) == 1
     assert logged() == []
-
-
-def test_a_page_takes_so_many_round_trips_and_no_more_with_more_chats(staff):
-    client = staff("view_chat", "change_chat", "delete_chat", "view_messages_chat")
-    most = {"": 4, "chat/": 3, "messages/": 2, "close/": 1, "kick/": 2, "mute/": 2, "delete-message/": 2}
-    guild()
-
-    def trips():
-        addresses = {name: f"{ROOT}{name}?chat=guild:7&user=jack&seq=3" for name in most}
-        return {name: round_trips(client, address) for name, address in addresses.items()}
-
-    trips()
-    assert trips() == most
-    for number in range(60):
-        Chat.create("joe", id=f"other:{number}", text="hello")
-    assert trips() == most
 
 
 # Reading and searching messages

@@ -200,14 +200,6 @@ def test_a_spreadsheet_calculates_no_name(viewer):
     assert head == ["from", *(f"'{name}" for name in FORMULAS), *plain]
 
 
-def test_the_list_costs_the_same_however_many_counters_there_are(viewer):
-    for many in (1, 60):
-        for number in range(many):
-            Counter(f"sales:{number}").update()
-        viewer.get(ROOT)
-        assert round_trips(viewer, ROOT) == 6
-
-
 def test_counts_and_times_are_charts_of_their_own_with_their_units(viewer, redis):
     counted(redis, "pay", 0, now=7)
     counted(redis, "pay-us", 0, now=7_000_000)

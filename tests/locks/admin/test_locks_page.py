@@ -174,21 +174,3 @@ def test_staff_who_may_view_counters_see_for_how_long_locks_were_held(staff, set
     assert viewer.get(ROOT).content.count(b'class="sparkline"') == 1
     assert b"sparkline" not in clerk.get(ROOT).content
     assert (round_trips(viewer, ROOT), round_trips(clerk, ROOT)) == (7, 6)
-
-
-@pytest.mark.parametrize(("name", "most"), [("", 6), ("lock/", 5), ("release/", 3)])
-def test_a_page_takes_so_many_round_trips_and_no_more_with_more_locks(operator, name, most):
-    holdings.held()
-    holdings.waits("item:42", "jack")
-    address = f"{ROOT}{name}?key={key_of('item:42')}&holder={holder_of('item:42')}"
-    operator.get(address)
-
-    few = round_trips(operator, address)
-    for number in range(60):
-        holdings.held(f"item:{number + 100}")
-
-    assert few == most
-    assert round_trips(operator, address) <= most
-    if not name:
-        pages = [rows_of(operator, ROOT, offset=offset) for offset in (0, 50)]
-        assert [len(rows) for rows in pages] == [50, 11]

@@ -15,11 +15,10 @@ from components.services.logs import Aggregation, dead_chunks, look_at, note_job
 from components.services.logs.admin.traffic import label
 from components.services.logs.admin.world_map import first_lines
 from components.services.logs.keys import JobKeys
-from tests.control_room.pages import DASH, addresses, done, logged, rows_of, text_of, trips, words
+from tests.control_room.pages import DASH, addresses, done, logged, rows_of, text_of, words
 from tests.fixtures.admin import allowed
 from tests.logs.admin import traffic
 from tests.support import traffic as counted
-from tests.support.logs import append, stream
 
 ROOT = "/admin/components/logjob/"
 OF_PLACES = {"job": "default", "aggregation": "places"}
@@ -132,20 +131,6 @@ def test_an_aggregation_leaves_and_what_is_lost_is_said_before(operator, redis):
     assert look_at("default").aggregations == []
     done(operator, address)
     assert len(logged()) == 1
-
-
-def test_a_page_costs_as_many_round_trips_however_much_is_in_a_job(viewer, redis):
-    traffic.busy(redis)
-    with trips() as few:
-        viewer.get(url("job", job="default"))
-    for number in range(6, 12):
-        append(stream(), number)
-        Aggregation("places").consumer().claim(1)
-
-    with trips() as many:
-        viewer.get(url("job", job="default"))
-
-    assert len(many) == len(few) == 5
 
 
 def page(client, name, /, **query):

@@ -9,7 +9,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 
 from components.services.mailboxes import Fate, Mailbox
-from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, texts_below, words
+from tests.control_room.pages import addresses, done, logged, rows_of, texts_below, words
 from tests.fixtures.admin import allowed
 
 ROOT = "/admin/components/mailbox/"
@@ -41,20 +41,6 @@ def test_a_mailbox_is_listed_with_how_full_it_is_who_was_there_and_what_is_wrong
     html = viewer.get(ROOT).text
     assert '<span class="bad">2 of 2</span>' in html
     assert '<span class="bad">1</span>' in html
-
-
-def test_a_page_takes_so_many_round_trips_and_no_more_with_more_mailboxes(operator):
-    most = {"": 4, "mailbox/": 2, "messages/": 2, "unblock/": 2, "clear/": 1}
-    fill().block("joe")
-
-    def trips():
-        return {name: round_trips(operator, f"{ROOT}{name}?mailbox=jack&sender=joe") for name in most}
-
-    trips()
-    assert trips() == most
-    for number in range(60):
-        fill(f"person {number}")
-    assert trips() == most
 
 
 def test_a_recipient_is_shown_by_name_and_found_by_name_or_id(viewer):

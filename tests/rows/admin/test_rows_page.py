@@ -14,7 +14,6 @@ from tests.control_room.pages import (
     addresses,
     done,
     logged,
-    round_trips,
     rows_of,
     text_of,
     texts_below,
@@ -174,16 +173,3 @@ def test_a_delay_is_changed_and_what_is_none_is_refused(operator):
 
     assert said == logged() == ["Set the interval of the row items:2 to 500 ms. It was 1 min."]
     assert [RowReader().find("items", key).delay for key in "21"] == [0.5, 60]
-
-
-@pytest.mark.parametrize(
-    ("name", "most"), [("", 9), ("model/", 8), ("failing/", 3), ("row/", 2), ("refresh/", 2)]
-)
-def test_a_page_takes_so_many_round_trips_and_no_more_with_more_rows(operator, name, most):
-    query = {"row": "items:1"} if name in ("row/", "refresh/") else {"model": "items"}
-    fill(60)
-    round_trips(operator, f"{ROOT}{name}", query)
-    few = round_trips(operator, f"{ROOT}{name}", query)
-    fill(200)
-    assert few <= most
-    assert round_trips(operator, f"{ROOT}{name}", query) == few

@@ -12,7 +12,7 @@ from django.contrib.admin.models import LogEntry
 from components.exceptions import PermitLost
 from components.services.semaphores import SemaphoreControls
 from components.services.semaphores.keys import SemaphoreKeys
-from tests.control_room.pages import DASH, addresses, done, logged, round_trips, rows_of, texts_below, words
+from tests.control_room.pages import DASH, addresses, done, logged, rows_of, texts_below, words
 from tests.fixtures.admin import allowed
 from tests.locks.admin import holdings
 
@@ -136,22 +136,3 @@ def test_evicting_asks_first_is_logged_once_and_told(operator):
     assert "It counts as" not in words(operator.get(address))
     for permit in ("", "odd", "a" * 12 + "/1/x"):
         assert operator.get(url("evict", semaphore="api", permit=permit)).status_code == 404
-
-
-@pytest.mark.parametrize(
-    ("name", "most"), [("", 5), ("semaphore/", 5), ("limit/", 2), ("reset/", 2), ("evict/", 4)]
-)
-def test_a_page_takes_so_many_round_trips_and_no_more_with_more_semaphores(operator, name, most):
-    permit = holdings.permit("api", limit=1)
-    holdings.waits_for_permit("api", limit=1)
-    address = f"{evict_url(permit).replace('evict/', name)}"
-    operator.get(address)
-
-    few = round_trips(operator, address)
-    for number in range(60):
-        holdings.permit(f"api {number}")
-
-    assert few == most
-    assert round_trips(operator, address) == most
-    if not name:
-        assert [len(rows_of(operator, ROOT, offset=offset)) for offset in (0, 50)] == [50, 11]
