@@ -15,6 +15,8 @@ from email.mime.image import MIMEImage
 from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
 from smtplib import SMTPAuthenticationError, SMTPDataError, SMTPRecipientsRefused, SMTPServerDisconnected
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+from threading import Thread
 from typing import Any
 
 import django
@@ -35,6 +37,7 @@ from components.embedded import EmbeddedServer
 from components.exceptions import BodyTooLarge, NotSerializable, RedisUnavailable
 from components.kit.compat import task_backends
 from components.services.queues import TaskInfo, TaskQueue
+from components.services.queues.mail import connections
 from components.services.queues.mail.backend import (
     ATTEMPTS,
     EmailBackend,
@@ -242,6 +245,40 @@ def test_a_silent_mail_server_is_given_up(settings: Settings, monkeypatch: pytes
             deliver.func(*task.args)
     send_through_queue(settings, SMTP, host="localhost", timeout=5)
     assert check_mail() == []
+
+
+class Post(StreamRequestHandler):
+    """A mail server that accepts everything."""
+
+    def handle(self) -> None:
+        self.server.opened += 1  # type: ignore[attr-defined]
+        self.wfile.write(b"220 ready\r\n")
+        while (word := self.rfile.readline().strip().upper()) not in (b"", b"QUIT"):
+            self.wfile.write(b"354 go on\r\n" if word == b"DATA" else b"250 ok\r\n")
+            if word == b"DATA":
+                while self.rfile.readline() != b".\r\n":
+                    pass
+                self.wfile.write(b"250 ok\r\n")
+                if self.server.hangs_up:  # type: ignore[attr-defined]
+                    return
+
+
+@pytest.mark.parametrize(("hangs_up", "opened"), [(False, 1), (True, 3)])
+def test_the_next_mail_goes_over_the_same_connection(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, hangs_up: bool, opened: int
+) -> None:
+    with ThreadingTCPServer(("127.0.0.1", 0), Post) as server:
+        server.opened, server.hangs_up = 0, hangs_up  # type: ignore[attr-defined]
+        Thread(target=server.serve_forever, daemon=True).start()
+        send_through_queue(settings, SMTP, host="127.0.0.1", port=server.server_address[1])
+        for _ in range(3):
+            hello().send()
+        deliver_all()
+        connections._idle[:] = [(0.0, each) for _since, each in connections._idle]
+        connections._close_idle()
+        server.shutdown()
+
+    assert (server.opened, waiting(), connections._idle) == (opened, [], [])  # type: ignore[attr-defined]
 
 
 @pytest.fixture

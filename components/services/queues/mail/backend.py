@@ -26,6 +26,7 @@ from components.conf import conf
 from components.exceptions import BodyTooLarge, ComponentsError, MailNotSent
 from components.kit.compat import Task, TaskResult
 from components.services.queues.backend import RedisBackend
+from components.services.queues.mail.connections import connected
 from components.services.queues.mail.messages import from_json, largest_part, message_id, to_json
 from components.services.queues.policy import exponential, task
 
@@ -169,8 +170,9 @@ def deliver(message: dict[str, Any], alias: str | None = None) -> str:
         backend: Any = real_backend(alias)
         if getattr(backend, "timeout", _PATIENCE) is None:  # EMAIL_TIMEOUT, which is None unless it is set
             backend.timeout = _PATIENCE
-        if backend.send_messages([built]) == 0:
-            raise MailNotSent("The backend sent nothing and raised no error. Check MAIL_BACKEND.")
+        with connected(backend) as open_one:
+            if open_one.send_messages([built]) == 0:
+                raise MailNotSent("The backend sent nothing and raised no error. Check MAIL_BACKEND.")
     except Exception as error:
         # _report() recognises records about deliveries by this path.
         logger.warning("%s: %s to %d recipients failed: %s", deliver.module_path, identity, recipients, error)
