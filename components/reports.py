@@ -106,14 +106,6 @@ def finding_of(line: Line, page: str) -> CheckMessage:
 
 
 @dataclass(frozen=True)
-class Badge:
-    """A few words beside the name of the service in the admin's index."""
-
-    text: str
-    is_serious: bool = True
-
-
-@dataclass(frozen=True)
 class Past:
     """The counter of what a service did lately, and a lazy text about it, with *number*, *count* and *span*."""
 

@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import URLPattern
 from django.utils.functional import Promise
 from django.utils.text import capfirst
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from components.conf import conf
@@ -25,8 +25,7 @@ from components.models import Anchor
 from components.overview.finding import search
 from components.overview.nodes import MOST_NODES, lines_of, nodes, read_nodes, state_of
 from components.overview.parts import Part, look
-from components.overview.patience import briefly
-from components.reports import MOST_TEXT, Badge, Line, Link, reports
+from components.reports import MOST_TEXT, Line, Link, reports
 from components.templatetags.control_room import duration, grouped
 
 
@@ -80,7 +79,7 @@ class Tile:
 
 
 class OverviewAdmin(ControlRoomAdmin):
-    """The page, and the badges for the admin's index."""
+    """The page, and the search."""
 
     purpose = _(
         "Here is the state of everything that this site keeps in Redis. What needs attention comes first."
@@ -133,25 +132,6 @@ class OverviewAdmin(ControlRoomAdmin):
         template = "admin/components/finding.html"
         return self.render(request, template, gettext("Find"), context, live=False)
 
-    def badges(self, request: HttpRequest) -> dict[str, list[Badge]]:
-        """
-        Return the badges for what the user may view, by the names of the anchors; none if Redis does not answer soon.
-        """
-        pages, may_view = self._pages(request), self.may(request, "view")
-
-        def ask() -> dict[str, list[Badge]] | None:
-            parts, gathered = look(pages, redis=read_nodes())
-            if "redis" in gathered.missing or (parts and not any(part.card for part in parts)):
-                return None
-            found = {part.model.__name__: _badges(part.card.lines) for part in parts if part.card}
-            if may_view:
-                lines = [line for part in parts if part.card for line in part.card.lines]
-                lines += lines_of(nodes(gathered.found["redis"], gathered.took))
-                found[self.model.__name__] = _badges(lines)
-            return found
-
-        return (briefly(ask) if pages or may_view else None) or {}
-
     def _pages(self, request: HttpRequest) -> dict[type[Anchor], ControlRoomAdmin]:
         """Return the pages of the services that the user may view on this site, by their anchors."""
         found = {}
@@ -160,16 +140,6 @@ class OverviewAdmin(ControlRoomAdmin):
             if isinstance(pages, ControlRoomAdmin) and pages.may(request, "view"):
                 found[model] = pages
         return found
-
-
-def _badges(lines: Sequence[Line]) -> list[Badge]:
-    """Return how many lines there are about problems, and how many warnings."""
-    serious = sum(line.is_serious for line in lines)
-    warnings = len(lines) - serious
-    problem = ngettext("%(count)s problem", "%(count)s problems", serious) % {"count": grouped(serious)}
-    warning = ngettext("%(count)s warning", "%(count)s warnings", warnings) % {"count": grouped(warnings)}
-    found = [(serious, Badge(problem)), (warnings, Badge(warning, is_serious=False))]
-    return [badge for number, badge in found if number]
 
 
 def _tile(part: Part, pages: ControlRoomAdmin, request: HttpRequest) -> Tile:
