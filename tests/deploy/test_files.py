@@ -17,6 +17,7 @@ import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
+from django.conf import settings
 from django.core.management import load_command_class
 from django.urls import resolve
 
@@ -203,6 +204,7 @@ def test_the_server_takes_its_configuration_with_tls_and_the_users(
 
     for name in (*USERS, "operator"):
         monkeypatch.setenv(f"REDIS_PASSWORD_{name.upper()}", f"secret-{name}")
+    monkeypatch.setitem(settings.CACHES["default"], "KEY_PREFIX", "shop")
     (tmp_path / "users.acl").write_text("\n".join(written()) + "\n")
     make_certificate(tmp_path / "redis.crt", tmp_path / "redis.key")
     shutil.copy(tmp_path / "redis.crt", tmp_path / "ca.crt")
