@@ -16,7 +16,7 @@ from components.conf import conf
 from components.kit.contracts import read_header
 from components.kit.keyspace import BUCKETS
 from components.services.autocomplete.keys import ALL
-from components.services.counters.sums import TAG
+from components.services.counters.additions import TAG
 from components.services.logs import DEFAULT_JOB
 
 #: What follows the beginnings that some properties return.

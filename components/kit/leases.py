@@ -26,12 +26,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from queue import Empty, SimpleQueue
-from typing import Protocol
+from typing import Literal, Protocol
 from urllib.parse import quote, unquote
 from weakref import WeakKeyDictionary, ref
 
 from redis import Redis
 
+from components.conf import functions
 from components.kit.errors import redis_errors
 
 logger = logging.getLogger(__name__)
@@ -356,3 +357,20 @@ class Holder:
         if len(parts) != _WORDS or not parts[1].isdecimal():
             return cls()
         return cls(parts[0], int(parts[1]), parts[2], parts[3])
+
+
+logger = logging.getLogger(__name__)
+
+
+def tell_waited(kind: Literal["lock", "semaphore"], name: str, seconds: float, *, is_granted: bool) -> None:
+    """
+    Call the functions with what was waited for, for how long, and whether it was granted.
+
+    It is called where the wait was: in the same thread or coroutine. Errors are logged and not raised, because the
+    caller may hold the lock by now.
+    """
+    try:
+        for function in functions("on_wait"):
+            function(kind, name, seconds, is_granted)
+    except Exception:
+        logger.exception('A function of COMPONENTS["ON_WAIT"] failed after a wait for the %s %r.', kind, name)

@@ -7,7 +7,7 @@ costs one round trip to each node of Redis, however much is in it, and no listin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,14 +18,16 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from components import models
 from components.conf import conf
 from components.control_room.pages import ControlRoomAdmin
 from components.exceptions import RedisUnavailable
+from components.kit.figures import Gathered, Reading, gather
 from components.models import Anchor
 from components.overview.finding import search
 from components.overview.nodes import MOST_NODES, lines_of, nodes, read_nodes, state_of
-from components.overview.parts import Part, look
-from components.reports import MOST_TEXT, Line, Link, reports
+from components.reports import MOST_TEXT, Card, Line, Link, Past, reports
+from components.services.counters import Series, recent
 from components.templatetags.control_room import duration, grouped
 
 
@@ -164,3 +166,50 @@ def _mending(line: Line, pages: ControlRoomAdmin, request: HttpRequest) -> Shown
         if line.mend and verb.name == line.mend.page and pages.may(request, verb.needs):
             return Shown(pages.url(verb.name, **line.mend.query), line.mend.label, verb.deletes)
     return None
+
+
+@dataclass(frozen=True)
+class Part:
+    """The card of a service, or the reason why it is missing."""
+
+    model: type[models.Anchor]
+    card: Card | None
+    error: Exception | None = None
+    #: What the service did lately; None if that is not counted, or may not be seen.
+    past: Past | None = None
+    series: Series | None = None
+
+
+def look(
+    wanted: Collection[type[models.Anchor]], *, has_past: bool = False, **others: Reading[Any]
+) -> tuple[list[Part], Gathered[Any]]:
+    """
+    Return the cards of these services, and everything that was gathered, with what *others* have read.
+
+    It does not raise if Redis is away: then all cards are missing.
+    """
+    services = {model: service for model, service in reports().items() if model in wanted}
+    readings: dict[str, Reading[Any]] = {_card(model): service.card() for model, service in services.items()}
+    if has_past:
+        pasts = {model: service.PAST for model, service in services.items() if hasattr(service, "PAST")}
+        readings |= {_past(model): recent(past.counter) for model, past in pasts.items()}
+    gathered = gather({**readings, **others})
+    parts = [
+        Part(
+            model,
+            gathered.found.get(_card(model)),
+            gathered.missing.get(_card(model)),
+            getattr(service, "PAST", None),
+            gathered.found.get(_past(model)),
+        )
+        for model, service in services.items()
+    ]
+    return parts, gathered
+
+
+def _card(model: type[models.Anchor]) -> str:
+    return f"the card of {model.__name__}"
+
+
+def _past(model: type[models.Anchor]) -> str:
+    return f"the past of {model.__name__}"

@@ -36,9 +36,8 @@ from components.services.counters import (
     sums_key,
     tally,
 )
-from components.services.counters.additions import ADD, MAX_COUNT, addition, additions
+from components.services.counters.additions import ADD, MAX_COUNT, SUM, Sum, addition, additions
 from components.services.counters.keys import CounterKeys, SourceKeys
-from components.services.counters.sums import SUM, Sum
 from components.testing import empty, redis_at
 from tests.support.counters import samples_key, seconds, stored
 from tests.support.masters import Master, three_masters

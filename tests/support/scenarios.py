@@ -43,9 +43,8 @@ from components.services.chat.hints import DROP, FORGET, HINT, YOUNG
 from components.services.chat.keys import ChatKeys, InboxKeys
 from components.services.chat.limits import CHARGE
 from components.services.counters import Counter, Marks, cleaning, flush, measure
-from components.services.counters.additions import forget
+from components.services.counters.additions import SUM, Added, forget
 from components.services.counters.keys import CounterKeys, SumSourceKeys
-from components.services.counters.sums import SUM, Added
 from components.services.geo.importing import activate, put, remove
 from components.services.geo.layout import Manifest
 from components.services.locks import FencedValue, Lock, LockReader, drop_ins, lock

@@ -23,13 +23,11 @@ from components.exceptions import (
     RedisRefused,
     RedisUnavailable,
 )
-from components.kit.commands.lifeline import Lifeline
 from components.kit.commands.processes import MARGIN, Processes, Program
 from components.kit.commands.reloading import Reloader, wait_until_loadable
 from components.kit.commands.restarting import flush, restart
 from components.kit.release import check_format
-from components.kit.worker.loop import STUCK, UNHEALTHY, Loop
-from components.kit.worker.pulse import Pulse
+from components.kit.worker.loop import STUCK, UNHEALTHY, Loop, Pulse
 from components.kit.worker.signals import release
 from components.servers import inspect_server
 
@@ -218,3 +216,26 @@ def log(verbosity: int) -> None:
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         app.addHandler(handler)
+
+
+logger = logging.getLogger(__name__)
+
+
+class Lifeline:
+    """Stops *worker* when the pipe is closed, and ends the process if stopping takes longer than *patience*."""
+
+    def __init__(self, worker: Loop, descriptor: int, *, patience: float) -> None:
+        self._worker = worker
+        self._descriptor = descriptor
+        self._patience = patience
+
+    def start(self) -> None:
+        threading.Thread(target=self._hold, name="lifeline", daemon=True).start()
+
+    def _hold(self) -> None:
+        while os.read(self._descriptor, 1):
+            pass
+        self._worker.dismiss()
+        if not self._worker.ended.wait(self._patience):
+            logger.error("The worker did not stop within %g s; its process is ended now.", self._patience)
+            os._exit(UNHEALTHY)

@@ -4,7 +4,7 @@ Loop: the life of every worker. It ticks, sleeps until something happens, and st
 Everything that may end the sleep (news from Redis, finished work, a signal) puts something into one inbox, so the
 loop itself is never stuck in a blocking command. The first SIGTERM or SIGINT drains, the second ends at once
 (signals.py). While Redis is away the loop logs that once, and goes on when Redis is back (outage.py). At each
-heartbeat it touches a file (pulse.py) and checks whether a limit is reached (limits.py).
+heartbeat it touches a file and checks whether a limit is reached (limits.py).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from components.exceptions import RedisUnavailable
 from components.kit.worker.limits import Limits
 from components.kit.worker.outage import Outage, sentence
-from components.kit.worker.pulse import Pulse
 from components.kit.worker.signals import Killed, Signals
 
 logger = logging.getLogger(__name__)
@@ -234,3 +234,30 @@ class Loop(ABC):
                 logger.info("%s", line)
         elif item is not _LOOK:
             self.receive(item)
+
+
+logger = logging.getLogger(__name__)
+
+
+class Pulse:
+    """The file at *path*, until end()."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._has_failed = False
+
+    def begin(self) -> None:
+        """Make the file. Raises OSError."""
+        self.path.touch()
+
+    def beat(self) -> None:
+        """Update the modification time of the file. An error is logged once; the probe will notice the rest."""
+        try:
+            self.path.touch()
+        except OSError as error:
+            if not self._has_failed:
+                logger.warning("The heartbeat file cannot be updated: %s.", error)
+            self._has_failed = True
+
+    def end(self) -> None:
+        self.path.unlink(missing_ok=True)

@@ -1,5 +1,6 @@
 """Counters over time: how often something happened, by the second, the minute, the hour."""
 
+from components.services.counters.additions import Sum, cumulated, read_sums, sums_key
 from components.services.counters.buffer import aflush, count, finish, flush, forget, measure, prepare
 from components.services.counters.cleaning import Cleaned, clean
 from components.services.counters.counter import Counter
@@ -18,7 +19,6 @@ from components.services.counters.measuring import (
 )
 from components.services.counters.reader import CounterInfo, CounterReader, Ranked, recent
 from components.services.counters.series import Fill, Sample, Series
-from components.services.counters.sums import Sum, cumulated, read_sums, sums_key
 
 __all__ = [
     "RELATIVE_ERROR",

@@ -1,8 +1,12 @@
 """
-Additions: the calls that add to counters and sums, and the sources that number them, so that each counts once.
+Additions: the calls that add to counters and to sums, and the sources that number them, so that each counts once.
 
 Counters are in buckets, so that one call adds to many of them. Each bucket has an index of their names, ordered by
 when each was last seen.
+
+Sums say how often an event happened since the beginning, and how long it took, for /metrics: a monitoring system asks
+again and again for sums that only grow. One hash has them all, so one command reads them. They are sent with counts
+(buffer.py), if COMPONENTS["METRICS"] is True.
 
 A source has at most one call in flight, and Redis stores the number of its last call for an hour. A forked child has
 its own sources.
@@ -12,19 +16,20 @@ from __future__ import annotations
 
 import os
 import secrets
+from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from components.exceptions import CountRefused, InvalidValue
 from components.kit.keyspace import bucket
 from components.kit.scripts import Call, Script
-from components.services.counters.keys import SourceKeys, SumSourceKeys
+from components.kit.stored import number_of, text_of
+from components.services.counters.keys import SourceKeys, SumKeys, SumSourceKeys
 from components.services.counters.precisions import plan
 from components.services.counters.series import is_time
-from components.services.counters.sums import SUM, TAG, Added
 
 ADD = Script("counters/add")
 
@@ -177,3 +182,69 @@ def check_count(count: object) -> int:
     if type(count) is not int or not -MAX_COUNT <= count <= MAX_COUNT:
         raise InvalidValue(f"The count is {count!r}; it must be a whole number, between -2^53 and 2^53.")
     return count
+
+
+SUM = Script("counters/sum")
+TAG = "all"
+
+#: The upper bounds of the buckets of a histogram, in seconds; the last bucket has none.
+BOUNDS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 300.0, 1_800.0)
+_NAMES = (*(f"{bound:g}" for bound in BOUNDS), "+Inf")
+_TIME = "us"  # stands for the sum of microseconds where a field names a bound
+
+
+@dataclass
+class Sum:
+    """What is known of one event, of one thing."""
+
+    count: int = 0
+    #: Of a histogram: the number in each bucket by its upper bound, and the sum of seconds.
+    buckets: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+class Added(NamedTuple):
+    """A field of the hash, and what is added to it."""
+
+    name: str
+    number: int
+
+
+def count_of(event: str, of: str) -> str:
+    """Return the field that counts an event of the thing *of*."""
+    return f"{event}  {of}"
+
+
+def of_duration(event: str, seconds: float, of: str) -> tuple[Added, Added]:
+    """Return what a duration adds to the histogram of an event of the thing *of*."""
+    bound = Added(f"{event} {_NAMES[bisect_left(BOUNDS, seconds)]} {of}", 1)
+    return bound, Added(f"{event} {_TIME} {of}", max(0, round(seconds * 1e6)))
+
+
+def read_sums(stored: Mapping[bytes, bytes]) -> dict[str, dict[str, Sum]]:
+    """Return the sums in the hash by event, and by the thing that it was of."""
+    found: defaultdict[str, defaultdict[str, Sum]] = defaultdict(lambda: defaultdict(Sum))
+    for name, value in stored.items():
+        event, bound, of = [*text_of(name).split(" ", 2), "", ""][:3]
+        known, number = found[event][of], number_of(value)
+        if bound == _TIME:
+            known.seconds = number / 1e6
+        elif bound:
+            known.buckets[bound] = number
+        else:
+            known.count = number
+    return {event: dict(sums) for event, sums in found.items()}
+
+
+def cumulated(buckets: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return each bound, and how many durations were no longer, as Prometheus wants histograms."""
+    total, found = 0, []
+    for name in _NAMES:
+        total += buckets.get(name, 0)
+        found.append((name, total))
+    return found
+
+
+def sums_key() -> str:
+    """Return the key of the hash with all sums."""
+    return SumKeys(TAG).sums

@@ -30,6 +30,7 @@ from components.services.counters.additions import (
     ADD,
     MAX_COUNT,
     PATIENCE,
+    SUM,
     Addition,
     Target,
     additions,
@@ -42,7 +43,6 @@ from components.services.counters.additions import forget as forget_sources
 from components.services.counters.histograms import bucket_of
 from components.services.counters.precisions import plan
 from components.services.counters.series import is_time
-from components.services.counters.sums import SUM
 
 logger = logging.getLogger(__name__)
 

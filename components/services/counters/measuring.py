@@ -20,10 +20,9 @@ from typing import Any, NamedTuple, Self, TypeVar
 from components.conf import conf
 from components.kit.calls import is_awaited, is_generator, name_of
 from components.kit.values import check_name
-from components.services.counters.additions import SUMMED
+from components.services.counters.additions import SUMMED, count_of, of_duration
 from components.services.counters.buffer import add_up, measure, measure_valid
 from components.services.counters.buffer import count as add
-from components.services.counters.sums import count_of, of_duration
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

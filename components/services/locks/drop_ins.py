@@ -35,11 +35,10 @@ from components.exceptions import LockLost, LockNotAcquired
 from components.kit import leases
 from components.kit.client import SHORTEST_BLOCK, longest_block
 from components.kit.errors import REDIS_FAILED, redis_errors
-from components.kit.leases import clock, new_token
+from components.kit.leases import clock, new_token, tell_waited
 from components.kit.scripts import Call, Script
 from components.kit.twins import answer, at_once, cancellations, to_its_end
 from components.kit.values import LONGEST, check_seconds
-from components.kit.waits import tell_waited
 from components.services.counters import observe, pattern_of, tally, took
 from components.services.locks.holding import GivenToken, Holding, Shared, TaskLocal, ThreadLocal, asker_of
 from components.services.locks.keys import LockKeys

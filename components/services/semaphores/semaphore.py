@@ -30,12 +30,11 @@ from components.kit.client import (
 )
 from components.kit.errors import redis_errors
 from components.kit.ids import new_call
-from components.kit.leases import clock, server_clock
+from components.kit.leases import clock, server_clock, tell_waited
 from components.kit.scripts import Script, pipelined
 from components.kit.stored import instant_of, text_of
 from components.kit.twins import answer, at_once, cancellations, to_its_end, twins
 from components.kit.values import check_int, check_name, check_seconds
-from components.kit.waits import tell_waited
 from components.services.counters import observe, pattern_of, tally, took
 from components.services.semaphores.facts import HolderInfo, SemaphoreInfo, WaiterInfo
 from components.services.semaphores.keys import SemaphoreKeys

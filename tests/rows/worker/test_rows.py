@@ -18,7 +18,7 @@ from redis import Redis
 from components.embedded import EmbeddedServer
 from components.kit.keyspace import bucket
 from components.kit.scripts import Script
-from components.kit.worker.pulse import Pulse
+from components.kit.worker.loop import Pulse
 from components.services.rows import Loader, RowReader, Shape, member
 from components.services.rows.keys import RowKeys
 from components.services.rows.worker import RowWorker
