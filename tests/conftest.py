@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Generator, Iterator
 from contextvars import copy_context
+from signal import SIG_DFL, SIGHUP, signal
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -32,6 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    signal(SIGHUP, SIG_DFL)  # after nohup it is ignored, and workers that a test starts would ignore it too
     if config.getoption("complete") and (reasons := list(missing())):
         raise pytest.UsageError(
             "\n".join(["These are missing, and some tests would be skipped without them:", *reasons])

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from components import __version__
 from components.embedded import EmbeddedServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
@@ -153,11 +154,6 @@ def test_what_is_installed_is_the_app_and_nothing_of_the_demo(python: Path) -> N
     if python.parents[1].parent.name.startswith("editable"):
         assert all(top.endswith((".pth", ".dist-info")) for top in tops)
     else:
-        assert tops == {"components", f"django_redis_components-{version_of_checkout()}.dist-info"}
+        assert tops == {"components", f"django_redis_components-{__version__}.dist-info"}
         assert not any("market" in file for file in files)
     assert {"LICENSE", "NOTICE"} <= {Path(file).name for file in files}
-
-
-def version_of_checkout() -> str:
-    (found,) = re.findall(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
-    return str(found)
