@@ -9,4 +9,4 @@ cache.py tasks.py mail.py middleware.py    what settings name
 conf.py checks.py exceptions               settings, system checks and errors
 """
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
