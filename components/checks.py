@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -155,12 +156,14 @@ def check_paths() -> Iterator[CheckMessage]:
         (name, given.get(name))
         for name in ("people", "books", "api_authentication", "chat_consent", "chat_hidden")
     ]
-    for name in FUNCTIONS:
+    for name in (*FUNCTIONS, "task_modules"):
         paths = given.get(name)
         named += [(name, path) for path in (paths if isinstance(paths, list | tuple) else ())]
     for name, path in named:
         try:
-            if isinstance(path, str) and not callable(import_string(path)):
+            if name == "task_modules":
+                import_module(str(path))
+            elif isinstance(path, str) and not callable(import_string(path)):
                 raise ImportError(f"{path} cannot be called.")
         except ImportError as error:
             yield Error(f'settings.COMPONENTS["{name.upper()}"]: {error}', id="components.E006")

@@ -83,6 +83,8 @@ class Conf:
     metrics: bool = False
     #: The bearer token that /metrics wants; without one, only staff who may view counters may read it.
     metrics_token: str | None = None
+    #: Modules with tasks that belong to no installed app, such as "library.tasks". Workers import them.
+    task_modules: Sequence[str] = ()
     #: The dotted paths of functions around enqueueing and around running, the outermost first: see queues.md.
     enqueue_middleware: Sequence[str] = ()
     run_middleware: Sequence[str] = ()
@@ -158,9 +160,9 @@ def problems(cls: type[Conf] | type[QueueOptions], given: Mapping[str, Any]) -> 
         if name == "counter_precisions":
             yield from _wrong_precisions(value)
             continue
-        if name in FUNCTIONS:
+        if name in (*FUNCTIONS, "task_modules"):
             if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
-                yield f"{name!r} is {value!r}; it must be a list of dotted paths of functions."
+                yield f"{name!r} is {value!r}; it must be a list of dotted paths."
             continue
         types = get_args(hints[name]) or (hints[name],)
         if float in types:

@@ -89,7 +89,7 @@ def test_an_alias_that_is_not_there_is_named_with_those_that_are() -> None:
         (QueueOptions, {"timeout": "1"}, "'timeout' is '1' (str); it must be float or NoneType or int."),
         (Conf, {"counter_samples": 10_001}, "'counter_samples' is 10001"),
         (Conf, {"test_run": "yes"}, "'test_run' is 'yes' (str); it must be bool or NoneType."),
-        (Conf, {"run_middleware": "a.b"}, "'run_middleware' is 'a.b'; it must be a list of dotted paths of"),
+        (Conf, {"run_middleware": "a.b"}, "'run_middleware' is 'a.b'; it must be a list of dotted paths."),
         (Conf, {"on_wait": [len]}, "'on_wait' is [<built-in function len>]; it must be a list of dotted"),
     ],
 )

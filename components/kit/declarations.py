@@ -3,7 +3,8 @@ Declarations that nothing imports.
 
 What @periodic, CachedRows and ModelBook declare, and the receivers of tasks' signals, exist only in processes that
 have imported their module. Django imports models, and what ready() imports; workers also import the "tasks" modules
-of all apps. A declaration elsewhere does nothing there, in silence, so it is looked for in the source of the project.
+of all apps and those of COMPONENTS["TASK_MODULES"]. A declaration elsewhere does nothing there, in silence, so it is
+looked for in the source of the project.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from pathlib import Path
 
 from django.apps import apps
 from django.utils.module_loading import module_has_submodule
+
+from components.conf import conf
 
 logger = logging.getLogger(__name__)
 
@@ -42,19 +45,25 @@ _WORKER = "import django; django.setup(); from {0} import *; import_tasks(); pri
 
 @cache
 def import_tasks() -> dict[str, Exception]:
-    """Import the "tasks" modules of all apps. Return, and log, the errors of those that cannot be imported."""
+    """Import all modules with tasks that are known by name. Return, and log, the errors of those that cannot be."""
     broken = dict[str, Exception]()
-    for app in apps.get_app_configs():
-        if app.module is None or not module_has_submodule(app.module, "tasks"):
-            continue
+    for name in task_modules():
         try:
-            import_module(f"{app.name}.tasks")
+            import_module(name)
         except Exception as error:
-            broken[f"{app.name}.tasks"] = error
-            logger.exception("%s.tasks cannot be imported; its periodic tasks do not tick here.", app.name)
+            broken[name] = error
+            logger.exception("%s cannot be imported; its periodic tasks do not tick here.", name)
     for file in _sources().difference(imported()):
         logger.warning("%s is not imported. %s", file, HINT)
     return broken
+
+
+def task_modules() -> list[str]:
+    """Return the names of the "tasks" modules of all apps, and those of COMPONENTS["TASK_MODULES"]."""
+    having = (
+        app for app in apps.get_app_configs() if app.module and module_has_submodule(app.module, "tasks")
+    )
+    return [*(f"{app.name}.tasks" for app in having), *conf().task_modules]
 
 
 def unknown() -> list[str]:

@@ -3,10 +3,10 @@ RedisBackend: the backend for TASKS that runs Django's own tasks on the Redis of
 
     TASKS = {"default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": [], "OPTIONS": {}}}
 
-Tasks are declared with Django's @task and stored by dotted path. A worker runs only a task that an installed app
-declares at that path, and imports no other module because of a stored name. OPTIONS are the fields of
-conf.QueueOptions. Delivery is at least once: a task that has started may start again after its worker died, so write
-tasks that may run twice.
+Tasks are declared with Django's @task and stored by dotted path. A worker runs only a task of a module that belongs
+to an installed app, is imported while the apps are loaded, or is named by COMPONENTS["TASK_MODULES"]; it imports no
+other because of a stored name. OPTIONS are the fields of conf.QueueOptions. Delivery is at least once: a task that
+has started may start again after its worker died, so write tasks that may run twice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
-from components.conf import QueueOptions, functions, problems
+from components.conf import QueueOptions, conf, functions, problems
 from components.exceptions import InvalidName, UnknownTask
 from components.kit.compat import (
     BaseTaskBackend,
@@ -55,6 +55,8 @@ logger = logging.getLogger(__name__)
 #: make a copy for each task that it runs.
 _variants: dict[tuple[str, int, str, str], tuple[Task[..., Any], Task[..., Any]]] = {}
 _MOST_VARIANTS = _MOST_KNOWN = 1_000
+#: The modules that declare tasks and were imported while the apps were loaded, as in every process of this site.
+loaded_with_apps = set[str]()
 
 
 @dataclass
@@ -94,6 +96,8 @@ class RedisBackend(BaseTaskBackend):
         self._known: dict[int, tuple[Task[..., Any], CheckedTask | None]] = {}
 
     def validate_task(self, task: Task[..., Any]) -> None:
+        if not apps.ready:
+            loaded_with_apps.add(task.func.__module__)
         if apps.apps_ready and not _is_of_an_app("components"):
             raise ImproperlyConfigured(f'{_without_app(self.alias)} Add "components" to INSTALLED_APPS.')
         seen: Any = task
@@ -169,6 +173,13 @@ class RedisBackend(BaseTaskBackend):
             await task_enqueued.asend_robust(type(self), task_result=result)
         return results
 
+    def _check(self, task: Task[..., Any]) -> None:
+        self.validate_task(task)
+        if not _is_known(task.func.__module__):
+            raise InvalidTask(
+                f"Workers cannot run {task.module_path!r}: {_UNKNOWN.format(task.func.__module__)}"
+            )
+
     def _plain(self, task: Task[..., Any]) -> CheckedTask | None:
         """
         Return *task*, checked and without arguments, if enqueue.lua can store its calls at once; else None.
@@ -177,7 +188,7 @@ class RedisBackend(BaseTaskBackend):
         """
         known = self._known.get(id(task))
         if known is None or known[0] is not task:
-            self.validate_task(task)
+            self._check(task)
             is_own = task.backend == self.alias and type(task.priority) is int and task.run_after is None
             plain = None
             if is_own and not commit_of(task) and not getattr(task, "unique", False):
@@ -192,7 +203,7 @@ class RedisBackend(BaseTaskBackend):
         self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
     ) -> tuple[list[NewTask], str | None]:
         """Return the calls as tasks to push, and the database whose transaction they wait for."""
-        self.validate_task(task)
+        self._check(task)
         return [named(self.new_task(task, args, kwargs)) for args, kwargs in calls], commit_of(task)
 
     def store(self, task: Task[..., Any], new: Iterable[NewTask]) -> list[TaskResult[..., Any]]:
@@ -380,17 +391,14 @@ def redis_aliases() -> list[str]:
 
 def resolve(name: str) -> Task[..., Any]:
     """
-    Return the task that an installed app declares at the dotted path *name*.
+    Return the task that is declared at the dotted path *name*.
 
-    A name may come from anyone who can write to Redis, so a module is imported only if it belongs to an installed
-    app. Raises UnknownTask, which says what is wrong with the name, and whatever importing the module raises.
+    A name may come from anyone who can write to Redis, so only the modules named at the top are imported. Raises
+    UnknownTask, which says what is wrong with the name, and whatever importing the module raises.
     """
     module_name, _, attribute = name.rpartition(".")
-    if not _is_of_an_app(module_name):
-        raise UnknownTask(
-            f"No task {name!r} can be imported: no app in INSTALLED_APPS contains a module {module_name!r}. "
-            "If the task is declared there, add the package of that module to INSTALLED_APPS."
-        )
+    if not _is_known(module_name):
+        raise UnknownTask(f"No task {name!r} can be imported: {_UNKNOWN.format(module_name)}")
     try:
         found = vars(import_module(module_name))[attribute]
     except ImportError as error:
@@ -399,11 +407,19 @@ def resolve(name: str) -> Task[..., Any]:
         raise UnknownTask(f"No task {name!r} can be imported: {module_name} has no {attribute!r}.") from None
     if not isinstance(found, Task):
         raise UnknownTask(f"{name!r} is {type(found).__name__}, not a task: declare it with @task.")
-    if not _is_of_an_app(found.func.__module__):
-        raise UnknownTask(
-            f"{name!r} is not run: it is the task {found.module_path!r}, which no app in INSTALLED_APPS declares."
-        )
+    if not _is_known(found.func.__module__):
+        raise UnknownTask(f"{name!r} is not run: {_UNKNOWN.format(found.func.__module__)}")
     return found
+
+
+_UNKNOWN = (
+    "no app in INSTALLED_APPS contains the module {0!r}, and it is not imported while the apps are loaded. If tasks "
+    'are declared there, name it in COMPONENTS["TASK_MODULES"], for the site and its workers.'
+)
+
+
+def _is_known(module_name: str) -> bool:
+    return module_name in loaded_with_apps or module_name in conf().task_modules or _is_of_an_app(module_name)
 
 
 @lru_cache(maxsize=1_024)

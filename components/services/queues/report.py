@@ -13,14 +13,13 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from django.apps import apps
 from django.core.checks import CheckMessage, Error, Warning
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 
 from components.conf import queue_options
 from components.exceptions import UnknownTask
 from components.kit.compat import Task
-from components.kit.declarations import import_tasks
+from components.kit.declarations import import_tasks, task_modules
 from components.kit.figures import Ask, Event, Family, Gauges
 from components.kit.scripts import Script
 from components.kit.site import known_sites
@@ -36,7 +35,7 @@ from components.reports import (
     best,
     lines_about,
 )
-from components.services.queues.backend import redis_aliases, resolve
+from components.services.queues.backend import loaded_with_apps, redis_aliases, resolve
 from components.services.queues.facts import (
     QueueStats,
     State,
@@ -433,7 +432,7 @@ def _declared(alias: str, text: str) -> Iterator[Found]:
 
 
 def loaded_tasks() -> Iterator[Any]:
-    """Yield the tasks in the modules "tasks" of apps that this process has imported."""
-    for app in apps.get_app_configs():
-        module = sys.modules.get(f"{app.name}.tasks")
+    """Yield the tasks in the known modules that this process has imported."""
+    for name in {*task_modules(), *loaded_with_apps}:
+        module = sys.modules.get(name)
         yield from (each for each in vars(module).values() if isinstance(each, Task)) if module else ()

@@ -8,12 +8,14 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.apps import apps
 from django.test.utils import modify_settings, override_settings
 from django.utils import timezone
 from redis import Redis
@@ -30,6 +32,7 @@ from components.kit.compat import (
 )
 from components.services.queues import keys
 from components.services.queues.backend import RedisBackend, redis_aliases, resolve
+from components.services.queues.report import loaded_tasks
 from components.testing import redis_at, run_tasks
 from tests import tasks
 from tests.support.queues import places
@@ -208,6 +211,24 @@ def test_what_no_installed_app_declares_is_no_task_by_any_name(
     for name in (f"{stray}.tasks.run", "tests.tasks.borrowed"):
         with pytest.raises(UnknownTask, match="INSTALLED_APPS"):
             resolve(name)
+    with pytest.raises(InvalidTask, match="TASK_MODULES"):
+        sys.modules[f"{stray}.tasks"].run.enqueue()
+
+
+@pytest.mark.parametrize("by", ["setting", "loading"])
+def test_a_task_of_a_library_runs_if_all_processes_know_it(
+    stray: str, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"{stray}.tasks"
+    if by == "loading":
+        with monkeypatch.context() as patch:
+            patch.setattr(apps, "ready", False)
+            import_module(name)
+    with override_settings(COMPONENTS={"TASK_MODULES": [name]} if by == "setting" else {}):
+        run = resolve(f"{name}.run")
+        run.enqueue()
+        assert [info.return_value for info in run_tasks()] == ["ran"]
+        assert run in loaded_tasks()
 
 
 @pytest.mark.parametrize("is_async", [False, True])
