@@ -76,7 +76,7 @@ def reason(info: TaskInfo) -> str:
         (LINE + BODY.replace(b"echo", b"not_a_task"), "is function, not a task"),
         (
             LINE + BODY.replace(b"tests.tasks.echo", b"os.system"),
-            "no app in INSTALLED_APPS contains a module 'os'",
+            "no app in INSTALLED_APPS contains the module 'os'",
         ),
         (LINE + BODY.replace(b"echo", b"gone"), "No task 'tests.tasks.gone'"),
         (LINE + BODY.replace(b'"tests.tasks.echo"', b"5"), "task is int, not str"),

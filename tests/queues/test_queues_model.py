@@ -61,6 +61,7 @@ class Task:
     is_expired: bool = False
     is_due: bool = False
     is_awaited: bool = False
+    has_crashed: bool = False
     #: Matured before it was ready, where such tasks go first.
     goes_first: bool = False
 
@@ -71,6 +72,12 @@ class Task:
     @property
     def is_unfinished(self) -> bool:
         return self.state in ("ready", "delayed", "running")
+
+    @property
+    def may_end_well_later(self) -> bool:
+        """Whether a run whose lease has ended may still hand in a success."""
+        is_open = self.is_unfinished and not self.is_cancelled
+        return self.crashes > 0 and (is_open or (self.state == "dead" and self.has_crashed))
 
     @property
     def story(self) -> tuple[str, int, int, bool]:
@@ -88,6 +95,7 @@ class Task:
         self.token = ""
         if self.is_cancelled or self.crashes >= MAX_CRASHES:
             self.end("dead")
+            self.has_crashed = not self.is_cancelled
         else:
             self.state = "ready"
 
@@ -233,7 +241,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(acks=st.lists(st.tuples(picks, ends), min_size=1, max_size=4), want=st.integers(0, 1))
     @precondition(lambda self: self.claims)
     def ack(self, acks: list[tuple[int, str]], want: int) -> None:
-        finished, late = [], []
+        finished, late, acked = [], [], set[str]()
         for pick, outcome in acks:
             consumer, claimed = self.claims[pick % len(self.claims)]
             finish = {"successful": succeeded, "dead": failed, "retry": lambda task: to_retry(task, HOUR)}
@@ -241,8 +249,12 @@ class QueueMachine(RuleBasedStateMachine):
             task = self.model.tasks[claimed.id]
             if task.token == claimed.token:
                 task.ack(outcome, due_first=self.due_first)
+            elif outcome == "successful" and task.may_end_well_later and task.id not in acked:
+                task.end("successful")
             else:
                 late.append(claimed.id)
+                continue
+            acked.add(task.id)
 
         lost = self.advance(consumer, want, finished)
 

@@ -41,7 +41,7 @@ end
 local function succeed(queue)
   local scored = {}
   for at, id in ipairs(queue.done) do scored[2 * at - 1], scored[2 * at] = NOW, id end
-  for _, set in ipairs(queue.is_late and { "running", "ready", "dead" } or { "running" }) do
+  for _, set in ipairs(queue.is_late and { "running", "ready", "delayed", "dead" } or { "running" }) do
     redis.call("ZREM", queue[set], unpack(queue.done))
   end
   redis.call("ZADD", queue.successful, unpack(scored))
