@@ -16,13 +16,14 @@ import django
 from django.apps import apps
 from django.conf import settings
 from django.core.cache import DEFAULT_CACHE_ALIAS
-from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.checks import CheckMessage, Error, Info, Tags, Warning, register
 from django.utils.module_loading import import_string
 
 from components.cache import SparingMixin
 from components.conf import FUNCTIONS, Conf, components_setting, problems
 from components.kit.declarations import HINT, unknown
 from components.locations import client_class, is_redis, mistakes, places
+from components.services.queues.backend import redis_aliases
 from components.services.queues.mail.checks import check_mail
 from components.services.rows.models.checks import check_rows
 
@@ -245,13 +246,20 @@ def check_middleware() -> Iterator[CheckMessage]:
 
 @_check("components")
 def check_tasks() -> Iterator[CheckMessage]:
-    """W010: no queue. W011: on Django 5.2, what checks TASKS is missing."""
+    """W010: no queue. W011: on Django 5.2, what checks TASKS is missing. I015: nobody said when tasks are stored."""
     if not settings.is_overridden("TASKS"):  # type: ignore[misc]
         yield Warning(
             "settings.TASKS is not set, so Django runs each task at once, in the request that enqueues it.",
             hint='Set TASKS = {"default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}}.',
             id="components.W010",
         )
+    for alias in redis_aliases():
+        if "on_commit" not in settings.TASKS[alias].get("OPTIONS", {}):
+            yield Info(
+                f"TASKS[{alias!r}] does not say whether tasks wait for the commit of their caller.",
+                hint='Without "OPTIONS": {"on_commit": True}, a worker may begin before it can see what was saved.',
+                id="components.I015",
+            )
     if django.VERSION < (6, 0) and not apps.is_installed("django_tasks"):
         yield Warning(
             "INSTALLED_APPS lacks django_tasks, the backport of django.tasks, so nothing checks settings.TASKS.",

@@ -117,6 +117,9 @@ class QueueOptions:
     #: half.
     backoff: float = 15.0
     max_backoff: float = 3_600.0
+    #: Whether a call in a transaction is stored when that is committed: True, or the alias of the database. README
+    #: has True; False is what Django's own backends do.
+    on_commit: bool | str = False
     #: How long a task may run; None for ever.
     timeout: float | None = None
     #: How many workers may die during a task before it goes to the dead set.

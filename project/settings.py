@@ -119,7 +119,9 @@ CACHES = {
 }
 
 # An empty QUEUES list allows every queue name.
-TASKS = {"default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}}
+TASKS = {
+    "default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": [], "OPTIONS": {"on_commit": True}}
+}
 
 # --- The database ---------------------------------------------------------------------------------
 

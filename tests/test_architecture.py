@@ -61,8 +61,8 @@ NOT_SHARED = {
 }
 #: Modules of a service that know more than Redis: Django's admin, HTTP, the ORM, threads.
 ROLES = {
-    "access", "admin", "api", "backend", "charts", "feeding", "forms", "mail", "models", "page", "policy", "report",
-    "tasks", "used_contacts", "view", "widgets", "worker",
+    "access", "admin", "api", "backend", "charts", "commits", "feeding", "forms", "mail", "models", "page", "policy",
+    "report", "tasks", "used_contacts", "view", "widgets", "worker",
 }  # fmt: skip
 #: What those may import besides.
 FOR_ROLES = {"api", "control_room", "middleware", "models", "people", "reports", "servers", "templatetags"}

@@ -141,7 +141,8 @@ def cache(
 BAD: dict[str, dict[str, Any]] = {
     "E001": {"COMPONENTS": {"CACHE": "components", "PREFX": "a"}},
     "E002": {"COMPONENTS": {"CACHE": "redis"}},
-    "E003": {"TASKS": {"default": {**settings.TASKS["default"], "OPTIONS": {"leese": 5}}}},
+    "E003": {"TASKS": {"default": {**settings.TASKS["default"], "OPTIONS": {"leese": 5, "on_commit": True}}}},
+    "I015": {"TASKS": {"default": {**settings.TASKS["default"], "OPTIONS": {}}}},
     "E006": {"COMPONENTS": {"CACHE": "components", "PEOPLE": "components.people.Nobody"}},
     "E010": cache({"CONNECTION_POOL_KWARGS": {"decode_responses": True}}),
     "W002": cache({"CONNECTION_POOL_KWARGS": {"retry_on_timeout": True}}),

@@ -34,7 +34,7 @@ def missing_settings() -> str:
     if not str(settings.CACHES.get(alias, {}).get("BACKEND", "")).startswith("django_redis."):
         parts.append(_cache_of_its_own())
     if not any(isinstance(task_backends[each], RedisBackend) for each in task_backends):
-        backend = '{"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}'
+        backend = '{"BACKEND": "components.tasks.RedisBackend", "QUEUES": [], "OPTIONS": {"on_commit": True}}'
         parts.append(_entry("TASKS", "default", backend))
     if not parts:
         return ""

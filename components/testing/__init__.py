@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
+from warnings import warn
 
 from django.conf import settings
 from django.core.cache import caches
@@ -189,12 +190,20 @@ def run_tasks(alias: str = "default", *, limit: int | None = None) -> list[TaskI
 
     All queues are served, in the order of their names, within the test's own transaction. A task that fails raises
     nothing here: its TaskInfo has the errors, and the state "dead" unless it will be retried. KeyboardInterrupt is
-    raised.
+    raised. Calls that wait for the commit of a nested transaction, which a TestCase never does, are warned of.
     """
     from components.kit.compat import task_backends
+    from components.services.queues.commits import waiting_calls
     from components.services.queues.worker.inline import run_ready
 
-    return run_ready(cast("RedisBackend", task_backends[alias]), limit)
+    ended = run_ready(cast("RedisBackend", task_backends[alias]), limit)
+    if waiting := [f"{calls.path} ({database})" for database, calls in waiting_calls()]:
+        warn(
+            f"These calls wait for a commit and were not run: {', '.join(waiting)}. Wrap the code that makes them in "
+            "captureOnCommitCallbacks(execute=True).",
+            stacklevel=2,
+        )
+    return ended
 
 
 def _free_port() -> int:

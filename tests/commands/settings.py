@@ -32,7 +32,7 @@ CACHES = {
     "default": {
         "BACKEND": "django_redis.cache.RedisCache",
         "LOCATION": os.environ["REDIS_URL"],
-        "OPTIONS": {"SERIALIZER": "django_redis.serializers.json.JSONSerializer"},
+        "OPTIONS": {"on_commit": False, "SERIALIZER": "django_redis.serializers.json.JSONSerializer"},
     }
 }
 TASKS = {
@@ -40,6 +40,7 @@ TASKS = {
         "BACKEND": "components.tasks.RedisBackend",
         "QUEUES": [],
         "OPTIONS": {
+            "on_commit": True,
             "lease": float(os.environ.get("LEASE", "30")),
             "max_attempts": int(os.environ.get("MAX_ATTEMPTS", "1")),
             "backoff": float(os.environ.get("BACKOFF", "15")),

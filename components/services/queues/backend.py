@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from asgiref.sync import sync_to_async
 from django.apps import apps
@@ -27,8 +26,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
-from django.db import connections, transaction
-from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.utils import timezone
 
 from components.conf import QueueOptions, conf, functions, problems
@@ -46,8 +44,9 @@ from components.kit.compat import (
 )
 from components.services.queues import NewTask, State, TaskFailure, TaskInfo, TaskQueue
 from components.services.queues.chains import enqueue_through
+from components.services.queues.commits import WaitingCalls, waiting_calls
 from components.services.queues.new_task import CheckedTask, check_queue, named
-from components.services.queues.policy import PolicyTask, aware, check_run_after, commit_of, unique_key
+from components.services.queues.policy import PolicyTask, aware, check_run_after, unique_key
 
 logger = logging.getLogger(__name__)
 
@@ -58,17 +57,6 @@ _MOST_VARIANTS = _MOST_KNOWN = 1_000
 #: The modules that declare tasks and were imported while the apps were loaded, as in every process of this site.
 loaded_with_apps = set[str]()
 
-
-@dataclass
-class _Promise:
-    """The id of a call that will be stored after the commit. Its result has been returned already."""
-
-    id: str
-    is_told: bool = False
-
-
-#: The promises of unique tasks, by the connection whose transaction stores them; then by alias, task and unique key.
-_promises: WeakKeyDictionary[BaseDatabaseWrapper, dict[tuple[str, str, str], _Promise]] = WeakKeyDictionary()
 
 _STATUSES: dict[State, TaskResultStatus] = {
     "ready": TaskResultStatus.READY,
@@ -119,7 +107,7 @@ class RedisBackend(BaseTaskBackend):
 
         Raises InvalidTask, NotSerializable (a TypeError), BodyTooLarge or RedisUnavailable.
         """
-        plain = None if functions("enqueue_middleware") else self._plain(task)
+        plain = None if functions("enqueue_middleware") or self._database(task) else self._plain(task)
         if plain is None:
             return self.enqueue_many(task, [(args, kwargs)])[0]
         info = self.queue.enqueue(plain.called_with(args, kwargs, self.queue.options))
@@ -139,19 +127,20 @@ class RedisBackend(BaseTaskBackend):
 
         In a transaction, with on_commit, the ids of the results are final, and the rest is filled in when the calls
         are stored, after the commit. If an unfinished task has the unique key of a call by then, the call is not
-        stored, and its result keeps None as enqueued_at. If Redis is away then, the transaction's block
-        raises RedisUnavailable, and its data stay committed.
+        stored, and its result keeps None as enqueued_at. If Redis is away then, the data stay committed, and Django
+        logs the RedisUnavailable, which lists the ids of the calls that are lost.
         """
-        new, database = self._checked(task, calls)
-        if database and connections[database].in_atomic_block:
+        new = self._checked(task, calls)
+        if database := self._database(task):
             return self._enqueue_on_commit(task, new, database)
         return self.store(task, new)
 
     async def aenqueue(  # type: ignore[override]  # as above
         self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> TaskResult[..., Any]:
-        """enqueue(), awaited."""
-        plain = None if functions("enqueue_middleware") else self._plain(task)
+        """enqueue(), awaited. It waits for a commit only if on_commit names the database: see docs/queues.md."""
+        is_named = isinstance(self._on_commit(task), str)
+        plain = None if functions("enqueue_middleware") or is_named else self._plain(task)
         if plain is None:
             return (await self.aenqueue_many(task, [(args, kwargs)]))[0]
         info = await self.queue.aenqueue(plain.called_with(args, kwargs, self.queue.options))
@@ -162,12 +151,13 @@ class RedisBackend(BaseTaskBackend):
     async def aenqueue_many(
         self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
     ) -> list[TaskResult[..., Any]]:
-        """enqueue_many(), awaited."""
+        """enqueue_many(), awaited, as aenqueue() is."""
         calls = list(calls)
-        new, database = self._checked(task, calls)
-        # Transactions belong to threads, and middleware may block.
-        if database or functions("enqueue_middleware"):
+        if isinstance(self._on_commit(task), str):  # transactions belong to threads
             return await sync_to_async(self.enqueue_many)(task, calls)
+        new = self._checked(task, calls)
+        if functions("enqueue_middleware"):  # they may block
+            return await sync_to_async(self.store)(task, new)
         results, news = self._results(task, new, await self.queue.apush_many(new))
         for result in news:
             await task_enqueued.asend_robust(type(self), task_result=result)
@@ -191,7 +181,7 @@ class RedisBackend(BaseTaskBackend):
             self._check(task)
             is_own = task.backend == self.alias and type(task.priority) is int and task.run_after is None
             plain = None
-            if is_own and not commit_of(task) and not getattr(task, "unique", False):
+            if is_own and not getattr(task, "unique", False):
                 checked = CheckedTask(self.new_task(task, (), {}), self.queue.options)
                 plain = checked if checked.is_plain else None
             if len(self._known) >= _MOST_KNOWN:
@@ -201,10 +191,24 @@ class RedisBackend(BaseTaskBackend):
 
     def _checked(
         self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
-    ) -> tuple[list[NewTask], str | None]:
-        """Return the calls as tasks to push, and the database whose transaction they wait for."""
+    ) -> list[NewTask]:
+        """Return the calls as tasks to push."""
         self._check(task)
-        return [named(self.new_task(task, args, kwargs)) for args, kwargs in calls], commit_of(task)
+        return [named(self.new_task(task, args, kwargs)) for args, kwargs in calls]
+
+    def _on_commit(self, task: Task[..., Any]) -> bool | str:
+        on_commit = getattr(task, "on_commit", None)
+        return self.queue.options.on_commit if on_commit is None else on_commit
+
+    def _database(self, task: Task[..., Any]) -> str | None:
+        """Return the database whose transaction is open here and which calls of *task* wait for; else None."""
+        on_commit = self._on_commit(task)
+        if not on_commit:
+            return None
+        database = DEFAULT_DB_ALIAS if on_commit is True else on_commit
+        blocks: list[Any] = connections[database].atomic_blocks
+        # As for durable blocks, that of a TestCase does not count.
+        return None if all(block._from_testcase for block in blocks) else database
 
     def store(self, task: Task[..., Any], new: Iterable[NewTask]) -> list[TaskResult[..., Any]]:
         """Push *new*, which are calls of *task*, and return the results of those that were stored."""
@@ -238,9 +242,6 @@ class RedisBackend(BaseTaskBackend):
 
         The middleware is around the promise, so that its errors are those of enqueue().
         """
-        connection = connections[database]
-        promises = [self._promise(connection, each) for each in new]
-        new = [replace(each, id=promise.id) for each, promise in zip(new, promises, strict=True)]
         promised: list[TaskResult[..., Any]] = []
 
         def promise(new: Iterable[NewTask]) -> list[TaskInfo | None]:
@@ -249,42 +250,30 @@ class RedisBackend(BaseTaskBackend):
             promised[:] = [self._stored(task, info) for info in foreseen]
             for result in promised:
                 object.__setattr__(result, "enqueued_at", None)
-            transaction.on_commit(partial(store, new), using=database)
+            store = partial(self._keep, task, new, [*promised])
+            hook = WaitingCalls(task.module_path, [*promised], store)
+            transaction.on_commit(hook, using=database, robust=True)
             return [*foreseen]
 
-        def store(new: Sequence[NewTask]) -> None:
-            _promises.pop(connection, None)
-            results, _news = self._results(task, new, self.queue.store_many(new))
-            for promise, result, stored in zip(promises, promised, results, strict=True):
-                if stored.id != result.id:
-                    logger.info(
-                        "%s %s is not stored: the unfinished task %s has its unique key.",
-                        task.module_path, result.id, stored.id,
-                    )  # fmt: skip
-                    continue
+        enqueue_through(new, promise)
+        return promised
+
+    def _keep(
+        self, task: Task[..., Any], new: Sequence[NewTask], promised: Sequence[TaskResult[..., Any]]
+    ) -> None:
+        results, news = self._results(task, new, self.queue.store_many(new))
+        for result, stored in zip(promised, results, strict=True):
+            if stored.id == result.id:
                 for field in fields(result):
                     object.__setattr__(result, field.name, getattr(stored, field.name))
-                if not promise.is_told:
-                    promise.is_told = True
-                    self._tell([stored])
-
-        enqueue_through(new, promise)
-        return [*promised]  # the caller may change the list before the commit
-
-    def _promise(self, connection: BaseDatabaseWrapper, new: NewTask) -> _Promise:
-        """
-        Return the promise that the transaction of *connection* stores *new*.
-
-        Calls with the same unique key share a promise, and each of them pushes it. Because of its id it is stored
-        once, even if some of the calls were rolled back to a savepoint.
-        """
-        assert new.id
-        if new.unique is None:
-            return _Promise(new.id)
-        if not connection.run_on_commit:  # what was promised before was rolled back
-            _promises.pop(connection, None)
-        key = (self.alias, new.name, new.unique)
-        return _promises.setdefault(connection, {}).setdefault(key, _Promise(new.id))
+            else:
+                logger.info(
+                    "%s %s is not stored: the unfinished %s has its key.",
+                    task.module_path,
+                    result.id,
+                    stored.id,
+                )
+        self._tell(news)
 
     def _stored(self, task: Task[..., Any], info: TaskInfo) -> TaskResult[..., Any]:
         return self._result(_as_stored(task, info, self.alias), info)
@@ -331,6 +320,11 @@ class RedisBackend(BaseTaskBackend):
 
     def _existing(self, result_id: str, info: TaskInfo | None) -> TaskResult[..., Any]:
         if info is None:
+            for database, waiting in waiting_calls():
+                if any(result.id == str(result_id) for result in waiting.results):
+                    raise TaskResultDoesNotExist(
+                        f"{result_id} is not stored yet: it waits for the commit of a transaction on {database!r}."
+                    )
             raise TaskResultDoesNotExist(result_id)
         return self.to_result(info)
 
@@ -361,6 +355,8 @@ class RedisBackend(BaseTaskBackend):
     def check(self, **kwargs: Any) -> list[CheckMessage]:
         """Return the system check messages on QUEUES and OPTIONS of this alias."""
         found = [f'["OPTIONS"]: {problem}' for problem in problems(QueueOptions, self.options)]
+        if isinstance(named := self.options.get("on_commit"), str) and named not in connections.settings:
+            found.append(f"[\"OPTIONS\"]: 'on_commit' is {named!r}; settings.DATABASES has no such alias.")
         if isinstance(self._queues_given, str):
             found.append(f'["QUEUES"] is {self._queues_given!r}; it must be a list of names, or [] for any.')
         messages = [Error(f"TASKS[{self.alias!r}]{problem}", id="components.E003") for problem in found]

@@ -37,7 +37,7 @@ from typing import (
     overload,
 )
 
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import connections
 from django.utils import timezone
 
 from components.conf import QueueOptions
@@ -118,7 +118,7 @@ class PolicyTask(Task, Generic[_P, _R]):  # type: ignore[type-arg]  # Django's i
     #: 1 for a task that must not be started again.
     max_crashes: int | None = None
     #: True to store it only when the transaction that enqueues it has committed; or the alias of that database.
-    on_commit: bool | str = False
+    on_commit: bool | str | None = None
     #: The limit of simultaneous runs, in all workers together.
     concurrency: int | Concurrency | None = None
     #: Whether the control room hides its arguments, results and tracebacks from everybody.
@@ -177,8 +177,8 @@ def _problems(task: Any) -> list[str]:
         "concurrency": (is_limit, "a whole number from 1 on, or Concurrency"),
         "sensitive": (isinstance(task.sensitive, bool), "True or False"),
         "on_commit": (
-            isinstance(task.on_commit, bool) or task.on_commit in connections.settings,
-            f"True, or the alias of a database: {', '.join(connections.settings)}",
+            isinstance(task.on_commit, bool | None) or task.on_commit in connections.settings,
+            f"True, False, or the alias of a database: {', '.join(connections.settings)}",
         ),
         "priority": (not isinstance(task.priority, bool), "a whole number"),
     }
@@ -206,7 +206,7 @@ class Policy(TypedDict, total=False):
     timeout: float | None
     result_ttl: float | None
     unique: bool | Callable[..., str]
-    on_commit: bool | str
+    on_commit: bool | str | None
     concurrency: int | Concurrency | None
     sensitive: bool
 
@@ -388,12 +388,6 @@ def running_task() -> tuple[str, str] | None:
     """Return the dotted path and the id of the task that this thread or coroutine runs; None outside of tasks."""
     run = current_run.get()
     return (run.name, run.id) if run else None
-
-
-def commit_of(task: Task[..., Any]) -> str | None:
-    """Return the alias of the database whose commit a call of *task* must wait for; None if it need not wait."""
-    on_commit = getattr(task, "on_commit", False)
-    return DEFAULT_DB_ALIAS if on_commit is True else on_commit or None
 
 
 def unique_key(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:

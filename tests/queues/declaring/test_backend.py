@@ -311,9 +311,16 @@ def test_without_time_zones_run_after_is_local_too() -> None:
         send.using(run_after=datetime(2248, 1, 2))
 
 
-@pytest.mark.parametrize("queues", [[], ["mail"], ("mail", "default"), {"mail"}, "mail"])
-def test_only_queues_that_are_text_are_reported(queues: Any) -> None:
-    with aliases(default={"QUEUES": queues}):
-        found = [(message.id, message.is_serious()) for message in backend().check()]
+@pytest.mark.parametrize(
+    ("given", "id"),
+    [
+        *(({"QUEUES": queues}, None) for queues in ([], ["mail"], ("mail", "default"), {"mail"})),
+        ({"QUEUES": "mail"}, "components.E003"),
+        ({"OPTIONS": {"on_commit": "nope"}}, "components.E003"),
+    ],
+)
+def test_what_is_wrong_about_an_alias_is_reported(given: dict[str, Any], id: str | None) -> None:
+    with aliases(default={"OPTIONS": {"on_commit": False}, **given}):
+        found = [message.id for message in backend().check()]
 
-    assert found == ([("components.E003", True)] if queues == "mail" else [])
+    assert found == ([id] if id else [])

@@ -18,7 +18,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from redis import Redis
 
-from components.exceptions import NotSerializable, RedisUnavailable
+from components.exceptions import NotSerializable
 from components.kit.compat import (
     InvalidTask,
     Task,
@@ -157,7 +157,7 @@ def test_a_policy_is_on_the_task_and_stays_when_the_task_is_used_otherwise() -> 
         ("unique", ["key", None], [False, by_name]),
         ("concurrency", [0, -1, 1.5, "2", True, Concurrency(0)], [1, 10**9, Concurrency(1, by_name)]),
         ("sensitive", ["yes", None], [True]),
-        ("on_commit", [1, None, "nope"], [True, "default"]),
+        ("on_commit", [1, "nope"], [None, False, True, "default"]),
     ],
 )
 def test_a_policy_that_cannot_be_is_refused_by_name(name: str, wrong: list[Any], right: list[Any]) -> None:
@@ -275,7 +275,7 @@ def test_on_commit_it_is_stored_when_the_transaction_is_committed(heard: list[st
         with pytest.raises(TaskResultDoesNotExist):
             later.get_result(result.id)
         many = own_backend().enqueue_many(later, [([number], {}) for number in range(3)])
-        many.append(async_to_sync(later.aenqueue)())
+        many.append(async_to_sync(replace(later, on_commit="default").aenqueue)())
         assert places() == {}
         assert heard == []
 
@@ -317,61 +317,68 @@ def test_the_commit_of_the_database_that_it_names_counts(file: str) -> None:
 
 
 @in_transactions
-def test_where_redis_is_away_at_the_commit_data_stay_and_it_is_raised(
-    tmp_path: Path, redis: Redis, heard: list[str]
+def test_where_redis_is_away_at_the_commit_data_stay_other_hooks_run_and_what_is_lost_is_logged(
+    tmp_path: Path, redis: Redis, heard: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    results: list[TaskResult] = []
-
-    def sell() -> None:
-        with transaction.atomic():
-            User.objects.create(username="jack")
-            with pytest.raises(NotSerializable):  # before the commit
-                later.enqueue({1})
-            results.append(later.enqueue())
-
-    with redis_at(f"unix://{tmp_path}/nothing.sock"), pytest.raises(RedisUnavailable):
-        sell()
+    hooks: list[str] = []
+    with redis_at(f"unix://{tmp_path}/nothing.sock"), transaction.atomic():
+        User.objects.create(username="jack")
+        with pytest.raises(NotSerializable):  # before the commit
+            later.enqueue({1})
+        results = own_backend().enqueue_many(later, [([], {}), ([], {})])
+        transaction.on_commit(lambda: hooks.append("another"))
 
     assert User.objects.filter(username="jack").exists()
-    assert results[0].enqueued_at is None
+    assert hooks == ["another"]
+    [record] = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert all(result.id in record.getMessage() for result in results)
+    assert [result.enqueued_at for result in results] == [None, None]
     assert heard == []
     assert redis.dbsize() == 0
 
 
 @in_transactions
-def test_a_duplicate_has_the_id_of_the_other_at_once_and_in_its_transaction_only(heard: list[str]) -> None:
-    with transaction.atomic():
-        rolled_back = later_only_one.enqueue()
-        transaction.set_rollback(True)
-    with transaction.atomic():
-        first, again = later_only_one.enqueue(), later_only_one.enqueue()
-        promised = [first.id, again.id]
-        other = later_only_one.enqueue("other")
-        assert rolled_back.id != first.id == again.id != other.id
-
-    assert [first.id, again.id] == promised
-    assert again == first == later_only_one.get_result(first.id)
-    assert heard == [first.id, other.id]
-    run_tasks()
-    with transaction.atomic():
-        assert later_only_one.enqueue().id != first.id
-
-
-@in_transactions
-def test_a_duplicate_of_a_call_that_is_rolled_back_is_stored_under_its_own_id(heard: list[str]) -> None:
+def test_of_equal_calls_in_a_transaction_the_first_that_is_not_rolled_back_is_stored(
+    heard: list[str],
+) -> None:
     with transaction.atomic():
         with transaction.atomic():
             lost = later_only_one.enqueue()
             transaction.set_rollback(True)
-        kept = later_only_one.enqueue()
-        with transaction.atomic():
-            also_lost = later_only_one.enqueue()
-            transaction.set_rollback(True)
-        promised = kept.id
+        kept, again = later_only_one.enqueue(), later_only_one.enqueue()
+        transaction.on_commit(enqueue_the_same_in_another_transaction)
 
-    assert kept == later_only_one.get_result(promised)
-    assert heard == [kept.id] == [promised]
-    assert {lost.enqueued_at, also_lost.enqueued_at} == {None}
+    assert len({lost.id, kept.id, again.id}) == 3
+    assert kept == later_only_one.get_result(kept.id)
+    assert (again.enqueued_at, heard) == (None, [kept.id])
+
+
+def enqueue_the_same_in_another_transaction() -> None:
+    with transaction.atomic():
+        later_only_one.enqueue()
+
+
+@in_transactions
+def test_the_backend_says_whether_tasks_wait_that_do_not_say_it(heard: list[str]) -> None:
+    plain_task = djangos_task(plain)
+    with options(on_commit=True), transaction.atomic():
+        waiting, at_once = plain_task.enqueue(), replace(plain_task, on_commit=False).enqueue()
+        awaited = async_to_sync(plain_task.aenqueue)()  # a coroutine is in no transaction
+        assert heard == [at_once.id, awaited.id]
+        for look in (plain_task.get_result, lambda id: own_backend().wait_for(id, wait=0)):
+            with pytest.raises(TaskResultDoesNotExist, match="transaction on 'default'"):
+                look(waiting.id)
+    assert heard == [at_once.id, awaited.id, waiting.id]
+
+
+@pytest.mark.django_db
+def test_the_transaction_of_a_test_case_does_not_count_and_a_block_in_it_is_warned_of() -> None:
+    at_once = later.enqueue()
+    assert [info.id for info in run_tasks()] == [at_once.id]
+    with transaction.atomic():
+        later.enqueue()
+    with pytest.warns(UserWarning, match=r"test_policy\.later \(default\)"):
+        assert run_tasks() == []
 
 
 @in_transactions

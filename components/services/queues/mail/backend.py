@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from smtplib import SMTPAuthenticationError, SMTPRecipientsRefused, SMTPResponseException
 from typing import Any
 
@@ -93,7 +94,11 @@ class EmailBackend(BaseEmailBackend):
         return accepted
 
     def _enqueue(self, documents: list[dict[str, Any]]) -> int:
-        queued = delivery()
+        queued: Any = delivery()
+        if (
+            self.fail_silently
+        ):  # such as the report of an error, which is sent even if its transaction is rolled back
+            queued = replace(queued, on_commit=False)
         backend = queued.get_backend()
         try:
             if isinstance(backend, RedisBackend):
