@@ -30,6 +30,7 @@ from components.api.authentication import authenticate
 from components.api.fields import Field, Values
 from components.api.problems import RAISED, Problem, problem_of, response_to
 from components.exceptions import RedisUnavailable
+from components.kit.transactions import without_transaction
 from components.middleware import mark_unavailable
 
 
@@ -152,7 +153,7 @@ def endpoint(*parts: Field[Any], who: Authentication = authenticate, **handlers:
 
     cast(Any, view).endpoint = made
     # authenticate() checks the CSRF token if the request has a session.
-    return csrf_exempt(view)
+    return csrf_exempt(without_transaction(view))
 
 
 def _kept(request: HttpRequest, response: HttpResponse, answer: Answer) -> HttpResponse:

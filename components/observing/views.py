@@ -20,10 +20,12 @@ from django.views.decorators.http import require_safe
 
 from components.conf import conf
 from components.kit.release import check_format
+from components.kit.transactions import without_transaction
 
 logger = logging.getLogger(__name__)
 
 
+@without_transaction  # they answer also while the database is away
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> HttpResponse:
@@ -31,6 +33,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
     return HttpResponse("ok\n", content_type="text/plain")
 
 
+@without_transaction
 @require_safe
 @never_cache
 def readyz(request: HttpRequest) -> HttpResponse:
@@ -48,6 +51,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     )
 
 
+@without_transaction
 @require_safe
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:

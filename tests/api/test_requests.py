@@ -12,11 +12,14 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.core.exceptions import SuspiciousOperation
+from django.core.handlers.base import BaseHandler
+from django.db import connections
 from django.test import AsyncClient, Client
 from django.test.utils import override_settings
 from redis import Redis
 
 from components.api import throttle as throttles
+from components.api.endpoints import endpoint, nowhere
 from components.api.problems import KINDS, Problem
 from components.api.throttle import Throttle
 from components.kit.stored import UNREADABLE
@@ -137,6 +140,17 @@ def test_an_unknown_address_is_answered_by_a_problem_and_not_a_page(joe: Asker) 
     for path in ("nowhere", "people/", "chats/", "chats/a/b/c/d", "chats//messages", "%2e%2e"):
         for method in ("GET", "POST", "DELETE"):
             problem(joe(method, path), 404, "not-found")
+
+
+@pytest.mark.parametrize("alias", ["default", "other"])
+def test_no_address_is_in_a_transaction_of_atomic_requests(
+    alias: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(
+        connections.settings, alias, {**connections.settings["default"], "ATOMIC_REQUESTS": True}
+    )
+    view = endpoint(get=nowhere)
+    assert BaseHandler().make_view_atomic(view) is view
 
 
 def test_what_django_refuses_as_suspicious_is_a_problem_and_not_a_page(joe: Asker) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connections
 from django.test import Client, override_settings
 from prometheus_client.parser import text_string_to_metric_families
 from redis import Redis
@@ -281,6 +282,12 @@ def test_staff_who_may_view_counters_read_metrics_without_a_token(
     assert admin_client.get("/metrics", headers={"Authorization": "Bearer "}).status_code == 200
 
 
+@pytest.fixture
+def _atomic(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(connections.settings["default"], "ATOMIC_REQUESTS", True)
+
+
+@pytest.mark.usefixtures("_atomic")
 @pytest.mark.urls("components.observing.urls")
 def test_health_asks_nothing() -> None:
     answer = Client().get("/healthz")
@@ -308,6 +315,7 @@ def test_without_redis_it_is_not_ready_and_says_no_more_than_that() -> None:
     assert (without.status_code, without.json()) == (200, {"database": "ok"})
 
 
+@pytest.mark.usefixtures("_atomic")
 @pytest.mark.urls("components.observing.urls")
 def test_without_the_database_it_is_not_ready(redis: Redis) -> None:
     # Tests without the mark django_db may not use it: that is an error as any other.
