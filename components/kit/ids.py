@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from os import urandom
 from threading import Lock
+from uuid import UUID
 
 from components.exceptions import ClientIdReused
 from components.kit.texts import gettext
@@ -27,6 +28,15 @@ def uuid7() -> str:
         ticks = _last
     random = int.from_bytes(urandom(8)) >> 2
     return f"{ticks >> 12:012x}7{ticks & 0xFFF:03x}{0b10 << 62 | random:016x}"
+
+
+def id_of(given: object) -> str:
+    """Return the id of a thing as it is stored: a UUID, or text that is one with dashes, as its 32 digits."""
+    text = str(given)
+    try:
+        return UUID(text).hex if len(text) == 36 else text
+    except ValueError:
+        return text
 
 
 def new_call() -> str:

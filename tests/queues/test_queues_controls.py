@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.services.queues import Cancelled, Consumer, Resent, State, TaskInfo, TaskQueue, keys
+from components.services.queues import Cancelled, Consumer, NewTask, Resent, State, TaskInfo, TaskQueue, keys
 from components.services.queues.queue import CHUNK
 from tests.support.monitoring import sent_to
 from tests.support.queues import (
@@ -34,6 +35,7 @@ from tests.support.queues import (
     server_time,
     step,
     succeed,
+    succeeded,
     to_retry,
 )
 from tests.support.snapshots import snapshot
@@ -81,6 +83,23 @@ def test_a_resent_task_stands_behind_those_that_waited(queue: TaskQueue) -> None
     assert places() == {"ready": [second, first]}
     age = queue.stats("default").oldest_age
     assert age < 60
+
+
+def test_an_id_alone_is_enough_and_may_be_a_uuid(queue: TaskQueue, redis: Redis) -> None:
+    waiting, done = push_new(queue="mail"), push_new(queue="rare")
+    consumer = Consumer()
+    hand_in(consumer, succeeded(claim_one(consumer, "rare")))
+    redis.delete(keys.QueueKeys("default", "rare").successful)  # the list is bounded
+    given = [UUID(waiting), str(UUID(done)), "nothing", ""]
+
+    assert [queue.get(each).id for each in given[:2]] == [waiting, done]
+    assert queue.wait_for(UUID(done), wait=0).state == "successful"
+    assert queue.cancel(given) == Cancelled(at_once=1, asked=0)
+    assert queue.resend(given) == Resent(sent=1, refused=[])
+    assert queue.cancel("mail", given[:1]) == Cancelled(at_once=1, asked=0)
+    assert queue.delete(given) == 2
+    assert [queue.get(each) for each in given] == [None] * 4
+    assert queue.push_many([NewTask(name=ECHO, id=str(UUID(done)))])[0].id == done
 
 
 def test_a_living_task_is_not_resent(queue: TaskQueue, one_of_each: dict[State, str], redis: Redis) -> None:

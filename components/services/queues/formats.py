@@ -101,6 +101,11 @@ def read_task(
         raise _nonsense(task_id, error) from error
 
 
+def queue_of(stored: bytes) -> str:
+    """Return the queue of a task from its record or its result."""
+    return stored.partition(b"\n")[0].split(b" ", len(TASK.fields))[-1].decode(errors="replace")
+
+
 def read_result(task_id: str, result: bytes) -> TaskInfo:
     """
     Return a successful task from what write_result() wrote.

@@ -93,7 +93,7 @@ class QueueKeys(BackendKeys):
     """The keys of the *queue* of the backend *alias*. A task is an id in one of its sorted sets."""
 
     def __init__(self, alias: str, queue: str) -> None:
-        self._stem, self._end = stem("queues", alias), f":{queue}"
+        self.queue, self._stem, self._end = queue, stem("queues", alias), f":{queue}"
 
     ready = Key(
         "ZSET id by rank (priority) and the millisecond at which it became runnable. Goes when claimed."

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from components.conf import QueueOptions
 from components.exceptions import InvalidName
-from components.kit.ids import uuid7
+from components.kit.ids import id_of, uuid7
 from components.kit.values import check_seconds
 from components.services.queues.arguments import encode, normalize_call
 from components.services.queues.facts import MICROSECOND, TaskInfo, to_ms, to_us
@@ -48,12 +49,16 @@ class NewTask:
     tick: tuple[str, datetime] | None = None
     #: If the last tick of that name is later than this, it counts as none: the server's clock had jumped ahead.
     tick_limit: datetime | None = None
-    #: The id, if somebody has been told it already; None for a new UUID of version 7.
+    #: The id, if somebody has been told it already; None for a new UUID of version 7. Of a UUID, its digits are kept.
     id: str | None = None
     #: Whether the control room never shows its arguments, result and tracebacks.
     sensitive: bool = False
     #: Short texts that travel with the task to the middleware around its runs; 4,096 bytes as JSON at most.
     metadata: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.id, str | UUID):
+            object.__setattr__(self, "id", id_of(self.id))
 
 
 class CheckedTask:

@@ -11,11 +11,13 @@ trips, whatever the size of a queue.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf, isinf, isnan
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args
+from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.core.signals import setting_changed
@@ -24,8 +26,8 @@ from components.conf import QueueOptions, functions, queue_options
 from components.exceptions import InvalidValue
 from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_async_client, get_client, longest_block
 from components.kit.errors import redis_errors
-from components.kit.ids import new_call
-from components.kit.scripts import ASYNCHRONOUS, Call, Script
+from components.kit.ids import id_of, new_call
+from components.kit.scripts import ASYNCHRONOUS, Call, Script, pipelined
 from components.kit.stored import text_of
 from components.kit.twins import answer, at_once, twins
 from components.kit.values import check_int, check_seconds, check_several, is_name
@@ -46,6 +48,7 @@ from components.services.queues.facts import (
 from components.services.queues.formats import (
     instant_of_ms,
     placed,
+    queue_of,
     read_result,
     read_row,
     read_sizes,
@@ -76,6 +79,8 @@ TELL = Script("queues/tell")
 WAKE = Script("queues/wake")
 
 _T = TypeVar("_T")
+#: Ids of tasks; each may be a UUID, or its text with dashes.
+TaskIds: TypeAlias = Collection[str | UUID]
 
 
 class TaskQueue:
@@ -240,38 +245,58 @@ class TaskQueue:
         at_once(WAKE.run(client, self._keys_of(queue), life=0))
         return bool(resumed)
 
-    def cancel(self, queue: str, task_ids: Sequence[str]) -> Cancelled:
+    def cancel(self, queue: str | TaskIds, task_ids: TaskIds | None = None) -> Cancelled:
         """
-        Cancel tasks of *queue*.
+        Cancel tasks: cancel("mail", ids) those of a queue, cancel(ids) of any, which takes a second round trip.
 
         Waiting tasks become dead, with TaskCancelled as their error. Running coroutines are cancelled with the next
         heartbeat of their worker, and running functions learn of it from is_cancelled(). A running task that succeeds
         nevertheless counts as successful.
         """
         said: list[bytes] = []
-        for ids in _chunks(task_ids):
-            said += at_once(CANCEL.run(get_client(), self._keys_of(queue), ids=ids))
+        for keys, ids in self._located(queue, task_ids):
+            said += at_once(CANCEL.run(get_client(), keys, ids=ids))
         return Cancelled(said.count(b"cancelled"), said.count(b"cancelling"))
 
-    def delete(self, queue: str, state: State, task_ids: Sequence[str]) -> int:
+    def delete(
+        self, queue: str | TaskIds, state: State | None = None, task_ids: TaskIds | None = None
+    ) -> int:
         """
-        Delete tasks of *queue* that are in *state*, with their results. Return how many of them do not exist now.
+        Delete tasks with their results: delete("mail", "dead", ids) those in one state, delete(ids) all but running
+        ones. Return how many of them do not exist now.
 
-        Raises ValueError for running tasks: cancel them.
+        Raises ValueError for the state "running": cancel such tasks.
         """
         if state == "running":
             raise ValueError("A running task cannot be deleted. Cancel it, and delete it when it is dead.")
-        keys, client = self._keys_of(queue), get_client()
-        return sum(at_once(DELETE.run(client, keys, state=state, ids=ids)) for ids in _chunks(task_ids))
+        located = self._located(queue, task_ids)
+        return sum(at_once(DELETE.run(get_client(), keys, state=state or "", ids=ids)) for keys, ids in located)
 
-    def resend(self, queue: str, task_ids: Sequence[str]) -> Resent:
-        """Send dead tasks of *queue* again: now, with all their attempts. Their errors stay."""
+    def resend(self, queue: str | TaskIds, task_ids: TaskIds | None = None) -> Resent:
+        """Send dead tasks again, as cancel() names them: now, with all their attempts. Their errors stay."""
         sent, refused = 0, list[str]()
-        for ids in _chunks(task_ids):
-            held, number = at_once(RESEND.run(get_client(), self._keys_of(queue), queue=queue, ids=ids))
+        for keys, ids in self._located(queue, task_ids):
+            held, number = at_once(RESEND.run(get_client(), keys, queue=keys.queue, ids=ids))
             sent += int(number)
             refused += [task_id.decode() for task_id in held]
         return Resent(sent, refused)
+
+    def _located(
+        self, queue: str | TaskIds, task_ids: TaskIds | None
+    ) -> Iterator[tuple[QueueKeys, Sequence[str]]]:
+        """Yield queues, each with up to CHUNK of the ids. If no queue is named, those of the ids are looked up."""
+        ids = [*map(id_of, check_several("ids", queue if task_ids is None else task_ids))]
+        by_queue = defaultdict[str, list[str]](list)
+        if isinstance(queue, str):
+            by_queue[queue] = ids
+        else:
+            find = partial(FIND.put, keys=self._keys)
+            answers = at_once(pipelined(get_client(), ids, lambda pipe, id: find(pipe, id=id)))
+            for task_id, (record, *_, result) in zip(ids, answers, strict=True):
+                if stored := record or result:
+                    by_queue[queue_of(stored)].append(task_id)
+        for name, those in by_queue.items():
+            yield from ((self._keys_of(name), chunk) for chunk in _chunks(those))
 
     def tell(self, worker_id: str, order: Literal["quiet", "stop"]) -> None:
         """Ask a worker to claim no more tasks, or to stop after its running tasks. It obeys at its next heartbeat."""
@@ -283,6 +308,7 @@ class TaskQueue:
 
         Return None if the task does not exist, or not any more. The call blocks one connection and does not poll.
         """
+        task_id = id_of(task_id)
         wait = 0.0 if isinstance(wait, int | float) and wait < 0 else wait
         until = time.monotonic() + check_seconds("wait", wait, may_be_zero=True)
         ended = self._keys.ended(task_id)
@@ -310,6 +336,7 @@ class TaskQueue:
 
         Raises UnknownFormat if a newer release wrote it, ValueError if it is not a task.
         """
+        task_id = id_of(task_id)
         if not is_name(task_id):
             return None
         record, run, errors, progress, result = await FIND.run(client, self._keys, id=task_id)

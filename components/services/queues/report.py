@@ -21,6 +21,7 @@ from components.exceptions import UnknownTask
 from components.kit.compat import Task
 from components.kit.declarations import import_tasks, task_modules
 from components.kit.figures import Ask, Event, Family, Gauges
+from components.kit.ids import id_of
 from components.kit.scripts import Script
 from components.kit.site import known_sites
 from components.kit.stored import text_of
@@ -415,7 +416,7 @@ def _asks(keys: BackendKeys, text: str) -> list[Ask]:
     return [
         Ask(keys.names, lambda pipe: pipe.srandmember(keys.names, _MOST)),
         Ask(keys.names, lambda pipe: pipe.sismember(keys.names, text)),
-        Ask(keys.tasks, partial(FIND.put, keys=keys, id=text)),
+        Ask(keys.tasks, partial(FIND.put, keys=keys, id=id_of(text))),
     ]
 
 

@@ -1,13 +1,21 @@
--- Delete tasks of a queue that are in one state, except running ones, with everything stored about them. A repeated
--- call returns the same.
+-- Delete tasks of a queue that are in one state, or in any ("") but running, with everything stored about them. A
+-- repeated call returns the same.
 -- KEYS    tasks runs errors progress uniques awaited result ended ready delayed dead successful
 -- ARGV    state ids...
 -- USES    task ending forget
 -- RETURNS how many of them do not exist now
-local place = ({ ready = ready, delayed = delayed, dead = dead, successful = successful })[state]
-local gone = 0
+local named = { ready = ready, delayed = delayed, dead = dead, successful = successful }
+local places, gone = state == "" and { ready, delayed, dead, successful } or { named[state] }, 0
+
+local function removed(id)
+  for _, place in ipairs(places) do
+    if redis.call("ZREM", place, id) == 1 then return true end
+  end
+  return state == "" and redis.call("EXISTS", result .. id) == 1 -- the list of successful tasks is bounded
+end
+
 for _, id in ipairs(ids) do
-  if redis.call("ZREM", place, id) == 1 then
+  if removed(id) then
     local task = task_of(redis.call("HGET", tasks, id))
     forget({ id })
     redis.call("DEL", result .. id)
