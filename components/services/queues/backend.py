@@ -46,7 +46,7 @@ from components.services.queues import NewTask, State, TaskFailure, TaskInfo, Ta
 from components.services.queues.chains import enqueue_through
 from components.services.queues.commits import WaitingCalls, waiting_calls
 from components.services.queues.new_task import CheckedTask, check_queue, named
-from components.services.queues.policy import PolicyTask, aware, check_run_after, unique_key
+from components.services.queues.policy import PolicyTask, aware, check_call, check_run_after, unique_key
 
 logger = logging.getLogger(__name__)
 
@@ -105,11 +105,13 @@ class RedisBackend(BaseTaskBackend):
         """
         Store a call of *task* and return its TaskResult, READY.
 
-        Raises InvalidTask, NotSerializable (a TypeError), BodyTooLarge or RedisUnavailable.
+        Raises InvalidTask, TypeError for arguments that the function cannot take, NotSerializable (a TypeError too),
+        BodyTooLarge or RedisUnavailable.
         """
         plain = None if functions("enqueue_middleware") or self._database(task) else self._plain(task)
         if plain is None:
             return self.enqueue_many(task, [(args, kwargs)])[0]
+        check_call(task, args, kwargs)
         info = self.queue.enqueue(plain.called_with(args, kwargs, self.queue.options))
         result = self._result(task, info)
         task_enqueued.send_robust(type(self), task_result=result)
@@ -143,6 +145,7 @@ class RedisBackend(BaseTaskBackend):
         plain = None if functions("enqueue_middleware") or is_named else self._plain(task)
         if plain is None:
             return (await self.aenqueue_many(task, [(args, kwargs)]))[0]
+        check_call(task, args, kwargs)
         info = await self.queue.aenqueue(plain.called_with(args, kwargs, self.queue.options))
         result = self._result(task, info)
         await task_enqueued.asend_robust(type(self), task_result=result)
@@ -194,6 +197,9 @@ class RedisBackend(BaseTaskBackend):
     ) -> list[NewTask]:
         """Return the calls as tasks to push."""
         self._check(task)
+        calls = list(calls)
+        for args, kwargs in calls:
+            check_call(task, args, kwargs)
         return [named(self.new_task(task, args, kwargs)) for args, kwargs in calls]
 
     def _on_commit(self, task: Task[..., Any]) -> bool | str:

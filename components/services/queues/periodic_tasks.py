@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
-from inspect import signature
 from typing import Any, Literal, TypeVar, get_args
 
 from components.kit.compat import Task
 from components.kit.declarations import import_tasks
 from components.services.queues.arguments import normalize
 from components.services.queues.facts import LATE
+from components.services.queues.policy import check_call
 from components.services.queues.schedules import Schedule
 from components.services.queues.ticks import Ticks
 
@@ -116,13 +116,11 @@ def _check_task(task: object, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
     if not isinstance(task, Task):
         name = getattr(task, "__qualname__", repr(task))
         raise TypeError(f"@periodic was put on {name}, which is not a task. Put it above @task, not below.")
-    context = (None,) if task.takes_context else ()
     try:
-        signature(task.func).bind(*context, *args, **kwargs)
+        check_call(task, args, kwargs)
     except TypeError as error:
         raise TypeError(
-            f"@periodic cannot call {task.module_path} with args={list(args)!r} and kwargs={dict(kwargs)!r}: "
-            f"{error}. Give what it needs as @periodic(..., args=[...], kwargs={{...}})."
+            f"{error} Give what it needs as @periodic(..., args=[...], kwargs={{...}})."
         ) from None
 
 

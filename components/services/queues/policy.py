@@ -20,6 +20,8 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
+from inspect import Parameter, Signature, signature
 from math import inf
 from typing import (
     TYPE_CHECKING,
@@ -397,7 +399,50 @@ def unique_key(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, A
         return str(unique(*args, **kwargs))
     if not unique:
         return None
+    call, _least, _most = _call_of(task.func, task.takes_context)
+    if call:
+        given = call.bind(*args, **kwargs).arguments
+        args, kwargs = (
+            (),
+            {name: value for name, value in given.items() if not _is_default(call, name, value)},
+        )
     return json.dumps(normalize_call(task.module_path, args, kwargs), sort_keys=True)
+
+
+def check_call(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Raise TypeError if the function of *task* cannot be called with these arguments."""
+    call, least, most = _call_of(task.func, task.takes_context)
+    if call and (kwargs or not least <= len(args) <= most):  # binding takes ten times as long
+        try:
+            call.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{task.module_path} cannot be called with these arguments: {error}.") from None
+
+
+@lru_cache(maxsize=1_024)
+def _call_of(function: Callable[..., Any], takes_context: bool) -> tuple[Signature | None, float, float]:
+    """Return how calls of a task look, and how many arguments without names they have at least and at most."""
+    try:
+        found = signature(function)
+    except ValueError:  # some that are written in C do not say
+        return None, 0, inf
+    parameters = list(found.parameters.values())
+    if takes_context and parameters and parameters[0].kind in _PLACED:
+        del parameters[0]
+    placed = [each for each in parameters if each.kind in _PLACED]
+    needed = [each for each in parameters if each.default is each.empty and each.kind not in _VARIADIC]
+    is_open = any(each.kind is each.VAR_POSITIONAL for each in parameters)
+    least = len(needed) if all(each in placed for each in needed) else inf
+    return found.replace(parameters=parameters), least, inf if is_open else len(placed)
+
+
+_PLACED = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+
+
+def _is_default(call: Signature, name: str, value: Any) -> bool:
+    default = call.parameters[name].default
+    return type(default) is type(value) and bool(default == value)
 
 
 def check_run_after(run_after: datetime | timedelta | None) -> None:

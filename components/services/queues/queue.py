@@ -270,7 +270,9 @@ class TaskQueue:
         if state == "running":
             raise ValueError("A running task cannot be deleted. Cancel it, and delete it when it is dead.")
         located = self._located(queue, task_ids)
-        return sum(at_once(DELETE.run(get_client(), keys, state=state or "", ids=ids)) for keys, ids in located)
+        return sum(
+            at_once(DELETE.run(get_client(), keys, state=state or "", ids=ids)) for keys, ids in located
+        )
 
     def resend(self, queue: str | TaskIds, task_ids: TaskIds | None = None) -> Resent:
         """Send dead tasks again, as cancel() names them: now, with all their attempts. Their errors stay."""

@@ -32,7 +32,7 @@ TASKS = {
     "default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []},
     "other": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []},
 }
-NOTE, FIVE = r"cannot call tests\.tasks\.note", every(minutes=5)
+NOTE, FIVE = r"tests\.tasks\.note cannot be called", every(minutes=5)
 App = Callable[..., None]
 
 pytestmark = pytest.mark.usefixtures("nothing_declared")

@@ -32,6 +32,7 @@ from components.services.queues import (
     Concurrency,
     Consumer,
     PolicyTask,
+    TaskQueue,
     aprogress,
     is_cancelled,
     keys,
@@ -83,6 +84,10 @@ def forget() -> None: ...
 
 @task(unique=True)
 def only_one(*args: Any, **kwargs: Any) -> None: ...
+
+
+@task(unique=True)
+def reindex(user_id: int, force: bool = False) -> None: ...
 
 
 @task(unique=by_name)
@@ -251,6 +256,31 @@ def test_the_same_call_is_stored_once_while_it_is_unfinished(heard: list[str]) -
     batch = own_backend().enqueue_many(only_one, [([number % 2], {}) for number in range(4)])
     assert [result.args for result in batch] == [[0], [1], [0], [1]]
     assert [result.id for result in batch[2:]] == [result.id for result in batch[:2]] == heard[1:]
+
+
+def test_a_call_is_the_same_however_its_arguments_are_given() -> None:
+    first = reindex.enqueue(5)
+    for args, kwargs in (((), {"user_id": 5}), ((5,), {"force": False}), ((5, False), {})):
+        assert reindex.enqueue(*args, **kwargs).id == first.id
+    assert len({reindex.enqueue(5, force=force).id for force in (True, 0, None)} | {first.id}) == 4
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs"), [((), {}), ((5, True, 3), {}), ((5,), {"user_id": 5}), ((5,), {"x": 1})]
+)
+def test_arguments_that_the_function_cannot_take_are_refused_and_never_tried_again(
+    redis: Redis, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    for enqueue in (reindex.enqueue, async_to_sync(reindex.aenqueue)):
+        with pytest.raises(TypeError, match=r"test_policy\.reindex cannot be called"):
+            enqueue(*args, **kwargs)
+    assert redis.dbsize() == 0
+    TaskQueue().push(
+        reindex.module_path, args, kwargs
+    )  # by name, and where it was enqueued it may have had others
+    with options(max_attempts=5):
+        [info] = run_tasks()
+    assert (info.state, info.starts, info.errors[0].kind) == ("dead", 1, "TypeError")
 
 
 def test_a_function_of_the_arguments_says_what_is_the_same(redis: Redis) -> None:

@@ -42,7 +42,7 @@ from components.services.queues.backend import RedisBackend, as_error, as_set
 from components.services.queues.chains import run_through
 from components.services.queues.consumer import Parking
 from components.services.queues.formats import write_errors, write_result
-from components.services.queues.policy import current_run, retry_after, serves
+from components.services.queues.policy import check_call, current_run, retry_after, serves
 from components.services.queues.worker.concurrency import Limit
 from components.services.queues.worker.coroutines import UNWILLING, Submitted
 from components.services.queues.worker.runs import Run, ServerClock
@@ -90,6 +90,11 @@ class Execution:
         except Exception as error:
             logger.error("Task %s could not be run: %s", claimed.id, error, exc_info=error)
             return self._failed(run, info, None, error)
+        try:
+            check_call(result.task, result.args, result.kwargs)
+        except TypeError as error:  # as it will be each time
+            run.decided = error, None
+            return self._failed(run, info, result, error)
         most = getattr(result.task, "max_crashes", None)
         if most and info.crashes + info.cut_off >= most:
             died = WorkerDied(
