@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import SynchronousOnlyOperation
 from django.test import override_settings
 from django.test.utils import _TestState
 from redis import Redis
@@ -17,10 +20,11 @@ from components.exceptions import RedisNotPrivate, RedisUnavailable
 from components.kit import test_runs
 from components.kit.client import get_client
 from components.kit.test_runs import is_test_run  # as it was before tests/conftest.py
+from components.services.chat.page import badge
 from components.services.counters import buffer, count
 from components.services.queues import Consumer, TaskQueue, keys
-from components.testing import empty, redis_at
-from tests.support.queues import ECHO
+from components.testing import arun_tasks, empty, let_pass, redis_at, run_tasks
+from tests.support.queues import ECHO, options
 from tests.support.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -70,6 +74,31 @@ def test_a_project_gets_a_redis_of_its_own_empty_each_time(shop: pytest.Pytester
     run = shop.runpytest_subprocess("--ds=shop_settings", "-Werror", "-p", "no:asyncio")
 
     run.assert_outcomes(passed=3)
+
+
+def test_the_clock_can_be_moved_and_tasks_run_in_a_loop(redis: Redis) -> None:
+    TaskQueue().push("tests.tasks.fail")
+    TaskQueue().push(ECHO, delay=59)
+    with options(max_attempts=2, backoff=60):
+        assert [info.state for info in run_tasks()] == ["delayed"]
+        let_pass(60)
+        assert sorted(info.state for info in asyncio.run(arun_tasks())) == ["dead", "successful"]
+
+        async def forgets() -> None:
+            run_tasks()
+
+        with pytest.raises(SynchronousOnlyOperation, match="arun_tasks"):
+            asyncio.run(forgets())
+
+
+@pytest.mark.django_db
+def test_a_badge_without_redis_shows_nothing_and_is_logged_once(
+    admin_user: User, caplog: pytest.LogCaptureFixture
+) -> None:
+    badge._warn.cache_clear()
+    with in_a_test_run(LOCATION="redis://localhost:6379/0"):
+        assert [badge.badge_of(admin_user) for _ in range(2)] == [{"is_shown": False}] * 2
+    assert len([record for record in caplog.records if "chat_badge" in record.getMessage()]) == 1
 
 
 def test_a_wait_of_an_earlier_test_takes_nothing_of_the_next(redis_server: EmbeddedServer) -> None:

@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 from warnings import warn
 
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.cache import caches
 from django.test.signals import setting_changed
+from django.utils.asyncio import async_unsafe
 from redis import Redis
 
 from components.conf import conf
@@ -183,6 +185,7 @@ def flush(server: EmbeddedServer) -> None:
         client.flushall()
 
 
+@async_unsafe("Tasks cannot be run in an event loop: write `await arun_tasks()`.")
 def run_tasks(alias: str = "default", *, limit: int | None = None) -> list[TaskInfo]:
     """
     Run the ready tasks of TASKS[*alias*] in this thread, including those that they enqueue, until none is ready or
@@ -204,6 +207,24 @@ def run_tasks(alias: str = "default", *, limit: int | None = None) -> list[TaskI
             stacklevel=2,
         )
     return ended
+
+
+async def arun_tasks(alias: str = "default", *, limit: int | None = None) -> list[TaskInfo]:
+    """Do what run_tasks() does, from an asynchronous test."""
+    return await sync_to_async(run_tasks)(alias, limit=limit)
+
+
+def let_pass(seconds: float, alias: str = "default") -> None:
+    """Let delayed tasks of TASKS[*alias*], such as retries, be due as if *seconds* had passed, and leases end."""
+    from components.kit.client import get_client
+    from components.services.queues.keys import QueueKeys
+    from components.services.queues.queue import TaskQueue
+
+    client = get_client()
+    for keys in (QueueKeys(alias, name) for name in TaskQueue(alias).all_names()):
+        for key, unit in ((keys.delayed, 1e6), (keys.running, 1e3)):
+            for task_id in cast("list[bytes]", client.zrange(key, 0, -1)):
+                client.zincrby(key, -seconds * unit, task_id)
 
 
 def _free_port() -> int:
