@@ -34,12 +34,11 @@ class PostgresServer:
         """The DATABASE_URL of *database*; the one called "postgres" is there, and empty."""
         return f"postgres://market@/{self.folder}/{database}"
 
-    def new_database(self, template: str = "template1") -> str:
-        """The DATABASE_URL of one database more: empty, or a copy of *template*, which nobody may use meanwhile."""
+    def new_database(self) -> str:
+        """The DATABASE_URL of one database more, which is empty."""
         name = f"database_{secrets.token_hex(8)}"
-        command = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
         with self.connect() as connection:
-            connection.execute(command.format(sql.Identifier(name), sql.Identifier(template)))
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         return self.url(name)
 
     def connect(self) -> psycopg.Connection[Any]:

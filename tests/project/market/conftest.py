@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -14,13 +11,8 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from components.embedded import EmbeddedServer
 from components.services.queues import TaskInfo, TaskQueue
 from project.market.models import Item, Listing, Player
-from tests.project.market.crowd import NOWHERE, Crowd, Listings
-from tests.support.postgres import PostgresServer
-
-Enlist = Callable[..., Listing]
 
 
 def player(name: str, funds: int = 1_000) -> Player:
@@ -93,32 +85,3 @@ def queued() -> list[TaskInfo]:
 
 def names(tasks: list[TaskInfo]) -> set[str]:
     return {task.name.rpartition(".")[2] for task in tasks}
-
-
-#: The DATABASE_URL of a market that is prepared and never traded at, and its listings.
-Template = tuple[str, Listings]
-
-
-@pytest.fixture(scope="session")
-def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Template:
-    url = f"sqlite:///{tmp_path_factory.mktemp('market') / 'template.sqlite3'}"
-    return url, Crowd(url, NOWHERE).prepare()
-
-
-@pytest.fixture(scope="session")
-def postgres_template(postgres_server: PostgresServer) -> Template:
-    url = postgres_server.new_database()
-    return url, Crowd(url, NOWHERE).prepare()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def crowd(request: pytest.FixtureRequest, redis_server: EmbeddedServer, tmp_path: Path) -> Crowd:
-    """A crowd at a market of its own: a copy, since to make all tables takes longer than most tests."""
-    template, listings = request.getfixturevalue(f"{request.param}_template")
-    if request.param == "sqlite":
-        file = shutil.copy(template.removeprefix("sqlite:///"), tmp_path / "market.sqlite3")
-        url = f"sqlite:///{file}"
-    else:
-        server: PostgresServer = request.getfixturevalue("postgres_server")
-        url = server.new_database(template.rpartition("/")[2])
-    return Crowd(url, redis_server.url, listings)

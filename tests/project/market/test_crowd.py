@@ -1,174 +1,133 @@
-"""
-Processes trade on a real SQLite file and on a real PostgreSQL: many at once; one that is stopped in the middle of its
-purchase for longer than it may hold the item's lock; and a worker that sends the mail of a sale.
-
-Nobody waits until the lock's time is over: its key is made to expire.
-"""
+"""Many buy at once on a real PostgreSQL, each in a thread: what only rows that are locked keep apart."""
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from email import message_from_bytes
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier, Event
+from typing import Any
 
+import environ
 import pytest
+from django.core.management import call_command
+from django.db import connection, connections
+from django.utils import timezone
+from pytest_django import DjangoDbBlocker
 from redis import Redis
 
-from components.embedded import EmbeddedServer
-from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
-from tests.project.market.crowd import FLASH, FUNDS, PRICE, ROOT, STOCK, VISITORS, Crowd, assert_books_balance
+from project.market import trading
+from project.market.ledger import ListingClosed, Refusal
+from project.market.models import FlashPurchase, FlashSale, Item, Listing, Player, Sale
+from tests.project.market.conftest import player
+from tests.support.postgres import PostgresServer
 from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.slow
+Run = Callable[..., Future[Any]]
+
+STOCK, BUYERS = 7, [f"buyer{number}" for number in range(16)]
 
 
-def test_a_worker_sends_the_mail_of_a_sale(
-    tmp_path: Path, redis: Redis, redis_server: EmbeddedServer
-) -> None:
-    mail = tmp_path / "mail"
-    crowd = Crowd(f"sqlite:///{tmp_path}/market.sqlite3", redis_server.url, EMAIL_URL=f"filemail:///{mail}")
-    crowd.prepare()
-    assert crowd.trade([("jack", crowd.first_of("joe"), PRICE)]) == ["bought"]
+@pytest.fixture(scope="module")
+def run(postgres_server: PostgresServer, django_db_blocker: DjangoDbBlocker) -> Iterator[Run]:
+    """Call something in a thread: the database of all threads but this one is a PostgreSQL with the demo's tables."""
+    found = environ.Env.db_url_config(postgres_server.new_database())
 
-    worker = subprocess.run(
-        [sys.executable, "-W", "error", "manage.py", "runworker", "--burst"],
-        cwd=ROOT,
-        env=crowd.environment,
-        capture_output=True,
-        text=True,
-    )
+    def alone(act: Callable[..., Any], *args: Any) -> Any:
+        try:
+            return act(*args)
+        finally:
+            connection.close()
 
-    assert worker.returncode == 0, worker.stderr
-    assert "<market-sold-1@fakegame.example> sent to joe@fakegame.example" in worker.stderr
-    (letter,) = (message_from_bytes(file.read_bytes()) for file in mail.iterdir())
-    assert letter["Message-ID"] == "<market-sold-1@fakegame.example>"
-    assert letter["To"] == "joe@fakegame.example"
-    assert letter["Subject"] == "Sold: joe's 0 for 100 gold"
-
-
-@pytest.mark.long
-def test_exactly_one_of_many_buyers_gets_the_item(crowd: Crowd) -> None:
-    wanted = crowd.first_of("joe")
-
-    outcomes = crowd.trade([("jack", wanted, PRICE)] * 8, [("jill", wanted, PRICE)] * 8)
-
-    facts = crowd.ask("audit")
-    assert Counter(outcomes) == {"bought": 1, "ListingClosed": 15}
-    assert len(facts["sold"]) == 1
-    assert facts["funds"]["joe"] == FUNDS + PRICE
-    assert_books_balance(facts)
+    with (
+        django_db_blocker.unblock(),
+        pytest.MonkeyPatch.context() as patch,
+        ThreadPoolExecutor(len(BUYERS) * 2) as pool,
+    ):
+        patch.setitem(
+            connections.settings, "default", {**connections.settings["default"], "OPTIONS": {}, **found}
+        )
+        pool.submit(alone, lambda: call_command("migrate", verbosity=0)).result()
+        yield lambda act, *args: pool.submit(alone, act, *args)
 
 
-@pytest.mark.long
-def test_a_flash_sale_is_never_oversold(crowd: Crowd) -> None:
-    """Twenty-four want ten things, four of them twice at once."""
-    half = len(VISITORS) // 2
-    groups = [VISITORS[:half], VISITORS[half:] + VISITORS[:4]]
-
-    outcomes = crowd.trade(*([(name, FLASH, PRICE) for name in names] for names in groups))
-
-    flash = crowd.ask("audit")["flash"]
-    assert flash["remaining"] == 0
-    assert Counter(outcomes)["bought"] == STOCK
-    assert set(outcomes) <= {"bought", "SoldOut", "OneEach"}
-    assert len(set(flash["buyers"])) == STOCK
-    assert flash["owners"] == flash["buyers"]
-    assert flash["spent"] == STOCK * PRICE
+def somebody_waits() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return bool(cursor.fetchone()[0])
 
 
-# One that is stopped
+def test_a_purchase_that_outlives_its_lock_ends_before_the_next_begins(redis: Redis, run: Run) -> None:
+    is_paying, may_pay = Event(), Event()
 
-#: Before the transaction has locked a row; the first statement looks up the item, and takes no lock of any kind.
-BEFORE = 2
-#: Having locked the listing; having paid.
-INSIDE = [4, 12]
+    def offer() -> Listing:
+        joe, _jack, _jill = map(player, ("joe", "jack", "jill"))
+        return Listing.objects.create(item=Item.objects.create(name="Lamp", owner=joe), seller=joe, price=100)
 
+    def stop(execute: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith("INSERT"):
+            is_paying.set()
+            assert may_pay.wait(60)
+        return execute(sql, *rest)
 
-@pytest.fixture
-def wanted(crowd: Crowd, redis: Redis) -> int:
-    """A listing of joe's, for which nobody has paid."""
-    return crowd.first_of("joe")
+    def buy(name: str) -> None:
+        trading.buy(Player.objects.get(user__username=name), listing.pk, 100)
 
+    def buy_slowly(name: str) -> None:
+        with connection.execute_wrapper(stop):
+            buy(name)
 
-def lock_of(listing: int) -> str:
-    return key_of(f"item:{listing}")  # prepare() gives the item and its listing the same number
+    listing = run(offer).result()
+    first = run(buy_slowly, "jack")
+    assert is_paying.wait(60)
+    assert redis.delete(key_of(f"item:{listing.item_id}"))  # its time is over
+    second = run(buy, "jill")
+    assert eventually(lambda: run(somebody_waits).result())
+    may_pay.set()
 
-
-def fence_of(redis: Redis, listing: int) -> int:
-    """The fence that the item's lock gave last."""
-    return -int(redis.zscore(LockKeys.named(f"item:{listing}").held, "") or 0)
-
-
-def end(redis: Redis, lock: str) -> None:
-    """The time of the lock's holder is over."""
-    assert redis.pexpire(lock, 1)
-    assert eventually(lambda: not redis.exists(lock))
-
-
-def outcome(process: subprocess.Popen[str]) -> str:
-    process.send_signal(signal.SIGCONT)
-    answer, _ = process.communicate(timeout=60)
-    return answer.strip().strip('"')
-
-
-def audit(crowd: Crowd, wanted: int, owner: str) -> dict[str, int]:
-    """Check that joe sold it to *owner*, and to nobody else; return the fences of things."""
-    facts = crowd.ask("audit")
-    assert facts["owners"][str(wanted)] == owner
-    assert facts["funds"] == {"joe": FUNDS + PRICE, "jack": FUNDS, "jill": FUNDS, owner: FUNDS - PRICE}
-    assert_books_balance(facts)
-    fences: dict[str, int] = facts["fences"]
-    return fences
+    first.result(60)
+    with pytest.raises(ListingClosed):
+        second.result(60)
+    assert [sale.buyer_id for sale in run(lambda: [*Sale.objects.all()]).result()] == [
+        run(lambda: Item.objects.get(name="Lamp").owner_id).result()
+    ]
 
 
-@pytest.mark.long
-def test_a_holder_stopped_with_the_lock_is_refused_when_another_has_bought(
-    crowd: Crowd, redis: Redis, wanted: int
-) -> None:
-    with crowd.stalled(("jack", wanted, PRICE), BEFORE) as jack:
-        first = fence_of(redis, wanted)
-        end(redis, lock_of(wanted))
-        assert crowd.trade([("jill", wanted, PRICE)]) == ["bought"]
-        second = fence_of(redis, wanted)
+def test_a_flash_sale_is_never_oversold(redis: Redis, run: Run) -> None:
+    """Each tries twice at once, and may buy one."""
+    together = Barrier(2 * len(BUYERS))
 
-        assert outcome(jack) == "Overtaken"
+    def begin() -> None:
+        now = timezone.now()
+        times = {"opens_at": now, "ends_at": now + timedelta(days=1)}
+        FlashSale.objects.create(slug="a", name="Sword", price=100, stock=STOCK, remaining=STOCK, **times)
+        for name in BUYERS:
+            player(name)
 
-    assert first < second == audit(crowd, wanted, "jill")[str(wanted)]
+    def buy(name: str) -> str:
+        buyer = Player.objects.get(user__username=name)
+        together.wait(60)
+        try:
+            trading.buy_flash(buyer, "a", 100)
+        except Refusal as refusal:
+            return type(refusal).__name__
+        return "bought"
 
+    def audit() -> tuple[int, list[int], list[int], int]:
+        buyers = Player.objects.filter(user__username__in=BUYERS)
+        return (
+            FlashSale.objects.get().remaining,
+            sorted(FlashPurchase.objects.values_list("buyer", flat=True)),
+            sorted(Item.objects.filter(name="Sword").values_list("owner", flat=True)),
+            sum(1_000 - each.funds for each in buyers),
+        )
 
-@pytest.mark.long
-@pytest.mark.parametrize("number", INSIDE)
-def test_a_holder_stopped_in_its_transaction_ends_it_before_the_next(
-    crowd: Crowd, redis: Redis, wanted: int, number: int
-) -> None:
-    with crowd.stalled(("jack", wanted, PRICE), number) as jack, ThreadPoolExecutor(1) as pool:
-        first = fence_of(redis, wanted)
-        end(redis, lock_of(wanted))
-        jill = pool.submit(crowd.trade, [("jill", wanted, PRICE)])
-        assert eventually(lambda: redis.exists(lock_of(wanted)))
+    run(begin).result()
+    outcomes = Counter(each.result(60) for each in [run(buy, name) for name in sorted(BUYERS * 2)])
 
-        assert outcome(jack) == "bought"
-        assert jill.result() == ["ListingClosed"]
-
-    assert audit(crowd, wanted, "jack")[str(wanted)] == first < fence_of(redis, wanted)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("number", [BEFORE, INSIDE[-1]])
-def test_a_killed_holder_leaves_only_a_lock_that_expires(
-    crowd: Crowd, redis: Redis, wanted: int, number: int
-) -> None:
-    with crowd.stalled(("jack", wanted, PRICE), number) as jack:
-        jack.kill()
-        jack.wait()
-        assert redis.exists(lock_of(wanted))
-        end(redis, lock_of(wanted))
-
-        assert crowd.trade([("jill", wanted, PRICE)]) == ["bought"]
-
-    audit(crowd, wanted, "jill")
+    remaining, bought, owners, spent = run(audit).result()
+    assert outcomes == {"bought": STOCK, "OneEach": STOCK, "SoldOut": 2 * (len(BUYERS) - STOCK)}
+    assert len(set(bought)) == STOCK
+    assert (remaining, owners, spent) == (0, bought, STOCK * 100)

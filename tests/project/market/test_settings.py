@@ -99,3 +99,11 @@ def test_mail_goes_where_its_url_says() -> None:
 
         server = {"host": "mail.example", "port": 587, "username": "joe", "password": "moon"}
         assert options == {**server, "use_tls": True}
+
+
+def test_a_transaction_on_sqlite_takes_the_write_lock_when_it_begins() -> None:
+    options = settings("DATABASES", DATABASE_URL="sqlite:////nowhere/shop.sqlite3")["DATABASES"]["default"][
+        "OPTIONS"
+    ]
+
+    assert options["transaction_mode"] == "IMMEDIATE"

@@ -204,9 +204,11 @@ def test_an_overtaken_change_has_no_effect(redis: Redis, listing: Listing, jack:
 def test_the_seller_is_told_who_bought_what_for_how_much(
     redis: Redis, listing: Listing, jack: Player
 ) -> None:
-    assert tasks.send_sold_email.call(trading.buy(jack, listing.pk, 100).pk) is True
+    sale = trading.buy(jack, listing.pk, 100)
+    assert tasks.send_sold_email.call(sale.pk) is True
 
     (message,) = mail.outbox
+    assert message.extra_headers == {"Message-ID": f"<market-sold-{sale.pk}@fakegame.example>"}
     assert message.to == ["joe@fakegame.example"]
     assert message.subject == "Sold: Moonlit Dagger for 100 gold"
     assert "jack has bought your Moonlit Dagger for 100 gold." in message.body
