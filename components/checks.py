@@ -22,7 +22,7 @@ from django.utils.module_loading import import_string
 from components.cache import SparingMixin
 from components.conf import FUNCTIONS, Conf, components_setting, problems
 from components.kit.declarations import HINT, unknown
-from components.locations import client_class, is_redis, mistakes, places
+from components.locations import client_class, connection_options, is_redis, mistakes, places
 from components.services.queues.backend import redis_aliases
 from components.services.queues.mail.checks import check_mail
 from components.services.rows.models.checks import check_rows
@@ -70,18 +70,18 @@ def _check_cache(alias: str) -> Iterator[CheckMessage]:
             id="components.E002",
         )
         return
-    options = cache.get("OPTIONS", {})
-    pool = options.get("CONNECTION_POOL_KWARGS", {})
-    for mistake in mistakes(cache):
-        yield Error(f"settings.CACHES[{alias!r}]: {mistake}", id="components.E010")
-    if "retry" in pool or "retry_on_error" in pool or "retry_on_timeout" in pool:
+    if wrong := list(mistakes(cache)):
+        yield from (Error(f"settings.CACHES[{alias!r}]: {each}", id="components.E010") for each in wrong)
+        return
+    options = connection_options(cache)
+    if any(options.get(name) for name in ("retry", "retry_on_error", "retry_on_timeout")):
         yield Warning(
             f"settings.CACHES[{alias!r}] lets redis-py repeat commands by itself.",
             hint="A command whose reply was lost would be carried out again. Remove retry, retry_on_error and "
             "retry_on_timeout: the services repeat what may be repeated.",
             id="components.W002",
         )
-    timeout = pool.get("socket_timeout", options.get("SOCKET_TIMEOUT"))
+    timeout = options.get("socket_timeout")
     if timeout is not None and timeout < _SHORTEST_TIMEOUT:
         yield Warning(
             f"settings.CACHES[{alias!r}] has a socket timeout of {timeout} s.",

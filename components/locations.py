@@ -8,16 +8,23 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import signature
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from django.utils.module_loading import import_string
+from redis import RedisCluster
 
 #: Names of this machine, all of which lead to the same server.
 _LOOPBACK = {"", "localhost", "127.0.0.1", "::1", "0.0.0.0"}
 _PORT = 6379
 #: The schemes that redis-py accepts.
 _SCHEMES = ("redis", "rediss", "unix")
+#: What django-redis takes if OPTIONS name no other.
+_FACTORY = "django_redis.pool.ConnectionFactory"
+_ENCODE = (
+    "In a user name or a password, percent-encode what is no letter or digit, such as # as %23 and / as %2F."
+)
 _DECODES = (
     "decode_responses is set, and this app reads bytes. Remove it, or give this app an alias without it."
 )
@@ -56,8 +63,7 @@ def urls(cache: Mapping[str, Any]) -> list[str]:
 def places(cache: Mapping[str, Any]) -> set[Place]:
     """Return the databases that an entry of CACHES uses: one for each URL of its LOCATION."""
     options = cache.get("OPTIONS", {})
-    # A cluster has one database, whatever the settings say.
-    is_cluster = "cluster" in str(options.get("CLIENT_CLASS", "")).lower()
+    is_cluster = _is_cluster(cache)  # it has one database, whatever the settings say
     pool = {**options, **options.get("CONNECTION_POOL_KWARGS", {})}
     found = set[Place]()
     for url in urls(cache):
@@ -102,41 +108,97 @@ def _one_name(host: str) -> str:
 
 
 def mistakes(cache: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence for each mistake in an entry of CACHES that this app uses, without passwords."""
-    options = cache.get("OPTIONS", {})
-    is_cluster = "cluster" in str(options.get("CLIENT_CLASS", "")).lower()
-    factory = str(options.get("CONNECTION_FACTORY", "components."))
-    # A factory of the project's own may know other URLs.
-    given = urls(cache) if factory.startswith(("components.", "django_redis.")) else []
-    if not urls(cache):
+    """
+    Yield a sentence for each mistake in an entry of CACHES that this app uses.
+
+    No sentence quotes a URL that cannot be read: any part of it may belong to a password.
+    """
+    if not (given := urls(cache)):
         yield "LOCATION names no server. Give it a URL, such as redis://localhost:6379/0."
-    for url in given:
-        if (parts := _split(url)) is None:
-            yield (
-                "LOCATION is not the URL of a Redis server: its host cannot be read. Put an IPv6 address in "
-                "brackets, as in redis://[::1]:6379/0."
-            )
-            continue
-        if parts.scheme not in _SCHEMES:
-            begins = f"begins with {parts.scheme}://" if "://" in url and parts.scheme else "has no scheme"
-            yield (
-                f"LOCATION is not the URL of a Redis server: it {begins}, and must begin with redis://, rediss:// or unix://."
-            )
-            continue
+    if not _knows_our_urls(cache):
+        return
+    wrong = list(
+        dict.fromkeys(sentence for url in given if (sentence := _wrong_url(url, _is_cluster(cache))))
+    )
+    if not wrong and given:
         try:
-            parts.port  # noqa: B018  (it raises)
-        except ValueError as error:
-            yield f"LOCATION is not the URL of a Redis server: {error}."
-        query = parse_qs(parts.query)
-        database = query.get("db", ["" if parts.scheme == "unix" else parts.path.strip("/")])[0]
-        if database and not database.isdigit():
-            yield f"LOCATION names the database {database!r}; it must be a number, such as 0."
-        elif is_cluster and database.strip("0"):
-            yield f"LOCATION names the database {database}; a cluster has only 0. Leave the number out."
-        if "decode_responses" in query:  # redis-py takes any word for "yes"
-            yield _DECODES
-    if options.get("CONNECTION_POOL_KWARGS", {}).get("decode_responses"):
-        yield _DECODES
+            if "decode_responses" in (found := connection_options(cache)) and found["decode_responses"]:
+                wrong.append(_DECODES)
+        except Exception as error:  # noqa: BLE001  (whatever it is, the settings cannot be used)
+            wrong.append(_refused(error, given))
+    yield from wrong
+
+
+def _is_cluster(cache: Mapping[str, Any]) -> bool:
+    return "cluster" in str(cache.get("OPTIONS", {}).get("CLIENT_CLASS", "")).lower()
+
+
+def _knows_our_urls(cache: Mapping[str, Any]) -> bool:
+    """Return False for a factory of the project's own, which may know other URLs and options."""
+    factory = str(cache.get("OPTIONS", {}).get("CONNECTION_FACTORY") or _FACTORY)
+    return factory.startswith(("components.", "django_redis."))
+
+
+def _wrong_url(url: str, is_cluster: bool) -> str | None:
+    parts = _split(url)
+    if parts is None or parts.scheme not in _SCHEMES or "://" not in url:
+        return (
+            "LOCATION is not the URL of a Redis server: it must begin with redis://, rediss:// or unix://, and an "
+            f"IPv6 address be in brackets. {_ENCODE}"
+        )
+    try:
+        is_read = parts.port is None or parts.port > 0
+    except ValueError:
+        is_read = False
+    is_path = parts.scheme == "unix"
+    database = parse_qs(parts.query).get("db", ["" if is_path else parts.path.strip("/")])[0]
+    if (
+        not is_read
+        or parts.fragment
+        or not all("=" in each for each in parts.query.split("&") if each)
+        or (is_path and parts.netloc and "@" in parts.path)
+        or (database and not database.isdecimal())
+    ):
+        return (
+            "LOCATION is not the URL of a Redis server: write it like redis://user:password@host:6379/0?name=value, "
+            f"with numbers as port and database. {_ENCODE}"
+        )
+    if is_cluster and database.strip("0"):
+        return (
+            f"LOCATION names the database {database}; redis-py's client of a cluster has only 0, also where Valkey "
+            "has more. Leave the number out."
+        )
+    return None
+
+
+def connection_options(cache: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Return the options of redis-py's connections for an entry of CACHES: those of its URLs, and its OPTIONS.
+
+    A connection is made with them, and not opened. Raises whatever is raised if they cannot be used.
+    """
+    options = dict(cache.get("OPTIONS", {}))
+    if not _knows_our_urls(cache):
+        return dict(options.get("CONNECTION_POOL_KWARGS", {}))
+    import_string(options.get("SERIALIZER", _FACTORY))
+    factory = import_string(options.get("CONNECTION_FACTORY") or _FACTORY)(options)
+    if _is_cluster(cache):  # its client has options of its own
+        own = signature(RedisCluster).parameters.keys() - {"url", "max_connections"}
+        given = factory.pool_cls_kwargs.items()
+        factory.pool_cls_kwargs = {name: value for name, value in given if name not in own}
+    found: dict[str, Any] = {}
+    for url in urls(cache):
+        pool = factory.get_connection_pool(factory.make_connection_params(url))
+        pool.connection_class(**pool.connection_kwargs)
+        found |= pool.connection_kwargs
+    return found
+
+
+def _refused(error: Exception, given: Sequence[str]) -> str:
+    if any("@" in url.partition("?")[2] for url in given):
+        return f"LOCATION has options that redis-py does not know. {_ENCODE}"
+    tls = " Options that begin with ssl need a LOCATION with rediss://." if "ssl" in str(error) else ""
+    return f"redis-py refuses the options in LOCATION or OPTIONS: {str(error).rstrip('.')}.{tls}"
 
 
 def servers(cache: Mapping[str, Any]) -> set[str]:

@@ -96,8 +96,8 @@ def cache_url() -> str:
 
 
 def _beside(url: str) -> str:
-    [place] = places({"LOCATION": url})
-    number = int(place.database) if place.database.isdigit() else 0
+    # A URL that cannot be read has no place; `manage.py check` says what is wrong with it.
+    number = next((int(each.database) for each in places({"LOCATION": url}) if each.database.isdecimal()), 0)
     return with_database(url, number + 1 if number < 15 else number - 1)
 
 

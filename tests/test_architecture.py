@@ -77,7 +77,17 @@ ASSEMBLERS = {
 #: Modules of other packages that only these may import.
 ONLY = {
     "django_redis": {"cache"},
-    "redis": {"cache", "doctor", "embedded", "exceptions", "kit", "servers", "services", "testing"},
+    "redis": {
+        "cache",
+        "doctor",
+        "embedded",
+        "exceptions",
+        "kit",
+        "locations",
+        "servers",
+        "services",
+        "testing",
+    },
     "pytest": {"testing"},
     "zstandard": {"services"},
     "prometheus_client": {"observing"},

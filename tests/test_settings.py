@@ -281,12 +281,17 @@ def test_a_cache_that_unpickles_what_it_reads_is_warned_of(given: dict[str, Any]
         ({"SOCKET_TIMEOUT": 2}, False),
         ({"SOCKET_TIMEOUT": 1, "CONNECTION_POOL_KWARGS": {"socket_timeout": 10}}, False),
         ({"CONNECTION_POOL_KWARGS": {"socket_timeout": None}}, False),
+        ({"LOCATION": f"{NOWHERE}?socket_timeout=1"}, True),
     ],
 )
 def test_a_socket_timeout_that_is_too_short_for_waiting_is_warned_of(
     given: dict[str, Any], is_short: bool
 ) -> None:
-    with override_settings(**cache(given)):
+    given = given if "LOCATION" in given else {"OPTIONS": {**DJANGO_REDIS["OPTIONS"], **given}}
+    with override_settings(
+        CACHES={**cache()["CACHES"], "components": {**DJANGO_REDIS, **given}},
+        COMPONENTS={"CACHE": "components"},
+    ):
         assert ("W003" in found()) == is_short
 
 

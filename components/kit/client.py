@@ -101,16 +101,15 @@ def _django_redis(alias: str) -> Any:
     """
     Return the client that django-redis keeps behind a cache. Raises RedisUnsuitable if its settings cannot work.
     """
-    try:
-        found = cast(Any, caches[alias]).client
-    except AttributeError:
+    found = cast(Any, caches[alias])
+    if not hasattr(type(found), "client"):
         raise RedisUnsuitable(
             f'COMPONENTS["CACHE"] is {alias!r}, but settings.CACHES[{alias!r}] is not a cache of django-redis: '
             'its BACKEND must be "django_redis.cache.RedisCache".'
-        ) from None
+        )
     _check(alias)
     refuse()
-    return found
+    return found.client
 
 
 @cache
