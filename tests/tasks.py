@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
-import time
-from pathlib import Path
 from typing import Any
 
 from components.kit.compat import TaskContext, task
@@ -65,20 +61,6 @@ async def aecho(value: Any = None) -> Any:
 @task
 async def afail() -> None:
     raise ValueError("no, not this way either")
-
-
-@task
-def append(path: str, line: str, seconds: float = 0.0) -> None:
-    """Write *line*, take *seconds* (work, as others see it), write it again with a full stop."""
-    with Path(path).open("a") as file:
-        print(line, file=file, flush=True)
-        time.sleep(seconds)
-        print(f"{line}.", file=file, flush=True)
-
-
-@task
-def kill_worker() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def not_a_task() -> None:

@@ -1,5 +1,5 @@
-"""Worker processes and a server to kill."""
+"""A server to kill."""
 
-from tests.fixtures.command import held, queue, server
+from tests.fixtures.command import server
 
-__all__ = ["held", "queue", "server"]
+__all__ = ["server"]

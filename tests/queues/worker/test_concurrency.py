@@ -276,10 +276,17 @@ def test_a_worker_that_runs_one_alone_leaves_others_to_other_workers_and_runs_ot
     assert reaches(successful=22)
 
 
-def test_a_burst_ends_when_the_suspects_have_run_too(redis: Redis, make_worker: MakeWorker) -> None:
+def test_a_burst_runs_all_suspects_and_none_begins_before_the_others_are_given_back(
+    redis: Redis, make_worker: MakeWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a suspect that kills the worker, no other dies."""
     dead_under_them(redis, 3, crashes=2)
-    make_worker(concurrency=3, burst=True).run()
+    worker, held = make_worker(concurrency=3, burst=True), []
+    begin = worker._pool.add
+    monkeypatch.setattr(worker._pool, "add", lambda run: held.append(counts()["running"]) or begin(run))
+    worker.run()
 
+    assert held[0] == 1
     assert counts() == {"successful": 3}
 
 

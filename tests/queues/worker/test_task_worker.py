@@ -144,8 +144,9 @@ def test_a_task_of_a_dead_worker_is_taken_over(make_worker: MakeWorker, start: S
         assert reaches(successful=1)
 
 
+@pytest.mark.parametrize("is_first", [True, False])
 def test_a_success_that_comes_after_the_take_over_counts_if_it_is_the_first(
-    redis: Redis, make_worker: MakeWorker, start: Start, caplog: pytest.LogCaptureFixture
+    redis: Redis, make_worker: MakeWorker, start: Start, caplog: pytest.LogCaptureFixture, is_first: bool
 ) -> None:
     def warnings() -> int:
         return sum(record.levelno == logging.WARNING for record in caplog.records)
@@ -161,10 +162,14 @@ def test_a_success_that_comes_after_the_take_over_counts_if_it_is_the_first(
             other = Consumer()
             second = claim_one(other)
         assert eventually(lambda: warnings() == 1)  # seen at a heartbeat
+        if not is_first:
+            assert hand_in(other, succeeded(second)).lost == []
 
         tasks.gate.set()
 
         assert reaches(successful=1)
+        if not is_first:
+            assert eventually(lambda: warnings() == 2)
     assert hand_in(other, succeeded(second)).lost == [task_id]
     assert counts() == {"successful": 1}
 
