@@ -17,6 +17,7 @@ from django.apps import apps
 from django.conf import settings
 from django.core.cache import DEFAULT_CACHE_ALIAS
 from django.core.checks import CheckMessage, Error, Info, Tags, Warning, register
+from django.db import connections
 from django.utils.module_loading import import_string
 
 from components.cache import SparingMixin
@@ -266,6 +267,20 @@ def check_tasks() -> Iterator[CheckMessage]:
             hint='Add "django_tasks" to INSTALLED_APPS. From Django 6.0 on it is not needed.',
             id="components.W011",
         )
+
+
+@_check("components")
+def check_sqlite() -> Iterator[CheckMessage]:
+    """W015: two threads that write to SQLite can fail, however short their transactions are."""
+    for alias, entry in connections.settings.items():
+        is_file = entry["ENGINE"] == "django.db.backends.sqlite3" and "memory" not in str(entry["NAME"])
+        if is_file and entry.get("OPTIONS", {}).get("transaction_mode", "DEFERRED") == "DEFERRED":
+            yield Warning(
+                f"DATABASES[{alias!r}] is SQLite, whose transactions take the lock for writing only when they write: "
+                'beside a worker, a visitor may get "database is locked" at once.',
+                hint='Set "OPTIONS": {"transaction_mode": "IMMEDIATE"} in it.',
+                id="components.W015",
+            )
 
 
 @_check("components")

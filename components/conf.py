@@ -33,7 +33,7 @@ class Conf:
     #: The CACHES alias (of django-redis) that says where Redis is.
     cache: str = "default"
     #: The folder of the embedded server, if the project uses one: `manage.py runall` starts it. None in production.
-    embedded: Path | None = None
+    embedded: Path | str | None = None
     #: The e-mail backend that the worker uses to send queued mail.
     mail_backend: str = "django.core.mail.backends.smtp.EmailBackend"
     #: The TASKS alias and the queue for mail.

@@ -11,6 +11,7 @@ import pytest
 from django.conf import settings
 from django.core.checks import CheckMessage, run_checks
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
 from django.test.utils import override_settings
 
 import components
@@ -73,7 +74,7 @@ def test_an_alias_that_is_not_there_is_named_with_those_that_are() -> None:
         (Conf, {"log_kernel": "c"}, "'log_kernel' is 'c'; it must be one of auto, numba, naive."),
         (Conf, {"prefix": ""}, "'prefix' is ''; it must be a word without braces or blanks."),
         (Conf, {"prefix": "a{b"}, "'prefix' is 'a{b'"),
-        (Conf, {"embedded": "var/redis"}, "'embedded' is 'var/redis' (str); it must be Path or NoneType."),
+        (Conf, {"embedded": 5}, "'embedded' is 5 (int); it must be Path or str or NoneType."),
         (Conf, {"max_waiters": -1}, "'max_waiters' is -1; it must be a finite number, at least 0."),
         (Conf, {"api_authentication": 5}, "'api_authentication' is 5 (int); it must be str or NoneType."),
         (QueueOptions, {"leese": 5}, "'leese' is not known; did you mean 'lease'?"),
@@ -170,6 +171,17 @@ def test_each_check_speaks_of_what_it_is_for_and_of_nothing_else(check: str) -> 
 
     assert list(messages) == [check]
     assert messages[check].is_serious() == check.startswith("E")
+
+
+@pytest.mark.parametrize(("mode", "ids"), [(None, ["W015"]), ("DEFERRED", ["W015"]), ("EXCLUSIVE", [])])
+def test_sqlite_that_locks_late_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch, mode: str | None, ids: list[str]
+) -> None:
+    given = {"transaction_mode": mode} if mode else {}
+    entry = {"ENGINE": "django.db.backends.sqlite3", "NAME": Path("site.db"), "OPTIONS": given}
+    monkeypatch.setitem(connections.settings, "file", entry)
+    with override_settings(**cache()):
+        assert list(found()) == ids
 
 
 @pytest.mark.parametrize("path", ["Users", "nowhere.Users", "components.people.__doc__"])

@@ -71,12 +71,12 @@ def find_server() -> Path:
     raise RedisNotFound(_NOT_FOUND)
 
 
-def socket_path(folder: Path) -> Path:
+def socket_path(folder: Path | str) -> Path:
     """
     Return where the server of *folder* listens: inside the folder or, if that path is too long for a socket, under a
     derived name in a private folder of /tmp.
     """
-    folder = folder.resolve()
+    folder = Path(folder).resolve()
     path = folder / "redis.sock"
     if len(os.fsencode(path)) <= _LONGEST_PATH:
         return path
@@ -84,7 +84,7 @@ def socket_path(folder: Path) -> Path:
     return _private(_SHORT) / f"{name}.sock"
 
 
-def socket_url(folder: Path) -> str:
+def socket_url(folder: Path | str) -> str:
     """Return the URL of the server of *folder*, running or not, for redis-py and the CACHES setting."""
     return _url(socket_path(folder))
 
@@ -93,12 +93,12 @@ def _url(socket: Path) -> str:
     return f"unix://{quote(str(socket))}"
 
 
-def is_running(folder: Path) -> bool:
+def is_running(folder: Path | str) -> bool:
     """Return True if a server listens at the socket of *folder*, even if it is busy or still loading its data."""
     return _state(socket_url(folder)) != "absent"
 
 
-def require_running(folder: Path) -> None:
+def require_running(folder: Path | str) -> None:
     """Raise RedisNotStarted, with advice, unless the server of *folder* is running."""
     if not is_running(folder):
         raise RedisNotStarted(
@@ -122,14 +122,14 @@ class EmbeddedServer:
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | str,
         *,
         server: Path | None = None,
         appendonly: bool = True,
         appendfsync: Literal["everysec", "always"] = "everysec",
         options: Mapping[str, str] | None = None,
     ) -> None:
-        self.folder = folder.resolve()
+        self.folder = Path(folder).resolve()
         self._server = server
         self._options = {
             "port": "0",

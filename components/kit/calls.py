@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, cast
 
 from asgiref.sync import iscoroutinefunction
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 def is_awaited(function: Callable[..., Any]) -> bool:
@@ -31,6 +36,38 @@ def refuse_later(function: Callable[..., Any], result: Any, what: str) -> None:
             f"{name_of(function)} has returned a {type(result).__name__}, which runs after the call: {what} has no "
             "effect. Declare the function with async def, or use a with block where the work is done."
         )
+
+
+def around(
+    function: Callable[_P, _T],
+    what: str,
+    block: Callable[[], AbstractContextManager[Any]],
+    ablock: Callable[[], AbstractAsyncContextManager[Any]],
+) -> Callable[_P, _T]:
+    """
+    Return *function*, each call of which is made within block(), or awaited within ablock().
+
+    Raises TypeError, which says *what* has no effect, for a function that does its work after its call.
+    """
+    if is_generator(function):
+        raise TypeError(
+            f"{name_of(function)} is a generator: it runs after its call has returned, so {what} has no effect. "
+            "Use a with block inside it."
+        )
+
+    @wraps(function)
+    def called(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        with block():
+            result = function(*args, **kwargs)
+            refuse_later(function, result, what)
+            return result
+
+    @wraps(function)
+    async def awaited(*args: _P.args, **kwargs: _P.kwargs) -> Any:
+        async with ablock():
+            return await cast("Any", function)(*args, **kwargs)
+
+    return cast("Callable[_P, _T]", awaited) if is_awaited(function) else called
 
 
 def name_of(function: Callable[..., Any]) -> str:

@@ -16,11 +16,11 @@ from redis.exceptions import LockError, LockNotOwnedError
 
 from components.conf import conf
 from components.embedded import EmbeddedServer
-from components.exceptions import InvalidName, InvalidValue, LockLost, LockNotAcquired
+from components.exceptions import InvalidName, InvalidValue, LockLost, LockNotAcquired, RedisNotPrivate
 from components.kit import leases as renewals
 from components.kit.client import get_async_client
 from components.kit.leases import Holder
-from components.services.locks import AsyncLock, Lock, LockReader, alock, alocks, lock, locks
+from components.services.locks import AsyncLock, Lock, LockReader, alock, alocks, lock, locks, named
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
 from components.testing import redis_at
@@ -253,6 +253,48 @@ def test_a_mistake_is_told_and_changes_nothing(
 
     assert not isinstance(caught.value, LockNotOwnedError)
     assert own.owned()
+
+
+def test_what_redis_py_takes_by_position_is_taken(redis: Redis) -> None:
+    assert lock("a").acquire(False)
+    assert not lock("a").acquire(False, True, 0.05)
+    assert not lock("a", blocking=False).acquire(0.1)
+    assert not lock("a").acquire(None, False)
+
+
+def test_a_lock_decorates_functions_also_in_a_test_without_redis(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(named, "get_client", refuse)
+        decorate = lock("a", blocking_timeout=0)
+        with pytest.raises(RedisNotPrivate), decorate:
+            ...
+        with pytest.raises(RedisNotPrivate):
+            decorate.acquire()
+
+    @decorate
+    def held(value: int) -> int:
+        assert not lock("a", blocking=False).acquire()
+        return value
+
+    @decorate
+    async def awaited(value: int) -> int:
+        return held(value)
+
+    assert [held(1), held(value=2)] == [1, 2]
+    with pytest.raises(LockNotAcquired):
+        asyncio.run(awaited(3))
+    with pytest.raises(TypeError, match="a lock has no effect"):
+        lock("a")(generate)
+
+
+def generate() -> Iterator[int]:
+    yield 1
+
+
+def refuse() -> Any:
+    raise RedisNotPrivate
 
 
 def test_a_lock_without_a_timeout_cannot_be_extended(redis: Redis) -> None:

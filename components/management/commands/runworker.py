@@ -45,8 +45,8 @@ class Command(BaseCommand):
             "--queue",
             action="append",
             metavar="NAME[=WEIGHT]",
-            help="A queue to serve; repeat it for more, or '*' for all (the default). The order is the priority, "
-            "unless each has a weight: then each gets its share of the started tasks.",
+            help="A queue to serve; repeat it for more, or high,mail, or '*' for all (the default). The order is the "
+            "priority, unless each has a weight: then each gets its share of the started tasks.",
         )
         parser.add_argument("--round-robin", action="store_true", help="Serve the queues in turn.")
         parser.add_argument(
@@ -96,6 +96,7 @@ class Command(BaseCommand):
 
 def choose(given: list[str], backend: RedisBackend, *, round_robin: bool) -> QueueChoice | None:
     """Return the choice of queues that the options make; None for all queues. Raises CommandError."""
+    given = [each for item in given for each in ([item] if item in backend.queues else item.split(","))]
     if ALL in given:
         return None
     if any(item.rpartition("=")[0] == ALL for item in given):

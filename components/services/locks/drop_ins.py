@@ -432,8 +432,8 @@ class Lock(AnyLock, RedisLock):
         """
         blocking, patience = self._patience(blocking, blocking_timeout)
         own = self._token(token, is_coroutine=False)
-        if sleep is not None:
-            sleep = check_seconds("sleep", sleep, may_be_zero=True)
+        # acquire(False), which redis-py takes for no pause between two tries, waits for a wake-up instead.
+        sleep = None if sleep is None or sleep is False else check_seconds("sleep", sleep, may_be_zero=True)
         try:
             if self._polls(sleep):
                 return bool(super().acquire(sleep, blocking, patience, own))  # type: ignore[arg-type]

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any, Generic, Self, TypedDict, TypeVar, Unpack
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, Generic, ParamSpec, Self, TypedDict, TypeVar, Unpack, cast
 
 from redis.exceptions import LockError
 
-from components.exceptions import InvalidName, LockNotAcquired
+from components.exceptions import InvalidName, LockNotAcquired, RedisNotPrivate
+from components.kit.calls import around
 from components.kit.client import get_async_client, get_client
 from components.kit.leases import clock
 from components.kit.twins import answer, at_once
@@ -30,7 +32,9 @@ logger = logging.getLogger(__name__)
 DEFAULT_TIMEOUT = 30.0  # seconds
 _FRESH = 2 / 3  # share of its time that each of several locks must have left; otherwise its time is restarted
 
-_L = TypeVar("_L", Lock, AsyncLock)
+_L = TypeVar("_L", bound=Lock | AsyncLock)
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 class LockOptions(TypedDict, total=False):
@@ -47,17 +51,49 @@ class LockOptions(TypedDict, total=False):
     owner: str | None
 
 
-def lock(name: str, **options: Unpack[LockOptions]) -> Lock:
+def lock(name: str, **options: Unpack[LockOptions]) -> NamedLock:
     """
     Return the lock *name*. The options are those of Lock, with a timeout of 30 seconds unless one is given.
 
         with lock("item:42", timeout=10, blocking_timeout=2) as held:
             Item.objects.fenced(held.fence).filter(pk=42).update(owner=buyer)
 
-    Nothing is sent until it is acquired. If Redis does not answer, it raises RedisUnavailable, while Lock raises
-    redis-py's errors.
+    @lock("rebuild") on a function holds it during each call, also of a coroutine function. Nothing is sent until it
+    is acquired. If Redis does not answer, it raises RedisUnavailable, while Lock raises redis-py's errors.
     """
-    return _of_this_app(Lock(get_client(), key_of(name), **with_defaults(options)))
+    try:
+        made = _of_this_app(NamedLock(get_client(), key_of(name), **with_defaults(options)))
+    except RedisNotPrivate as error:  # a test imports what a lock decorates
+        made = cast("NamedLock", _Refused(error))
+    made.given = name, options
+    return made
+
+
+class NamedLock(Lock):
+    """What lock() returns: a Lock that is also a decorator."""
+
+    given: tuple[str, LockOptions]
+
+    def __call__(self, function: Callable[_P, _T]) -> Callable[_P, _T]:
+        name, options = self.given
+        return around(function, "a lock", partial(lock, name, **options), partial(alock, name, **options))
+
+
+class _Refused:
+    """A lock in a test without Redis: it decorates functions, and each other use of it raises *error*."""
+
+    __call__ = NamedLock.__call__
+
+    def __init__(self, error: RedisNotPrivate) -> None:
+        self.error = error
+
+    def __getattr__(self, name: str) -> Any:
+        raise self.error
+
+    def __enter__(self) -> Any:
+        raise self.error
+
+    def __exit__(self, *of_a_block: object) -> None: ...
 
 
 def alock(name: str, **options: Unpack[LockOptions]) -> AsyncLock:

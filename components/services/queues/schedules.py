@@ -10,6 +10,7 @@ day, and a job whose minute or hour begins with * follows the local time.
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from functools import cache
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
-from cronsim.cronsim import Field
+from cronsim.cronsim import RANGES, Field
 from django.conf import settings
 
 from components.exceptions import InvalidValue
@@ -36,6 +37,16 @@ _FIELDS = {
     "day of the month": "1 to 31, L or LW",
     "month": "1 to 12, or JAN to DEC",
     "day of the week": "0 to 7, or SUN to SAT",
+}
+
+
+_LONGEST_STEPS = (60, 24, 31, 12, 7)
+_NAMED = {
+    **dict.fromkeys(("@YEARLY", "@ANNUALLY"), "0 0 1 1 *"),
+    "@MONTHLY": "0 0 1 * *",
+    "@WEEKLY": "0 0 * * 0",
+    **dict.fromkeys(("@DAILY", "@MIDNIGHT"), "0 0 * * *"),
+    "@HOURLY": "0 * * * *",
 }
 
 
@@ -105,7 +116,8 @@ class Cron(Schedule):
     zone: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "expression", " ".join(str(self.expression).upper().split()))
+        expression = " ".join(str(self.expression).upper().split())
+        object.__setattr__(self, "expression", _NAMED.get(expression, expression))
         _check_zone(self.zone)
         _check_expression(self.expression)
         self.next_after(datetime(2000, 1, 1, tzinfo=UTC))  # raises if there is no tick
@@ -117,7 +129,7 @@ class Cron(Schedule):
         # Clocks that are about to be set back will show the present time again.
         put_back = max(timedelta(), _offset(local) - _offset((instant + _LONGEST_CHANGE).astimezone(zone)))
         best: datetime | None = None
-        for wall in CronSim(_without_idle_steps(self.expression), start - put_back):
+        for wall in CronSim(_as_cronsim_has_it(self.expression), start - put_back):
             ticks = self._ticks(wall, zone)
             if best is not None and ticks and ticks[0] >= best:
                 return best
@@ -171,8 +183,8 @@ def cron(expression: str, *, tz: str | ZoneInfo | None = None) -> Cron:
     """
     Return a schedule that ticks at each minute that matches *expression* in the time zone *tz*.
 
-    The fields are minute, hour, day of the month, month and day of the week. *tz* defaults to settings.TIME_ZONE.
-    Raises InvalidValue.
+    The fields are minute, hour, day of the month, month and day of the week; "@daily" and the like name them. *tz*
+    defaults to settings.TIME_ZONE. Raises InvalidValue.
     """
     return Cron(expression, str(settings.TIME_ZONE if tz is None else tz))
 
@@ -190,37 +202,57 @@ def _check_zone(zone: str) -> None:
 def _check_expression(expression: str) -> None:
     fields = expression.split()
     if len(fields) != len(_FIELDS):
-        seconds = " For seconds use every(seconds=...)." if len(fields) == len(_FIELDS) + 1 else ""
+        more = (
+            " For seconds use every(seconds=...), for a time zone tz=." if len(fields) > len(_FIELDS) else ""
+        )
         raise InvalidValue(
-            f"cron({expression!r}) has {_count(len(fields), 'field')}; it must have five: "
-            f"{', '.join(_FIELDS)}.{seconds}"
+            f"cron({expression!r}) has {_count(len(fields), 'field')}; it must have five: {', '.join(_FIELDS)}; or "
+            f"be one of {', '.join(_NAMED).lower()}.{more}"
         )
     for place, (name, allowed) in enumerate(_FIELDS.items()):
         alone = ["*"] * len(_FIELDS)
         alone[place] = fields[place]
-        if not _is_readable(" ".join(alone)):
+        for step in re.findall(r"/(\d+)", fields[place]):
+            if len(step) > 2 or int(step) > _LONGEST_STEPS[place]:
+                raise InvalidValue(
+                    f"cron({expression!r}): its {name} has the step {step[:9]}, and there are only "
+                    f"{_LONGEST_STEPS[place]}. For longer intervals use every(...)."
+                )
+        if not _is_readable(_as_cronsim_has_it(" ".join(alone))):
             raise InvalidValue(
                 f"cron({expression!r}): its {name} is {fields[place]!r}; allowed are {allowed}, "
-                "* for all, lists (1,2), ranges (1-5) and steps (*/2)."
+                "* for all, lists (1,2), ranges (1-5, 22-6) and steps (*/2)."
             )
-    if not _is_readable(_without_idle_steps(expression)):
+    if not _is_readable(_as_cronsim_has_it(expression)):
         raise InvalidValue(f"cron({expression!r}) never ticks: its month has no such day.")
 
 
 @cache
-def _without_idle_steps(expression: str) -> str:
+def _as_cronsim_has_it(expression: str) -> str:
     """
-    Return *expression* with ranges such as 5-5/2 written as 5-5, because cronsim reads them as 5/2, which is 5-59/2.
+    Return *expression* as cronsim reads it: ranges over midnight such as 22-6 as lists, ? as *, and ranges such as
+    5-5/2 as 5-5, which it takes for 5/2, which is 5-59/2.
     """
     fields = zip(list(Field)[1:], expression.split(), strict=True)
-    return " ".join(
-        ",".join(_without_idle_step(field, term) for term in text.split(",")) for field, text in fields
-    )
+    return " ".join(",".join(_term(field, term) for term in text.split(",")) for field, text in fields)
 
 
-def _without_idle_step(field: Field, term: str) -> str:
+def _term(field: Field, term: str) -> str:
+    if term == "?" and field in (Field.DAY, Field.DOW):
+        return "*"
     numbers, _slash, step = term.partition("/")
-    return numbers if step and "-" in numbers and len(field.parse(numbers)) == 1 else term
+    first, _dash, last = numbers.partition("-")
+    try:
+        start, end = field.int(first), field.int(last)
+        size = int(step or 1)
+    except (CronSimError, ValueError):  # not a range, or not one that can be read
+        return term
+    if start > end and size:
+        allowed = list(RANGES[field])[:7] if field == Field.DOW else list(RANGES[field])
+        return ",".join(
+            str(each) for each in [*allowed[allowed.index(start) :], *range(allowed[0], end + 1)][::size]
+        )
+    return numbers if step and start == end and size else term
 
 
 def _is_readable(expression: str) -> bool:

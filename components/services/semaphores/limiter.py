@@ -16,11 +16,10 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar
 from weakref import ref
 
-from components.kit.calls import is_awaited, is_generator, name_of, refuse_later
+from components.kit.calls import around
 from components.services.semaphores.permit import Acquisition, AwaitedPermit, Permit
 from components.services.semaphores.semaphore import Semaphore
 
@@ -48,30 +47,7 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
         self._guard = threading.Lock()
 
     def __call__(self, function: Callable[_P, _T]) -> Callable[_P, _T]:
-        if is_generator(function):
-            raise TypeError(
-                f"{name_of(function)} is a generator: it runs after its call has returned, so a limit on calls "
-                "has no effect. Use limit_concurrency in a with block inside it."
-            )
-        if is_awaited(function):
-            return cast("Callable[_P, _T]", self._around_coroutine(function))
-
-        @wraps(function)
-        def limited(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-            with self._acquire():
-                result = function(*args, **kwargs)
-                refuse_later(function, result, "a limit on calls")
-                return result
-
-        return limited
-
-    def _around_coroutine(self, function: Callable[_P, Any]) -> Callable[_P, Any]:
-        @wraps(function)
-        async def limited(*args: _P.args, **kwargs: _P.kwargs) -> Any:
-            async with self._aacquire():
-                return await function(*args, **kwargs)
-
-        return limited
+        return around(function, "a limit on calls", self._acquire, self._aacquire)
 
     def __enter__(self) -> Permit:
         return self._note(self._acquire())

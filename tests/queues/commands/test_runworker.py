@@ -163,6 +163,8 @@ def test_a_heartbeat_file_that_cannot_be_made_ends_it_with_2(tmp_path: Path) -> 
     ("given", "queues", "weights"),
     [
         (["b", "a"], ["b", "a"], {}),
+        (["b,a", "c"], ["b", "a", "c"], {}),
+        (["a=2,b=1"], ["a", "b"], {"a": 2, "b": 1}),
         (["a=2", "b=1"], ["a", "b"], {"a": 2, "b": 1}),
         (["a=b=7"], ["a=b"], {"a=b": 7}),
         (["mail", "*"], None, None),

@@ -397,6 +397,13 @@ def _tried(minute: Field, hour: Field, zone: str, after: datetime, until: dateti
         ("0 0 L * *", [utc(2026, 1, 31), utc(2026, 2, 28), utc(2026, 3, 31)]),
         ("15 10 * * MON-fri", [utc(2026, 1, 1, 10, 15), utc(2026, 1, 2, 10, 15), utc(2026, 1, 5, 10, 15)]),
         ("0 12 1 jan *", [utc(2026, 1, 1, 12), utc(2027, 1, 1, 12)]),
+        (
+            "0 22-1/2,12 * * ?",
+            [utc(2026, 1, 1, 0), utc(2026, 1, 1, 12), utc(2026, 1, 1, 22), utc(2026, 1, 2, 0)],
+        ),
+        ("0 0 ? * fri-sun", [utc(2026, 1, 2), utc(2026, 1, 3), utc(2026, 1, 4), utc(2026, 1, 9)]),
+        ("@Weekly", [utc(2026, 1, 4), utc(2026, 1, 11)]),
+        ("*/60 * * * *", [utc(2026, 1, 1, 0), utc(2026, 1, 1, 1)]),
     ],
 )
 def test_days_and_names_mean_what_they_mean_to_cron(expression: str, ticks: list[datetime]) -> None:
@@ -422,7 +429,7 @@ def test_equal_schedules_are_equal_however_they_are_written() -> None:
     [
         *(
             (f"{each} * * * *", "its minute is")
-            for each in ("60", "5-1", "*/0", "9" * 5000, "5-4/2", "5-5/X")
+            for each in ("60", "60-1", "*/0", "9" * 5000, "5-4/X", "5-5/X", "?")
         ),
         ("5-5/0 * * * *", "its minute is '5-5/0'"),  # where a step would change nothing
         ("* 24 * * *", "its hour is '24'"),
@@ -430,8 +437,13 @@ def test_equal_schedules_are_equal_however_they_are_written() -> None:
         ("* * * 13 *", "its month is '13'"),
         ("* * * * 8", "its day of the week is '8'"),
         ("", "0 fields"),
-        ("@daily", "1 field"),
+        ("@reboot", "1 field"),
         ("0 * * * * *", r"every\(seconds"),
+        ("0 3 * * * Europe/Berlin", "tz="),
+        *(
+            (each, "has the step")
+            for each in ("*/90 * * * *", "0 */25 * * *", "0 0 */32 * *", "0 0 * * 1-5/8")
+        ),
         ("0 0 31 2 *", "no such day"),
         ("0 0 30-31/1 2-2/3 *", "no such day"),
         ("* * */20 * 1L", "never ticks"),
