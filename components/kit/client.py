@@ -25,6 +25,7 @@ from components.conf import conf
 from components.exceptions import RedisUnsuitable
 from components.kit import aclient, sentinels
 from components.kit.errors import translated
+from components.kit.forking import notice
 from components.kit.silence import guard
 from components.kit.test_runs import refuse
 from components.locations import mistakes
@@ -47,6 +48,7 @@ def get_client() -> Redis:
 
     Raises ImproperlyConfigured if the CACHES alias does not exist or does not use django-redis.
     """
+    notice()
     alias = conf().cache
     try:
         client = _django_redis(alias).get_client()

@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 import time
+from _thread import start_new_thread
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
@@ -85,7 +86,8 @@ def _on_sigterm(number: int, frame: FrameType | None) -> None:
         return
     _is_ending = True
     try:
-        threading.Thread(target=_end if is_last else _do_all_until_the_end, daemon=True).start()
+        # Thread.start() waits for the thread, which gevent forbids in a handler.
+        start_new_thread(_end if is_last else _do_all_until_the_end, ())
     except RuntimeError:  # the interpreter is already ending
         _is_over.set()
         if is_last:

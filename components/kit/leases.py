@@ -34,6 +34,7 @@ from redis import Redis
 
 from components.conf import functions
 from components.kit.errors import redis_errors
+from components.kit.forking import in_child, notice
 
 logger = logging.getLogger(__name__)
 
@@ -214,6 +215,7 @@ class _Starter:
         self.present: _Scheduler | None = None
 
     def get(self) -> _Scheduler:
+        notice()
         with self._guard:
             if self.present is None:
                 self.present = _Scheduler()
@@ -221,11 +223,12 @@ class _Starter:
 
 
 _starter = _Starter()
-os.register_at_fork(after_in_child=_starter.reset)
+in_child(_starter.reset)
 
 
 def forks() -> int:
     """Return how many forks lie before this process. What is held belongs to one process, and not to its children."""
+    notice()
     return _starter.forks
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import os
 import select
 import socket
 import time
@@ -21,6 +20,8 @@ from redis.asyncio.connection import AbstractConnection as AsyncConnection
 from redis.exceptions import ConnectionError, ResponseError
 from redis.exceptions import TimeoutError as ReplyTimeout
 from redis.utils import SENTINEL
+
+from components.kit.forking import in_child
 
 #: Host and port, or "" and the path of a Unix socket.
 Address: TypeAlias = tuple[str, int | str]
@@ -149,7 +150,7 @@ def _forget() -> None:
     _silent.clear()
 
 
-os.register_at_fork(after_in_child=_forget)
+in_child(_forget)
 
 
 def _ask(address: Address) -> tuple[_Probe | None, bool]:

@@ -7,6 +7,7 @@ import gc
 import os
 import threading
 from collections.abc import Callable
+from ctypes import PyDLL
 from weakref import ref
 
 import pytest
@@ -115,12 +116,14 @@ def test_a_forked_child_renews_what_is_its_own() -> None:
         return own.lost.wait(5) and own.renewed == 2 and parents.renewed == before
 
     assert in_child(child)
+    before = renewals.forks()
+    assert in_child(lambda: renewals.forks() == before + 1, PyDLL(None).fork)  # as uWSGI does
     renewals.drop(parents)
 
 
-def in_child(check: Callable[[], bool]) -> bool:
+def in_child(check: Callable[[], bool], fork: Callable[[], int] = os.fork) -> bool:
     """Whether *check* holds in a forked child."""
-    pid = os.fork()
+    pid = fork()
     if not pid:
         os._exit(0 if check() else 1)
     _pid, status = os.waitpid(pid, 0)

@@ -14,7 +14,6 @@ its own sources.
 
 from __future__ import annotations
 
-import os
 import secrets
 from bisect import bisect_left
 from collections import defaultdict, deque
@@ -24,6 +23,7 @@ from itertools import chain, islice
 from typing import NamedTuple, TypeAlias
 
 from components.exceptions import CountRefused, InvalidValue
+from components.kit.forking import in_child, notice
 from components.kit.keyspace import bucket
 from components.kit.scripts import Call, Script
 from components.kit.stored import number_of, text_of
@@ -74,6 +74,7 @@ _idle: defaultdict[str, deque[Source]] = defaultdict(deque)
 
 def _take(tag: str) -> Source:
     """Return a source for a call to the bucket *tag*; Addition.is_over() gives it back."""
+    notice()
     try:
         source = _idle[tag].pop()
     except IndexError:
@@ -86,7 +87,7 @@ def forget() -> None:
     _idle.clear()
 
 
-os.register_at_fork(after_in_child=forget)
+in_child(forget)
 
 
 @dataclass(slots=True, eq=False)  # not frozen, which costs half a microsecond in each update

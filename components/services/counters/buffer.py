@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import threading
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,6 +21,7 @@ from typing import Any
 from components.exceptions import CountRefused, InvalidValue, RedisNotPrivate
 from components.kit.client import get_client
 from components.kit.endings import at_end
+from components.kit.forking import FORKS_IN_C, in_child, notice
 from components.kit.leases import clock
 from components.kit.scripts import CLUSTERS
 from components.kit.test_runs import is_test_run
@@ -270,6 +270,8 @@ def count(name: str, count: int = 1) -> None:
     """
     if count is not _ONE:
         check_count(count)
+    if FORKS_IN_C:
+        notice()
     buffer = _buffer
     guard = buffer.guard
     if not guard.acquire(False):
@@ -303,6 +305,8 @@ def measure_valid(name: str, value: int) -> None:
 
 def add_up(*counts: tuple[Sequence[Target], int]) -> None:
     """Add to targets in one go: pairs of some, which are valid, and what each of these gets. It never waits."""
+    if FORKS_IN_C:
+        notice()
     buffer = _buffer
     guard = buffer.guard
     if not guard.acquire(False):
@@ -324,6 +328,7 @@ def add_up(*counts: tuple[Sequence[Target], int]) -> None:
 
 def flush() -> None:
     """Send the counts and sums of this process now. Raises RedisUnavailable; then they are sent later."""
+    notice()
     _buffer.flush()
 
 
@@ -347,6 +352,7 @@ def forget() -> None:
 
 def finish() -> None:
     """Send the counts of this process at its end. Counts that cannot be sent are lost, which is logged."""
+    notice()
     _buffer.finish()
 
 
@@ -355,4 +361,4 @@ def _begin_anew() -> None:
     _buffer = Buffer()
 
 
-os.register_at_fork(after_in_child=_begin_anew)
+in_child(_begin_anew)

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import threading
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from components.exceptions import ComponentsError
 from components.kit.client import kept_by_the_loop
+from components.kit.forking import in_child
 from components.kit.leases import clock
 from components.services.geo.facts import Place
 from components.services.geo.keys import TableKeys
@@ -143,4 +143,4 @@ def _begin_anew() -> None:
         each.renew_guard()
 
 
-os.register_at_fork(after_in_child=_begin_anew)
+in_child(_begin_anew)

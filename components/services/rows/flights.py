@@ -10,13 +10,13 @@ they fail with the same error, so a database that does not answer is asked only 
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import time
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from components.kit.client import AnyRedis, kept_by_the_loop
+from components.kit.forking import in_child
 from components.kit.scripts import ASYNCHRONOUS
 
 _NONE: Mapping[str, Exception] = MappingProxyType({})
@@ -97,7 +97,7 @@ class _LoopFlights(Flights):
 
 
 _of_threads = Flights()
-os.register_at_fork(after_in_child=_of_threads.reset)
+in_child(_of_threads.reset)
 
 
 def flights_of(client: AnyRedis) -> Flights:

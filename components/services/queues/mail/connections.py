@@ -7,7 +7,6 @@ nobody has taken it for two seconds, or after any error.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +16,8 @@ from typing import Any
 
 from django.core.mail.backends import smtp
 
+from components.kit.forking import in_child, notice
+
 KEPT = 2.0  # seconds
 #: What differs between two backends of one server.
 _OWN = ("connection", "ssl_context", "_lock", "_partial_connection")
@@ -24,7 +25,6 @@ _OWN = ("connection", "ssl_context", "_lock", "_partial_connection")
 _guard = Lock()
 #: The backends whose connections are open and wait, with the time at which they came back.
 _idle: list[tuple[float, Any]] = []
-os.register_at_fork(before=_guard.acquire, after_in_parent=_guard.release, after_in_child=lambda: _forget())
 
 
 @contextmanager
@@ -33,6 +33,7 @@ def connected(backend: Any) -> Iterator[Any]:
     if not isinstance(backend, smtp.EmailBackend):
         yield backend
         return
+    notice()
     backend = next((kept for kept in _taken(backend) if _answers(kept)), backend)
     try:
         backend.open()
@@ -89,5 +90,9 @@ def _close_idle() -> None:
 
 def _forget() -> None:
     """In a forked child: the connections are the parent's."""
+    global _guard
+    _guard = Lock()
     _idle.clear()
-    _guard.release()
+
+
+in_child(_forget)
