@@ -32,6 +32,14 @@ def exit_normally() -> None:
 
 
 def wait_for_a_signal() -> None:
+    """The handler may not wait: gevent forbids it, and Thread.start() waits for the thread."""
+    start = threading.Thread.start
+
+    def start_elsewhere(thread: threading.Thread) -> None:
+        assert threading.current_thread() is not threading.main_thread()
+        start(thread)
+
+    threading.Thread.start = start_elsewhere  # type: ignore[method-assign]
     tell()
     while True:
         time.sleep(60)
