@@ -1,65 +1,45 @@
-"""The erasure of a person beside processes that add them to chats all the time: a repeated one finds all of it."""
+"""The erasure of a person beside calls that add them: it finds them, or the next one does."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from redis import Redis
 
-from components.embedded import EmbeddedServer
-from components.kit.client import get_client
 from components.services.chat import Chat, ChatReader, Inbox
 from components.services.chat.chat import ENTER
-from components.testing import empty
-from tests.chaos import adders
-from tests.commands.processes import Command
-from tests.support.waiting import eventually
-
-pytestmark = pytest.mark.slow
-
-PLACES = 3
-ERASURES = 10
-
-
-@pytest.fixture
-def url(redis_server: EmbeddedServer) -> Iterator[str]:
-    with empty(redis_server):
-        yield redis_server.url
+from components.services.chat.hints import DROP
 
 
 def words_of(person: str) -> dict[str, int]:
     """In which chats they still are, or something that they said is, and how many messages."""
     found = {}
-    for info in ChatReader().page(limit=PLACES * adders.CHATS):
+    for info in ChatReader().page():
         said = [each for each in ChatReader().messages(info.id, limit=200).messages if each.sender == person]
         if said or person in [member.user for member in Chat(info.id).members()]:
             found[info.id] = len(said)
     return found
 
 
-def test_an_erasure_that_is_repeated_finds_everybody(url: str) -> None:
-    with ExitStack() as stack:
-        for place in range(PLACES):
-            program = ("-m", "tests.chaos.adders")
-            stack.enter_context(
-                Command(
-                    url, str(place), "jack", program=program, DJANGO_SETTINGS_MODULE="tests.commands.settings"
-                )
-            )
-        assert eventually(lambda: len(words_of("jack")) > PLACES)
-        for _ in range(ERASURES):  # each beside additions, however slow these are
-            assert eventually(lambda: words_of("jack"), within=60)
-            Inbox("jack").erase()
+def test_a_person_who_is_added_while_they_are_erased_is_erased_again(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat, drop = Chat.create("joe", members=["jack"]), DROP.run
 
+    async def late(*args: Any, **options: Any) -> Any:
+        monkeypatch.setattr(DROP, "run", drop)
+        chat.add(["jack"])
+        return await drop(*args, **options)
+
+    monkeypatch.setattr(DROP, "run", late)
     Inbox("jack").erase()
 
     assert words_of("jack") == {}
 
 
 def test_an_addition_beside_an_erasure_is_found_by_the_next_erasure(
-    url: str, monkeypatch: pytest.MonkeyPatch
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two add the same person at once. They are erased in between, and the second dies as soon as they are in."""
     chat = Chat.create("joe")
@@ -90,7 +70,7 @@ def test_an_addition_beside_an_erasure_is_found_by_the_next_erasure(
 
 
 def test_a_call_that_adds_a_person_beside_an_erasure_notes_it_again(
-    url: str, monkeypatch: pytest.MonkeyPatch
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was noted before the erasure is gone, so it is noted again, and they are in."""
     chat = Chat.create("joe")
@@ -109,7 +89,7 @@ def test_a_call_that_adds_a_person_beside_an_erasure_notes_it_again(
     assert [each.chat_id for each in Inbox("jack").chats()] == [chat.id]
 
 
-def test_a_cancelled_join_leaves_nothing_in_the_inbox(url: str) -> None:
+def test_a_cancelled_join_leaves_nothing_in_the_inbox(redis: Redis) -> None:
     for number in range(3):
         Chat.create("joe", members=["jack"], id=f"chat:{number}")
     Chat("chat:0").leave("jack")
@@ -117,4 +97,4 @@ def test_a_cancelled_join_leaves_nothing_in_the_inbox(url: str) -> None:
 
     Inbox("jack").erase()
 
-    assert [key for key in get_client().keys("*") if b"jack" in key] == []
+    assert [key for key in redis.keys("*") if b"jack" in key] == []
