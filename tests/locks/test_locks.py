@@ -44,17 +44,6 @@ def acquired(name: str = "a", **options: object) -> Lock:
     return held
 
 
-def test_one_holds_it_and_no_other(redis: Redis) -> None:
-    with lock("a") as held:
-        assert held.owned()
-        assert not lock("a").acquire(blocking=False)
-        assert lock("b").acquire(blocking=False)
-        with pytest.raises(LockNotAcquired), lock("a", blocking_timeout=0):
-            pytest.fail("both hold it")
-
-    assert lock("a").acquire(blocking=False)
-
-
 @pytest.mark.parametrize(
     ("options", "seconds"), [({}, 30), ({"timeout": 500}, 500), ({"timeout": None}, math.inf)], ids=str
 )
