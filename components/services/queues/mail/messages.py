@@ -4,6 +4,8 @@ Mail messages as JSON, and back.
 Each field is stored, so the real backend gets the same message as it would in the sender's process. This includes
 attributes that only some backends use (Anymail's tags), if they are JSON. Message-ID and Date are added if the sender
 set none, so a mail that is sent twice is recognisably the same. A message that would change on its way is refused.
+What each new message of its class has as well, such as a sentinel or a place for the backend's answer, is left
+behind.
 """
 
 from __future__ import annotations
@@ -12,18 +14,21 @@ import email.message
 import email.policy
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import date, datetime
+from decimal import Decimal
 from email.headerregistry import Address
 from email.message import Message, MIMEPart
 from email.mime.base import MIMEBase
 from typing import Any
+from uuid import UUID
 
 from django.core.mail import EmailAlternative, EmailAttachment, EmailMessage, EmailMultiAlternatives
 from django.utils.functional import Promise
 
 from components.exceptions import NotSerializable, UnknownFormat
 
-FORMAT = 1
+FORMAT = 2  # the first has no "$exact"
 
 _CLASSES = {"EmailMessage": EmailMessage, "EmailMultiAlternatives": EmailMultiAlternatives}
 #: Attributes of these classes that a message or a subclass may override.
@@ -54,9 +59,31 @@ def to_json(message: EmailMessage) -> dict[str, Any]:
         if getattr(message, name, None) != getattr(base, name, None)
     }
     fields |= {"subject": str(message.subject), "from_email": str(message.from_email)}
-    fields["extra_headers"] = headers
-    carried = {name: _dump(value, f"{where}: {name}") for name, value in fields.items()}
-    return {"v": FORMAT, "class": base.__name__, "fields": carried}
+    fields["extra_headers"] = {name: str(value) for name, value in headers.items()}  # as Django does
+    carried = dict[str, Any]()
+    for name, value in fields.items():
+        try:
+            carried[name] = _dump(value, f"{where}: {name}")
+        except NotSerializable as error:
+            if not _is_as_in_each(type(message), name, value):
+                raise NotSerializable(
+                    f"{error} If only the sender needs it, delete it before sending; or send a plain {base.__name__} "
+                    "with the finished content."
+                ) from None
+    extra = [value for name, value in carried.items() if name not in vars(base())]
+    return {"v": FORMAT if '"$exact"' in json.dumps(extra) else 1, "class": base.__name__, "fields": carried}
+
+
+def _is_as_in_each(kind: type[EmailMessage], name: str, value: Any) -> bool:
+    """Return whether each new message of *kind* has such a *value*."""
+    try:
+        usual = vars(kind())[name]
+        return value is usual or (type(value) is type(usual) and vars(value) == vars(usual))
+    except (
+        TypeError,
+        KeyError,
+    ):  # the class wants arguments, or has no such attribute; or the value has none
+        return False
 
 
 def from_json(document: dict[str, Any]) -> EmailMessage:
@@ -123,6 +150,10 @@ def _dump(value: Any, where: str) -> Any:
             return {"$message": to_json(value)}
         case Message():
             return _dump_part(value, where)
+        case set() | frozenset():
+            return {"$exact": ["set", [_dump(item, where) for item in sorted(value, key=repr)]]}
+        case _ if type(value).__name__ in _EXACT and isinstance(value, _EXACT[type(value).__name__][0]):
+            return {"$exact": [type(value).__name__, str(value)]}
         case list() | tuple():
             return [_dump(item, f"{where}[{index}]") for index, item in enumerate(value)]
         case dict() if all(isinstance(key, str) and not key.startswith("$") for key in value):
@@ -155,6 +186,8 @@ def _load(value: Any) -> Any:
     match value:
         case {"$bytes": content}:
             return b64decode(content)
+        case {"$exact": [kind, text]}:
+            return _EXACT[kind][1](_load(text))
         case {"$message": document}:
             return from_json(document)
         case {"$part": content}:
@@ -168,6 +201,16 @@ def _load(value: Any) -> Any:
         case list():
             return [_load(item) for item in value]
     return value
+
+
+#: Values that backends such as Anymail take in their attributes, and how their text is read.
+_EXACT: dict[str, tuple[type, Callable[[Any], Any]]] = {
+    "datetime": (datetime, datetime.fromisoformat),
+    "date": (date, date.fromisoformat),
+    "Decimal": (Decimal, Decimal),
+    "UUID": (UUID, UUID),
+    "set": (set, set),
+}
 
 
 class _ReadPart(MIMEBase):
