@@ -36,6 +36,18 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
         "No host of that name is known here: correct it in {location}, or in DNS.",
     ),
     (
+        r"certificate verify failed",
+        "Name a file with the certificate of who signed the server's, as in {location} = "
+        "rediss://host:6380/0?ssl_ca_certs=/path/to/ca.pem, and the host by a name that the certificate has.",
+    ),
+    (
+        r"Error 2 connecting to (?!/|unix)",
+        "A file of the options ssl_ca_certs, ssl_certfile and ssl_keyfile is not there: correct its path.",
+    ),
+    (r"TLS: begin its URL", "Correct {location}."),
+    (r"maxclients", "Raise maxclients of the server, or let fewer processes and threads connect."),
+    (r"HELLO", "Add ?protocol=2 to the URLs of {location}, or let its user and its server know HELLO."),
+    (
         r"refused|No such file|Connect call failed",
         "No server listens there: start it, or correct host and port in {location}.",
     ),

@@ -26,6 +26,7 @@ from redis.exceptions import (
 
 from components.conf import conf
 from components.exceptions import ComponentsError, RedisRefused, RedisUnavailable, RedisUnsuitable
+from components.kit.silence import WrongTLS
 
 #: It is unknown whether the command was carried out, because its reply did not arrive.
 REPLY_LOST = (ConnectionError, TimeoutError)
@@ -60,6 +61,7 @@ _REFUSALS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
     ((), "NOREPLICAS", "too few of its replicas are connected"),
     ((MasterDownError,), "MASTERDOWN", "it is a replica that has lost its master"),
     ((), "BUSY", "it is busy running a script"),
+    ((), "max number of clients reached", "it has as many clients as its maxclients allows"),
 )
 
 #: Errors of redis-py, which has no class for them, when it finds that a cluster is incomplete.
@@ -119,13 +121,20 @@ def _wrong(error: BaseException) -> str | None:
     if isinstance(error, RedisClusterException):
         reason = error.__cause__
         error = (reason.__context__ if isinstance(reason, RedisClusterException) else reason) or error
-    if isinstance(error, ConnectionError) and isinstance(error.__cause__, ResponseError):
-        # The asynchronous client wraps the error of a server on a Unix socket like this.
+    if isinstance(error, ConnectionError) and isinstance(error.__cause__, ResponseError | WrongTLS):
+        # The asynchronous client wraps errors while it connects like this.
         error = error.__cause__
+    if isinstance(error, WrongTLS):
+        return f"CACHES[{conf().cache!r}] cannot be used. {error}"
     if not isinstance(error, ResponseError):
         return None
     text = str(error).partition(", with args")[0]  # the arguments may include a password
     where = f"CACHES[{conf().cache!r}]"
+    if _UNKNOWN_COMMAND.search(text) and "hello" in text.lower():
+        return (
+            f"The Redis of {where} does not know HELLO or does not allow it: {text.rstrip('.')}. Install Redis 6.2 "
+            "or newer; if it is that, add ?protocol=2 to its URL."
+        )
     if _UNKNOWN_COMMAND.search(text):
         return (
             f"The Redis of {where} does not know or does not allow a command that this app needs: "
@@ -152,7 +161,7 @@ def _refusal(error: BaseException | None) -> str | None:
     if isinstance(error, _LOGIN):
         return f"Redis does not accept the user name or password that the CACHES alias gives: {error}"
     for classes, word, words in _REFUSALS:
-        by_word = isinstance(error, ResponseError) and re.search(rf"\b{word}\b", str(error))
+        by_word = isinstance(error, ResponseError | ConnectionError) and re.search(rf"\b{word}\b", str(error))
         if isinstance(error, classes) or by_word:
             return f"Redis does not take commands now: {words}: {error}"
     return None

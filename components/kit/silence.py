@@ -10,14 +10,17 @@ import asyncio
 import errno
 import select
 import socket
+import ssl
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from threading import Lock
 from typing import Any, TypeAlias
 
+from redis import Connection, SSLConnection
+from redis.asyncio import SSLConnection as AsyncSSLConnection
 from redis.asyncio.connection import AbstractConnection as AsyncConnection
-from redis.exceptions import ConnectionError, ResponseError
+from redis.exceptions import ConnectionError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as ReplyTimeout
 from redis.utils import SENTINEL
 
@@ -27,6 +30,7 @@ from components.kit.forking import in_child
 Address: TypeAlias = tuple[str, int | str]
 
 _PATIENCE = 0.5  # how many seconds a server has, after a timeout, to answer the probe
+_HANDSHAKE = 0.5  # seconds; a server without TLS waits for the rest of what it takes for a command
 _STEP = 0.01  # seconds between a coroutine's checks of the probe
 _UNCONNECTED, _UNANSWERED = 1.0, 5.0  # seconds after which another probe is sent
 #: Errors of the network for a host that is switched off. They are not a sign of life.
@@ -35,6 +39,10 @@ _AWAY = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ETIMEDOUT
 
 class ServerSilent(ConnectionError):
     """The command was not sent, because the server is known not to answer."""
+
+
+class WrongTLS(RedisError):
+    """One end of the connection speaks TLS, and the other does not."""
 
 
 class _Probe:
@@ -245,6 +253,26 @@ def _is_silence(error: OSError) -> bool:
     return isinstance(error, TimeoutError) or error.errno in _AWAY
 
 
+def _check_tls(connection: Any) -> None:
+    """Raise WrongTLS if the server speaks TLS and the connection does not, or the other way round."""
+    address, wants = _address(connection), isinstance(connection, SSLConnection | AsyncSSLConnection)
+    is_wrong = False
+    with suppress(OSError), socket.create_connection(address, _PATIENCE) as probe:
+        if wants:
+            probe.sendall(b"PING\r\n")
+            is_wrong = probe.recv(1) in (b"+", b"-")
+        else:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            context.wrap_socket(probe).close()
+            is_wrong = True
+    if is_wrong:
+        raise WrongTLS(
+            f"The server at {address[0]}:{address[1]} {'does not speak' if wants else 'speaks'} TLS: begin its URL "
+            f"with {'redis' if wants else 'rediss'}://, or use its port {'with' if wants else 'without'} TLS."
+        )
+
+
 class _Guarded:
     """The methods that a synchronous connection class overrides."""
 
@@ -270,6 +298,25 @@ class _Guarded:
         except OSError as error:
             if _is_silence(error):
                 _suspect(address)
+            raise
+
+    def _wrap_socket_with_ssl(self, sock: Any) -> Any:
+        patience = sock.gettimeout()
+        sock.settimeout(min(patience or _HANDSHAKE, _HANDSHAKE))
+        try:
+            made = super()._wrap_socket_with_ssl(sock)  # type: ignore[misc]
+        except TimeoutError:
+            _check_tls(self)
+            made = super()._wrap_socket_with_ssl(Connection._connect(self))  # type: ignore
+        made.settimeout(patience)
+        return made
+
+    def on_connect_check_health(self, check_health: bool = True) -> None:
+        try:
+            super().on_connect_check_health(check_health)  # type: ignore[misc]
+        except ConnectionError as error:
+            if type(error) is ConnectionError and _address(self)[0]:
+                _check_tls(self)
             raise
 
     def send_packed_command(self, command: Any, check_health: bool = True) -> None:
@@ -310,10 +357,25 @@ class _AsyncGuarded:
         if _silent:
             await _arefuse(address)
         try:
+            if isinstance(self, AsyncSSLConnection):
+                try:
+                    async with asyncio.timeout(_HANDSHAKE):
+                        await super()._connect()  # type: ignore[misc]
+                    return
+                except TimeoutError:
+                    await asyncio.to_thread(_check_tls, self)
             await super()._connect()  # type: ignore[misc]
         except OSError as error:
             if _is_silence(error):
                 await _asuspect(address)
+            raise
+
+    async def on_connect_check_health(self, check_health: bool = True) -> None:
+        try:
+            await super().on_connect_check_health(check_health)  # type: ignore[misc]
+        except ConnectionError as error:
+            if type(error) is ConnectionError and _address(self)[0]:
+                await asyncio.to_thread(_check_tls, self)
             raise
 
     async def send_packed_command(self, command: Any, check_health: bool = True) -> None:

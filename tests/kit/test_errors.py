@@ -8,9 +8,11 @@ from __future__ import annotations
 import asyncio
 import re
 import socketserver
+import ssl
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 from threading import Thread
@@ -37,6 +39,7 @@ from components.services.counters import Counter
 from components.services.queues import Consumer, TaskQueue
 from components.testing import ClusterServer, redis_at
 from tests.commands.processes import Command
+from tests.deploy.test_files import make_certificate
 from tests.support.full import configured
 from tests.support.queues import ECHO
 from tests.support.waiting import eventually
@@ -331,6 +334,40 @@ def test_both_clients_say_that_a_server_is_no_redis(foreign: str) -> None:
     for name in ("command", "awaited", "start"):
         with at(foreign), pytest.raises(RedisUnsuitable, match="does not speak the Redis protocol"):
             ACTS[name]()
+
+
+@pytest.fixture
+def encrypted(tmp_path: Path) -> Iterator[str]:
+    """The address of a server that speaks TLS alone."""
+    make_certificate(tmp_path / "crt", tmp_path / "key")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "crt", tmp_path / "key")
+
+    class Handler(BaseRequestHandler):
+        def handle(self) -> None:
+            with suppress(OSError), context.wrap_socket(self.request, server_side=True) as wrapped:
+                wrapped.recv(1)
+
+    with ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever).start()
+        yield f"127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_both_clients_say_soon_which_end_does_not_speak_tls(
+    redis_cluster_server: ClusterServer, encrypted: str
+) -> None:
+    plain = redis_cluster_server.url.replace("redis://", "rediss://")
+    for url, options, said in (
+        (plain, {}, "does not speak TLS"),
+        (plain, CLUSTER, "does not speak TLS"),
+        (f"redis://{encrypted}", {}, "speaks TLS"),
+    ):
+        for name in ("command", "awaited"):
+            began = time.monotonic()
+            with at(url, **options), pytest.raises(RedisUnsuitable, match=said):
+                ACTS[name]()
+            assert time.monotonic() - began < 2
 
 
 def test_a_cluster_has_no_second_database(redis_cluster_server: ClusterServer) -> None:
