@@ -27,8 +27,8 @@ from components.conf import conf
 logger = logging.getLogger(__name__)
 
 HINT = (
-    "What it declares is unknown in other processes. If it declares periodic tasks, import it in the tasks.py of an "
-    "app in INSTALLED_APPS; otherwise, in ready() of an app."
+    "What it declares is unknown in other processes. If it declares periodic tasks, name it in "
+    'COMPONENTS["TASK_MODULES"], or import it in the tasks.py of an app; otherwise, import it in ready() of an app.'
 )
 #: How a line of a module declares something.
 _DECLARES = re.compile(

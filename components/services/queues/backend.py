@@ -166,7 +166,8 @@ class RedisBackend(BaseTaskBackend):
             await task_enqueued.asend_robust(type(self), task_result=result)
         return results
 
-    def _check(self, task: Task[..., Any]) -> None:
+    def check_task(self, task: Task[..., Any]) -> None:
+        """Raise InvalidTask if *task* is not valid here, or if no worker could run it."""
         self.validate_task(task)
         if not _is_known(task.func.__module__):
             raise InvalidTask(
@@ -181,7 +182,7 @@ class RedisBackend(BaseTaskBackend):
         """
         known = self._known.get(id(task))
         if known is None or known[0] is not task:
-            self._check(task)
+            self.check_task(task)
             is_own = task.backend == self.alias and type(task.priority) is int and task.run_after is None
             plain = None
             if is_own and not getattr(task, "unique", False):
@@ -196,7 +197,7 @@ class RedisBackend(BaseTaskBackend):
         self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
     ) -> list[NewTask]:
         """Return the calls as tasks to push."""
-        self._check(task)
+        self.check_task(task)
         calls = list(calls)
         for args, kwargs in calls:
             check_call(task, args, kwargs)

@@ -123,7 +123,7 @@ def _push(alias: str, entry: PeriodicTask) -> Done:
     backend = redis_backend(alias)
     name = entry.task.module_path
     try:
-        backend.validate_task(entry.task)
+        backend.check_task(entry.task)
         new = replace(backend.new_task(entry.task, entry.args, entry.kwargs), id=uuid7())
         [result] = backend.store(entry.task, [new])
     except (InvalidTask, BodyTooLarge) as error:

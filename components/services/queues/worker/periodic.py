@@ -139,7 +139,7 @@ class Ticker:
         Store a call for each tick in *due*, with the tick as its run_after. Return how many of them no other worker
         had stored. A last tick later than *limit* is ignored.
         """
-        self._backend.validate_task(periodic.task)
+        self._backend.check_task(periodic.task)
         new = self._backend.new_task(periodic.task, periodic.args, periodic.kwargs)
         calls = [
             replace(new, at=tick, delay=None, tick=(periodic.name, tick), tick_limit=limit) for tick in due
