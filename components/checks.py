@@ -4,6 +4,7 @@ System checks: report mistakes in the settings before they cause errors in use. 
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
@@ -273,8 +274,10 @@ def check_tasks() -> Iterator[CheckMessage]:
 def check_sqlite() -> Iterator[CheckMessage]:
     """W015: two threads that write to SQLite can fail, however short their transactions are."""
     for alias, entry in connections.settings.items():
-        is_file = entry["ENGINE"] == "django.db.backends.sqlite3" and "memory" not in str(entry["NAME"])
-        if is_file and entry.get("OPTIONS", {}).get("transaction_mode", "DEFERRED") == "DEFERRED":
+        is_sqlite = entry["ENGINE"].endswith(("sqlite3", "spatialite"))
+        is_file = not re.search(":memory:|mode=memory", str(entry["NAME"]))
+        mode = str(entry.get("OPTIONS", {}).get("transaction_mode")).upper()
+        if is_sqlite and is_file and mode not in ("IMMEDIATE", "EXCLUSIVE"):
             yield Warning(
                 f"DATABASES[{alias!r}] is SQLite, whose transactions take the lock for writing only when they write: "
                 'beside a worker, a visitor may get "database is locked" at once.',

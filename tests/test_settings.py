@@ -173,12 +173,20 @@ def test_each_check_speaks_of_what_it_is_for_and_of_nothing_else(check: str) -> 
     assert messages[check].is_serious() == check.startswith("E")
 
 
-@pytest.mark.parametrize(("mode", "ids"), [(None, ["W015"]), ("DEFERRED", ["W015"]), ("EXCLUSIVE", [])])
+@pytest.mark.parametrize(
+    ("engine", "name", "mode", "ids"),
+    [
+        ("django.db.backends.sqlite3", Path("site.db"), None, ["W015"]),
+        ("django.db.backends.sqlite3", "memory/site.db", "deferred", ["W015"]),
+        ("django.db.backends.sqlite3", "site.db", "exclusive", []),
+        ("django.db.backends.sqlite3", "file:a?mode=memory", None, []),
+        ("django.db.backends.postgresql", "site", None, []),
+    ],
+)
 def test_sqlite_that_locks_late_is_warned_of(
-    monkeypatch: pytest.MonkeyPatch, mode: str | None, ids: list[str]
+    monkeypatch: pytest.MonkeyPatch, engine: str, name: str | Path, mode: str | None, ids: list[str]
 ) -> None:
-    given = {"transaction_mode": mode} if mode else {}
-    entry = {"ENGINE": "django.db.backends.sqlite3", "NAME": Path("site.db"), "OPTIONS": given}
+    entry = {"ENGINE": engine, "NAME": name, "OPTIONS": {"transaction_mode": mode} if mode else {}}
     monkeypatch.setitem(connections.settings, "file", entry)
     with override_settings(**cache()):
         assert list(found()) == ids

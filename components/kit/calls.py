@@ -49,6 +49,8 @@ def around(
 
     Raises TypeError, which says *what* has no effect, for a function that does its work after its call.
     """
+    if hasattr(function, "enqueue"):
+        raise TypeError(f"{what} was put on a task, which runs without it. Put it below @task, not above.")
     if is_generator(function):
         raise TypeError(
             f"{name_of(function)} is a generator: it runs after its call has returned, so {what} has no effect. "

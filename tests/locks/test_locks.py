@@ -24,6 +24,7 @@ from components.services.locks import AsyncLock, Lock, LockReader, alock, alocks
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
 from components.testing import redis_at
+from tests import tasks
 from tests.support.snapshots import snapshot
 from tests.support.waiting import eventually
 
@@ -246,7 +247,7 @@ def test_a_mistake_is_told_and_changes_nothing(
 
 def test_what_redis_py_takes_by_position_is_taken(redis: Redis) -> None:
     assert lock("a").acquire(False)
-    assert not lock("a").acquire(False, True, 0.05)
+    assert not lock("a").acquire(True, True, 0.05)
     assert not lock("a", blocking=False).acquire(0.1)
     assert not lock("a").acquire(None, False)
 
@@ -276,6 +277,8 @@ def test_a_lock_decorates_functions_also_in_a_test_without_redis(
         asyncio.run(awaited(3))
     with pytest.raises(TypeError, match="a lock has no effect"):
         lock("a")(generate)
+    with pytest.raises(TypeError, match="below @task"):
+        lock("a")(tasks.note)
 
 
 def generate() -> Iterator[int]:

@@ -96,7 +96,7 @@ class Command(BaseCommand):
 
 def choose(given: list[str], backend: RedisBackend, *, round_robin: bool) -> QueueChoice | None:
     """Return the choice of queues that the options make; None for all queues. Raises CommandError."""
-    given = [each for item in given for each in ([item] if item in backend.queues else item.split(","))]
+    given = [each for item in given for each in _parts(item, backend.queues)]
     if ALL in given:
         return None
     if any(item.rpartition("=")[0] == ALL for item in given):
@@ -107,7 +107,7 @@ def choose(given: list[str], backend: RedisBackend, *, round_robin: bool) -> Que
     weights: dict[str, int] = {}
     for item in given:
         name, equals, weight = item.rpartition("=")
-        if equals and (not weight.isdigit() or int(weight) < 1):
+        if equals and (not weight.isdecimal() or int(weight) < 1):
             raise CommandError(f"--queue {item}: the weight must be a whole number, 1 or more.", returncode=2)
         weights[_checked(name if equals else item)] = int(weight) if equals else 0
     unknown = [name for name in weights if backend.queues and name not in backend.queues]
@@ -119,6 +119,14 @@ def choose(given: list[str], backend: RedisBackend, *, round_robin: bool) -> Que
     if any(weights.values()) and not all(weights.values()):
         raise CommandError("--queue: give every queue a weight, or none.", returncode=2)
     return QueueChoice(list(weights), weights if any(weights.values()) else {}, round_robin)
+
+
+def _parts(item: str, known: set[str]) -> list[str]:
+    """Return what one --queue names: a queue, several with commas, or NAME,WEIGHT, as Sidekiq has it."""
+    name, _comma, weight = item.partition(",")
+    if weight.isdecimal() and not name.isdecimal() and not {item, weight} & known:
+        return [f"{name}={weight}"]
+    return [item] if item in known else [each.strip() for each in item.split(",")]
 
 
 def _checked(name: str) -> str:

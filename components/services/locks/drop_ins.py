@@ -432,8 +432,9 @@ class Lock(AnyLock, RedisLock):
         """
         blocking, patience = self._patience(blocking, blocking_timeout)
         own = self._token(token, is_coroutine=False)
-        # acquire(False), which redis-py takes for no pause between two tries, waits for a wake-up instead.
-        sleep = None if sleep is None or sleep is False else check_seconds("sleep", sleep, may_be_zero=True)
+        # acquire(False) and acquire(True), which redis-py takes for 0 and 1 second, wait for a wake-up instead.
+        if sleep is not None:
+            sleep = None if isinstance(sleep, bool) else check_seconds("sleep", sleep, may_be_zero=True)
         try:
             if self._polls(sleep):
                 return bool(super().acquire(sleep, blocking, patience, own))  # type: ignore[arg-type]

@@ -38,8 +38,7 @@ _FIELDS = {
     "month": "1 to 12, or JAN to DEC",
     "day of the week": "0 to 7, or SUN to SAT",
 }
-
-
+_LONG_DAYS = re.compile(r"\b(SUN|MON|TUES|WEDNES|THURS|FRI|SATUR)DAY\b")
 _LONGEST_STEPS = (60, 24, 31, 12, 7)
 _NAMED = {
     **dict.fromkeys(("@YEARLY", "@ANNUALLY"), "0 0 1 1 *"),
@@ -117,6 +116,7 @@ class Cron(Schedule):
 
     def __post_init__(self) -> None:
         expression = " ".join(str(self.expression).upper().split())
+        expression = _LONG_DAYS.sub(lambda found: found[1][:3], expression)
         object.__setattr__(self, "expression", _NAMED.get(expression, expression))
         _check_zone(self.zone)
         _check_expression(self.expression)
@@ -212,7 +212,7 @@ def _check_expression(expression: str) -> None:
     for place, (name, allowed) in enumerate(_FIELDS.items()):
         alone = ["*"] * len(_FIELDS)
         alone[place] = fields[place]
-        for step in re.findall(r"/(\d+)", fields[place]):
+        for step in re.findall(r"/0*(\d+)", fields[place]):
             if len(step) > 2 or int(step) > _LONGEST_STEPS[place]:
                 raise InvalidValue(
                     f"cron({expression!r}): its {name} has the step {step[:9]}, and there are only "
@@ -247,11 +247,10 @@ def _term(field: Field, term: str) -> str:
         size = int(step or 1)
     except (CronSimError, ValueError):  # not a range, or not one that can be read
         return term
-    if start > end and size:
-        allowed = list(RANGES[field])[:7] if field == Field.DOW else list(RANGES[field])
-        return ",".join(
-            str(each) for each in [*allowed[allowed.index(start) :], *range(allowed[0], end + 1)][::size]
-        )
+    if start > end and size > 0:
+        lowest, count = RANGES[field][0], 7 if field == Field.DOW else len(RANGES[field])  # 7 is Sunday, too
+        length = (end - start) % count + 1
+        return ",".join(str(lowest + (start - lowest + each) % count) for each in range(0, length, size))
     return numbers if step and start == end and size else term
 
 

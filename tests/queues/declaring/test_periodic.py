@@ -401,6 +401,9 @@ def _tried(minute: Field, hour: Field, zone: str, after: datetime, until: dateti
             "0 22-1/2,12 * * ?",
             [utc(2026, 1, 1, 0), utc(2026, 1, 1, 12), utc(2026, 1, 1, 22), utc(2026, 1, 2, 0)],
         ),
+        ("0 0 * * 7-1", [utc(2026, 1, 4), utc(2026, 1, 5), utc(2026, 1, 11)]),
+        ("0 0 * * 7-0,Wednesday", [utc(2026, 1, 4), utc(2026, 1, 7), utc(2026, 1, 11)]),
+        ("*/030 * 1 nov-jan *", [utc(2026, 1, 1), utc(2026, 1, 1, 0, 30)]),
         ("0 0 ? * fri-sun", [utc(2026, 1, 2), utc(2026, 1, 3), utc(2026, 1, 4), utc(2026, 1, 9)]),
         ("@Weekly", [utc(2026, 1, 4), utc(2026, 1, 11)]),
         ("*/60 * * * *", [utc(2026, 1, 1, 0), utc(2026, 1, 1, 1)]),
@@ -429,7 +432,7 @@ def test_equal_schedules_are_equal_however_they_are_written() -> None:
     [
         *(
             (f"{each} * * * *", "its minute is")
-            for each in ("60", "60-1", "*/0", "9" * 5000, "5-4/X", "5-5/X", "?")
+            for each in ("60", "60-1", "*/0", "9" * 5000, "5-4/X", "5-4/-1", "5-5/X", "?")
         ),
         ("5-5/0 * * * *", "its minute is '5-5/0'"),  # where a step would change nothing
         ("* 24 * * *", "its hour is '24'"),
