@@ -163,11 +163,12 @@ class FlashSale(CachedRow):
     """
     A limited number of one thing, at a low price, for a day (flash.py). The database refuses to sell more.
 
-    Pages read the cached row, so the number that they show is at most a second old.
+    Pages read the cached row, so the number that they show is at most five seconds old, whoever writes to the table.
+    What this site sells is seen at once.
     """
 
     caching = Caching(
-        delay=1,
+        delay=5,
         key="slug",
         fields=["slug", "name", "kind", "price", "stock", "remaining", "opens_at", "ends_at"],
     )

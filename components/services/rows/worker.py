@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from components.exceptions import RowNotSerializable, RowsUnavailable, RowTooLarge
+from components.kit.keyspace import BUCKETS
 from components.kit.worker.loop import Loop
 from components.kit.worker.outage import sentence
 from components.services.rows import AT_A_TIME, LEASE, Claims, Loader, Shape, Stored, member, name_and_key
@@ -24,8 +25,10 @@ from components.services.rows.loader import Loaded, to_store
 
 logger = logging.getLogger(__name__)
 
-#: Most seconds between two checks, and so the longest wait of newly scheduled or invalidated rows.
-_LONGEST_NAP = 0.1
+#: Most seconds between two looks, and so the longest wait of newly scheduled or invalidated rows.
+_LONGEST_NAP = 1.0
+#: Seconds between two claims of all buckets, which also find what a clock that was ahead has scheduled.
+_SWEEP = 60.0
 #: Seconds for which rows are given back if their database does not answer.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
 
@@ -71,6 +74,7 @@ class RowWorker(Loop):
         self._sources, self._batch = sources, batch
         self._done = 0
         self._pauses: dict[str, float] = {}
+        self._sweep_at = self._look_at = 0.0
 
     @property
     def id(self) -> str:
@@ -83,15 +87,23 @@ class RowWorker(Loop):
         yield f"{self._done} rows loaded so far."
 
     def tick(self) -> float:
-        """Load the rows that are due. Return the seconds until the next check."""
+        """Load the rows that are due. Return the seconds until the next look."""
         self.partly_away = None
         if not self.may_claim:
             return _LONGEST_NAP
-        claims = self.loader.claim(self._batch)
-        if len(claims):
-            self.handle(claims)
-        self.partly_away = claims.error
-        return _LONGEST_NAP if claims.pause is None else min(_LONGEST_NAP, claims.pause)
+        now, tags = time.monotonic(), self.loader.due()
+        if now >= self._sweep_at:
+            tags, self._sweep_at = [*BUCKETS], now + _SWEEP
+        elif not tags or now >= self._look_at:
+            self.loader.look()
+            tags, self._look_at = self.loader.due(), now + _LONGEST_NAP
+        if tags:
+            claims = self.loader.claim(self._batch, tags)
+            if len(claims):
+                self.handle(claims)
+                self.loader.look()  # they are due again
+            self.partly_away = claims.error
+        return min(_LONGEST_NAP, self.loader.pause)
 
     def handle(self, claims: Claims) -> None:
         """Load the claimed rows, with one query for each name. Store them, or record their errors."""

@@ -16,7 +16,7 @@ import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.kit.keyspace import bucket
+from components.kit.keyspace import BUCKETS, bucket
 from components.kit.scripts import Script
 from components.kit.worker.loop import Pulse
 from components.services.rows import Loader, RowReader, Shape, member
@@ -26,7 +26,8 @@ from components.testing import redis_at
 from tests.commands.processes import Command
 from tests.db.models import Token, Ware
 from tests.support.masters import Master, three_masters
-from tests.support.rows import SHAPE, bodies, cache, claimed, failure_of
+from tests.support.monitoring import sent_to
+from tests.support.rows import SHAPE, bodies, cache, claimed, failure_of, let_pass, let_whole_delays_pass
 from tests.support.waiting import eventually
 
 
@@ -99,6 +100,24 @@ def test_a_batch_costs_two_round_trips(redis: Redis) -> None:
     assert len(set(seen)) == 2  # scripts, whose calls for all buckets travel together
     assert seen == sorted(seen, key=[Script("rows/claim").sha, Script("rows/store").sha].index)
     assert len(cache().get_many(map(str, range(300)))) == 300
+
+
+def test_it_sleeps_until_the_next_row_is_due(
+    redis: Redis, redis_server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = Memory()
+    worker = RowWorker({"items": source})
+    cache().schedule("1", 600)
+    assert worker.tick() == 1  # the longest wait of a row that is scheduled meanwhile
+    let_whole_delays_pass()
+    monkeypatch.setattr("components.services.rows.worker._LONGEST_NAP", 1_000)
+    worker.loader.look()
+    with sent_to(redis_server) as commands:
+        assert 500 < worker.tick() <= 600
+    assert len(commands) <= len(BUCKETS) + 1
+    let_pass(redis, 600)
+    worker.tick()
+    assert source.loads["1"] == 2
 
 
 def test_an_exception_of_one_source_stops_no_other(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
