@@ -1,6 +1,6 @@
 """
-Run the site until someone stops it or one of its processes ends. `manage.py runall`, which runs them, has a session
-of its own: Ctrl-C reaches only this process, which stops runall, which stops the others.
+Run the site until someone stops it. `manage.py runall`, which runs its processes and replaces those that end, has a
+session of its own: Ctrl-C reaches only this process, which stops runall, which stops the others.
 
 If this process is killed, a Watcher does the same. The embedded Redis belongs to this process. If it ends, it is
 started again after a pause, which shows how the site works without Redis.
@@ -46,8 +46,8 @@ LOG = ("game", "copier", "counter")
 TOUR = ("crew", "tally", "townsfolk")
 
 
-class ProcessEnded(Exception):
-    """A process of the site ended without being asked to; runall has stopped the others."""
+class RunallEnded(Exception):
+    """What runs the processes of the site ended without being asked to."""
 
 
 class Supervisor:
@@ -73,7 +73,7 @@ class Supervisor:
         Run the site, call *ready* when it answers and its workers and poller are running, and go on until
         KeyboardInterrupt.
 
-        At its end no process is left. Raises ProcessEnded, or the error of EmbeddedServer.start() if Redis cannot be
+        At its end no process is left. Raises RunallEnded, or the error of EmbeddedServer.start() if Redis cannot be
         started again.
         """
         with self._processes() as runall:
@@ -88,7 +88,7 @@ class Supervisor:
             while runall.poll() is None:
                 self._look_after_redis()
                 time.sleep(_LOOK)
-        raise ProcessEnded
+        raise RunallEnded
 
     @contextmanager
     def _processes(self) -> Iterator[subprocess.Popen[bytes]]:
@@ -98,7 +98,7 @@ class Supervisor:
             for name, command in _ALSO.items()
             if name not in self._without
         ]
-        options = ["--skip-checks", "--no-reload", "--no-restart", "--shutdown-timeout", "3"]
+        options = ["--skip-checks", "--no-reload", "--shutdown-timeout", "3"]
         runall = subprocess.Popen(
             [sys.executable, "manage.py", "runall", *options, *also],
             cwd=settings.BASE_DIR,

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Timer
 from urllib.error import HTTPError
@@ -69,6 +69,11 @@ class Demo:
 
     def has_left_nothing(self) -> bool:
         return all(map(has_ended, self.family))
+
+    def answers(self, path: str) -> bool:
+        with suppress(OSError):
+            return bool(self.page(path))
+        return False
 
     def page(self, path: str) -> str:
         with urlopen(f"http://127.0.0.1:{self.port}{path}") as page:
@@ -213,16 +218,22 @@ def test_leaves_nothing_behind_when_nobody_listens_any_more(launch: Launch, numb
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("word", "name"), [("--concurrency", "worker"), ("uvicorn", "web")])
-def test_ends_with_any_of_its_processes_and_says_which(launch: Launch, word: str, name: str) -> None:
+@pytest.mark.parametrize(("word", "name"), [("--concurrency", "worker"), ("uvicorn", "web"), ("runall", "")])
+def test_a_process_that_is_killed_is_replaced_and_a_demo_without_runall_ends(
+    launch: Launch, word: str, name: str
+) -> None:
     demo = launch("--no-log").ready()
-    demo.member(word).kill()
-
-    assert demo.hear_out() == 1
-    ended = re.findall(r"Process \d+ of (\w+) was killed by SIGKILL; stopping the others.", demo.said)
-    assert ended == [name]
-    assert "ended by itself" in demo.said
-    assert demo.has_left_nothing()
+    killed = demo.member(word)
+    killed.kill()
+    if not name:
+        assert demo.hear_out() == 1
+        assert "ended by itself" in demo.said
+        assert eventually(demo.has_left_nothing, within=BOUND)  # its children notice
+        return
+    demo.hear(f"Process {killed.pid} of {name} was killed by SIGKILL; starting another")
+    demo.hear(f"of {name} has started")
+    if name == "web":
+        assert eventually(lambda: demo.answers("/"), within=BOUND)
 
 
 @pytest.mark.long

@@ -20,7 +20,7 @@ from components.exceptions import ComponentsError, RedisUnavailable
 from components.servers import inspect_server
 from components.services.logs import DEFAULT_JOB
 from project.market import demo
-from project.supervisor import LOG, TOUR, ProcessEnded, Supervisor, is_free
+from project.supervisor import LOG, TOUR, RunallEnded, Supervisor, is_free
 
 READY = """
   What to try
@@ -81,10 +81,8 @@ class Command(BaseCommand):
             self._run(port, redis_pause, without=LOG if no_log else ())
         except KeyboardInterrupt:
             self.stdout.write("\nThe demo has stopped. Its data stay in var/ for the next time.")
-        except ProcessEnded:
-            raise CommandError(
-                "One of the processes ended by itself; it is the first one reported as stopped above."
-            ) from None
+        except RunallEnded:
+            raise CommandError("manage.py runall ended by itself; its last lines above say why.") from None
         except RedisUnavailable as error:
             raise CommandError(f"{error}\nREDIS_URL says where it should be.", returncode=2) from error
         except ComponentsError as error:
