@@ -7,20 +7,25 @@ connections that do not wait for a server that is known to hang.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from fnmatch import fnmatchcase
+from functools import wraps
+from os.path import commonprefix
 from threading import Lock as ThreadLock
-from typing import Any, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 from django.core.exceptions import ImproperlyConfigured
 from django_redis.client import DefaultClient
 from django_redis.client import SentinelClient as _SentinelClient
 from django_redis.client.default import glob_escape
+from django_redis.exceptions import ConnectionInterrupted
 from django_redis.pool import SentinelConnectionFactory as _SentinelConnectionFactory
 from redis import Connection, ConnectionPool, Redis, RedisCluster
 from redis.asyncio import Redis as AsyncRedis
 from redis.backoff import NoBackoff
-from redis.exceptions import ConnectionError, RedisClusterException
+from redis.exceptions import ConnectionError, RedisClusterException, ResponseError
 from redis.retry import Retry
 
 from components.kit import aclient, sentinels
@@ -29,10 +34,26 @@ from components.kit.keyspace import ours
 from components.kit.silence import guard, guarded
 from components.services.locks import Lock
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
 _SCANNED = 1_000  # keys that cache.clear() looks at, and deletes, in one round trip
 
 #: Options of a connection that would make redis-py send a command again.
 _REPEATING = ("retry", "retry_on_error", "retry_on_timeout")
+
+
+def _interrupted(method: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Let *method* raise the error of django-redis that OPTIONS["IGNORE_EXCEPTIONS"] ignores, for any outage."""
+
+    @wraps(method)
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return method(*args, **kwargs)
+        except (RedisClusterException, ResponseError, *REPLY_LOST) as error:
+            raise ConnectionInterrupted(connection=None) from error
+
+    return run
 
 
 class LockMixin:
@@ -78,8 +99,13 @@ class SparingMixin:
     get_client: Callable[..., Redis]
     _backend: Any
 
+    @_interrupted
     def clear(self, client: Redis | None = None) -> None:
-        """Delete all keys of this cache, of every version, whatever else the database holds."""
+        """
+        Delete all keys of this cache, of every version, whatever else the database holds.
+
+        Raises ImproperlyConfigured if nothing in them tells them from those of others.
+        """
         client = client or self.get_client(write=True)
         is_ours, batch = ours().match, list[bytes]()
         # SCAN returns every key that exists throughout the scan. Keys that are added meanwhile may remain, as with
@@ -93,10 +119,19 @@ class SparingMixin:
         _unlink(client, batch)
 
     def _pattern(self) -> str:
-        """Return the pattern of this cache's keys; it matches all keys if the project has a KEY_FUNCTION."""
-        prefix = glob_escape(self._backend.key_prefix)
-        pattern = str(self._backend.key_func("*", prefix, "*"))
-        return pattern if "*" in pattern else "*"
+        """Return the pattern of this cache's keys. A KEY_FUNCTION may hash the key, and want a number as version."""
+        prefix, make = self._backend.key_prefix, self._backend.key_func
+        made = [str(make(key, prefix, version)) for key, version in (("a", 1), ("b:c", 29), ("*", 387))]
+        with suppress(TypeError, ValueError):
+            pattern = str(make("*", glob_escape(prefix), "*"))
+            if all(fnmatchcase(each, pattern) for each in made):
+                return pattern
+        if prefix and prefix in (common := commonprefix(made)):  # noqa: RUF071  (of texts)
+            return f"{glob_escape(common)}*"
+        raise ImproperlyConfigured(
+            "clear() cannot tell the keys of this cache from others, since its KEY_FUNCTION does not let them begin "
+            "with a readable KEY_PREFIX. Let it do so, or send FLUSHDB if nothing else is in the database."
+        )
 
 
 def _unlink(client: Redis, names: Sequence[bytes]) -> None:
@@ -222,6 +257,72 @@ class ClusterClient(LockMixin, SparingMixin, DefaultClient):  # type: ignore[mis
         pairs = zip(names.values(), found, strict=True)
         return {key: self.decode(value) for key, value in pairs if value is not None}
 
+    def keys(self, search: str, version: int | None = None, client: Redis | None = None) -> list[Any]:
+        """Return the matching keys of all nodes."""
+        return list(self.iter_keys(search, version=version, client=client))
+
+    # Sets may lie in any slots, whereas the commands take those of one slot only. None of these is atomic.
+
+    def sdiff(self, *keys: str, version: int | None = None, client: Redis | None = None) -> set[Any]:
+        return self._decoded(self._sets(keys, version, client), set.difference)
+
+    def sinter(self, *keys: str, version: int | None = None, client: Redis | None = None) -> set[Any]:
+        return self._decoded(self._sets(keys, version, client), set.intersection)
+
+    def sunion(self, *keys: str, version: int | None = None, client: Redis | None = None) -> set[Any]:
+        return self._decoded(self._sets(keys, version, client), set.union)
+
+    def sdiffstore(
+        self,
+        dest: str,
+        *keys: str,
+        version_dest: int | None = None,
+        version_keys: int | None = None,
+        client: Redis | None = None,
+    ) -> int:
+        return self._store(
+            dest, version_dest, client, set.difference(*self._sets(keys, version_keys, client))
+        )
+
+    def sinterstore(
+        self, dest: str, *keys: str, version: int | None = None, client: Redis | None = None
+    ) -> int:
+        return self._store(dest, version, client, set.intersection(*self._sets(keys, version, client)))
+
+    def sunionstore(
+        self, destination: str, *keys: str, version: int | None = None, client: Redis | None = None
+    ) -> int:
+        return self._store(destination, version, client, set.union(*self._sets(keys, version, client)))
+
+    def smove(
+        self,
+        source: str,
+        destination: str,
+        member: Any,
+        version: int | None = None,
+        client: Redis | None = None,
+    ) -> bool:
+        if not self.sismember(source, member, version=version, client=client):
+            return False
+        self.sadd(destination, member, client=client)
+        return bool(self.srem(source, member, version=version, client=client))
+
+    def _sets(self, keys: Sequence[str], version: int | None, client: Redis | None) -> list[set[bytes]]:
+        client = client or self.get_client(write=False)
+        return [{*cast(Any, client).smembers(self.make_key(key, version=version))} for key in keys]
+
+    def _decoded(self, sets: list[set[bytes]], combine: Callable[..., set[bytes]]) -> set[Any]:
+        return {self.decode(member) for member in combine(*sets)}
+
+    def _store(self, key: str, version: int | None, client: Redis | None, members: set[bytes]) -> int:
+        client, name = client or self.get_client(write=True), self.make_key(key, version=version)
+        with client.pipeline(transaction=True) as pipe:
+            pipe.delete(name)
+            if members:
+                pipe.sadd(name, *members)
+            pipe.execute()
+        return len(members)
+
     def _find(self, urls: tuple[str, ...]) -> RedisCluster:
         for last, url in enumerate(urls, start=1):
             try:
@@ -231,3 +332,9 @@ class ClusterClient(LockMixin, SparingMixin, DefaultClient):  # type: ignore[mis
                 if last == len(urls):
                     raise
         raise ImproperlyConfigured("The LOCATION of the cluster names no node.")
+
+
+for _name, _method in inspect.getmembers(ClusterClient, inspect.isfunction):
+    # What uses Redis. django-redis knows the errors of a single server only.
+    if "client" in inspect.signature(_method).parameters and not inspect.isgeneratorfunction(_method):
+        setattr(ClusterClient, _name, _interrupted(_method))

@@ -1,10 +1,12 @@
 """
-The test suites of Django and redis-py that this app has to pass, which only their source distributions contain.
+The test suites of Django, redis-py and django-redis that this app has to pass, which only their source
+distributions contain.
 
     python -m tests.upstream
 
 downloads them through pip into the environment that runs it, for exactly the releases installed there. `make test`
-does that once. Without them, the tests of tests/django_suite and tests/redis_suite are skipped.
+does that once. Without them, the tests of tests/django_suite, tests/redis_suite and
+tests/django_redis_suite are skipped.
 """
 
 from __future__ import annotations
@@ -89,9 +91,15 @@ def redis_suite() -> Suite:
     return Suite(f"redis=={version('redis')}", lambda path: str(path) in wanted)
 
 
+def django_redis_suite() -> Suite:
+    """Return django-redis' tests of its clients."""
+    release = version("django-redis")
+    return Suite(f"django-redis=={release}", lambda path: path.parts[:1] == ("tests",))
+
+
 def suites() -> tuple[Suite, ...]:
-    """Return both."""
-    return django_suite(), redis_suite()
+    """Return all."""
+    return django_suite(), redis_suite(), django_redis_suite()
 
 
 if __name__ == "__main__":

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.core.cache import caches
+from django.core.exceptions import ImproperlyConfigured
 from django.test.utils import override_settings
 from redis import Redis
 
@@ -52,23 +53,79 @@ def assert_only_the_cache_is_empty(task: str, chat: Chat) -> None:
     assert news.chat_id == chat.id
 
 
-def hidden(key: str, prefix: str, version: int | str) -> str:
-    """A KEY_FUNCTION that shows nothing of the key."""
-    return "/".join(str(part).encode().hex() for part in (prefix, version, key))
+KEY_FUNCTIONS: dict[str, Callable[[str, str, int], str]] = {
+    "hashed keys": lambda key, prefix, version: f"{prefix}:{version}:{key.encode().hex()}",
+    "a number as version": lambda key, prefix, version: f"{prefix}:{version:d}:{key}",
+    "version first": lambda key, prefix, version: f"{version}:{prefix}:{key}",
+    "all hashed": lambda key, prefix, version: f"{prefix}:{version}:{key}".encode().hex(),
+}
+
+
+@pytest.mark.parametrize("name", KEY_FUNCTIONS)
+def test_clearing_deletes_what_the_key_function_has_made_or_refuses(redis: Redis, name: str) -> None:
+    spared = {
+        **settings.CACHES["default"],
+        "OPTIONS": {"CLIENT_CLASS": "components.cache.Client"},
+        "KEY_PREFIX": "shop",
+        "KEY_FUNCTION": KEY_FUNCTIONS[name],
+    }
+    with override_settings(CACHES={"default": spared}, COMPONENTS={}):
+        redis.set("others:1:a", "b")
+        caches["default"].set("a", 1)
+        caches["default"].set("a", 2, version=2)
+        if name == "all hashed":
+            with pytest.raises(ImproperlyConfigured):
+                caches["default"].clear()
+            assert redis.dbsize() == 3
+        else:
+            caches["default"].clear()
+            assert redis.keys() == [b"others:1:a"]
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        *({"KEY_PREFIX": prefix} for prefix in ("", "components", "components:cache", "[shop]*")),
-        {"KEY_FUNCTION": f"{__name__}.hidden"},
-    ],
+    "client", ["components.cache.Client", "components.cache.SentinelClient", "components.cache.ClusterClient"]
 )
+def test_a_cache_that_ignores_errors_ignores_outages(client: str) -> None:
+    options: dict[str, Any] = {"CLIENT_CLASS": client, "IGNORE_EXCEPTIONS": True}
+    if "Sentinel" in client:
+        options |= {
+            "CONNECTION_FACTORY": "components.cache.SentinelConnectionFactory",
+            "SENTINELS": [("127.0.0.1", 1)],
+        }
+    with site("redis://127.0.0.1:1", "redis://127.0.0.1:1", options):
+        caches["default"].clear()
+        assert caches["default"].get("a") is None
+        assert not caches["default"].set("a", 1)
+
+
+def test_what_takes_several_keys_takes_those_of_all_slots(
+    redis_cluster: Redis, redis_cluster_server: ClusterServer
+) -> None:
+    with site(redis_cluster_server.url, redis_cluster_server.url, CLUSTER):
+        cache: Any = caches["default"]
+        cache.sadd("a", 1, 2, 3)
+        cache.sadd("b", 2, 3, 4)
+
+        assert (cache.sdiff("a", "b"), cache.sinter("a", "b"), cache.sunion("a", "b")) == (
+            {1},
+            {2, 3},
+            {1, 2, 3, 4},
+        )
+        assert (cache.sinterstore("c", "a", "b"), cache.smembers("c")) == (2, {2, 3})
+        assert (cache.sdiffstore("c", "a", "a"), cache.smembers("c")) == (0, set())
+        assert (cache.smove("a", "b", 1), cache.smove("a", "b", 9), cache.smembers("b")) == (
+            True,
+            False,
+            {1, 2, 3, 4},
+        )
+
+
+@pytest.mark.parametrize("prefix", ["", "components", "components:cache", "[shop]*"])
 def test_clearing_a_cache_of_a_cluster_leaves_all_that_is_not_its_own(
-    redis_cluster: Redis, redis_cluster_server: ClusterServer, options: dict[str, Any]
+    redis_cluster: Redis, redis_cluster_server: ClusterServer, prefix: str
 ) -> None:
     url, production = redis_cluster_server.url, {"CACHE": "components", "PREFIX": "production"}
-    with site(url, url, CLUSTER, **options):
+    with site(url, url, CLUSTER, KEY_PREFIX=prefix):
         task, chat = use_everything()
         caches["default"].clear()
         assert_only_the_cache_is_empty(task, chat)
