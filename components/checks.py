@@ -126,6 +126,22 @@ def _clears(alias: str, ours: str) -> Warning:
     )
 
 
+@_check("components")
+def check_closing() -> Iterator[CheckMessage]:
+    """W016: caches that close connections while other threads use them."""
+    always = getattr(settings, "DJANGO_REDIS_CLOSE_CONNECTION", False)
+    for alias, cache in settings.CACHES.items():
+        is_theirs = str(cache.get("BACKEND", "")).startswith("django_redis.")
+        if is_theirs and cache.get("OPTIONS", {}).get("CLOSE_CONNECTION", always):
+            yield Warning(
+                f"settings.CACHES[{alias!r}] closes all its connections at the end of each request, also those that "
+                "other threads are using.",
+                hint="Remove DJANGO_REDIS_CLOSE_CONNECTION, and CLOSE_CONNECTION of its OPTIONS: the pool uses "
+                "connections again.",
+                id="components.W016",
+            )
+
+
 @_check("components", Tags.security)
 def check_pickle() -> Iterator[CheckMessage]:
     """Warn of caches in Redis that unpickle what they read (W007)."""

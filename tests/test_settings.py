@@ -148,6 +148,7 @@ BAD: dict[str, dict[str, Any]] = {
     "E010": cache({"CONNECTION_POOL_KWARGS": {"decode_responses": True}}),
     "W002": cache({"CONNECTION_POOL_KWARGS": {"retry_on_timeout": True}}),
     "W003": cache({"SOCKET_TIMEOUT": 1}),
+    "W016": cache({"CLOSE_CONNECTION": True}),
     "W004": {"COMPONENTS": {"CACHE": "components", "EMBEDDED": Path("var")}},
     "W006": cache(location="redis://nowhere.example:6379/0"),
     "W009": {"MIDDLEWARE": ["django.middleware.common.CommonMiddleware"]},
