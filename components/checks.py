@@ -4,7 +4,6 @@ System checks: report mistakes in the settings before they cause errors in use. 
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
@@ -18,11 +17,10 @@ from django.apps import apps
 from django.conf import settings
 from django.core.cache import DEFAULT_CACHE_ALIAS
 from django.core.checks import CheckMessage, Error, Info, Tags, Warning, register
-from django.db import connections
 from django.utils.module_loading import import_string
 
 from components.cache import SparingMixin
-from components.conf import FUNCTIONS, Conf, components_setting, problems
+from components.conf import FUNCTIONS, Conf, components_setting, locked_late, problems
 from components.kit.declarations import HINT, unknown
 from components.locations import client_class, connection_options, is_redis, mistakes, places
 from components.services.queues.backend import redis_aliases
@@ -289,23 +287,20 @@ def check_tasks() -> Iterator[CheckMessage]:
 @_check("components")
 def check_sqlite() -> Iterator[CheckMessage]:
     """W015: two threads that write to SQLite can fail, however short their transactions are."""
-    for alias, entry in connections.settings.items():
-        is_sqlite = entry["ENGINE"].endswith(("sqlite3", "spatialite"))
-        is_file = not re.search(":memory:|mode=memory", str(entry["NAME"]))
-        mode = str(entry.get("OPTIONS", {}).get("transaction_mode")).upper()
-        if is_sqlite and is_file and mode not in ("IMMEDIATE", "EXCLUSIVE"):
-            yield Warning(
-                f"DATABASES[{alias!r}] is SQLite, whose transactions take the lock for writing only when they write: "
-                'beside a worker, a visitor may get "database is locked" at once.',
-                hint='Set "OPTIONS": {"transaction_mode": "IMMEDIATE"} in it.',
-                id="components.W015",
-            )
+    for alias in locked_late():
+        yield Warning(
+            f"DATABASES[{alias!r}] is SQLite, whose transactions take the lock for writing only when they write: "
+            'beside a worker, a visitor may get "database is locked" at once.',
+            hint='Set "OPTIONS": {"transaction_mode": "IMMEDIATE"} in it.',
+            id="components.W015",
+        )
 
 
 @_check("components")
 def check_declarations() -> Iterator[CheckMessage]:
     """W013: periodic tasks, cached rows, address books or receivers that workers do not know."""
-    for file in unknown():
+    # With wrong settings (E001) the modules with tasks are not known.
+    for file in () if any(problems(Conf, components_setting())) else unknown():
         yield Warning(
             f"{file} declares something, and workers do not import it.", hint=HINT, id="components.W013"
         )

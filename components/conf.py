@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
@@ -201,6 +202,16 @@ def _load(cls: type[_T], given: Mapping[str, Any], where: str) -> _T:
 def components_setting() -> dict[str, Any]:
     """Return the COMPONENTS dict of the project, with its keys in lower case."""
     return {str(name).lower(): value for name, value in getattr(settings, "COMPONENTS", {}).items()}
+
+
+def locked_late() -> Iterator[str]:
+    """Yield the aliases of files of SQLite whose transactions do not take the lock for writing when they begin."""
+    for alias, entry in settings.DATABASES.items():
+        is_sqlite = entry.get("ENGINE", "").endswith(("sqlite3", "spatialite"))
+        is_file = not re.search(":memory:|mode=memory", str(entry.get("NAME")))
+        mode = str(entry.get("OPTIONS", {}).get("transaction_mode")).upper()
+        if is_sqlite and is_file and mode not in ("IMMEDIATE", "EXCLUSIVE"):
+            yield alias
 
 
 @cache

@@ -11,7 +11,6 @@ import pytest
 from django.conf import settings
 from django.core.checks import CheckMessage, run_checks
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connections
 from django.test.utils import override_settings
 
 import components
@@ -188,7 +187,7 @@ def test_sqlite_that_locks_late_is_warned_of(
     monkeypatch: pytest.MonkeyPatch, engine: str, name: str | Path, mode: str | None, ids: list[str]
 ) -> None:
     entry = {"ENGINE": engine, "NAME": name, "OPTIONS": {"transaction_mode": mode} if mode else {}}
-    monkeypatch.setitem(connections.settings, "file", entry)
+    monkeypatch.setitem(settings.DATABASES, "file", entry)
     with override_settings(**cache()):
         assert list(found()) == ids
 

@@ -8,7 +8,7 @@ import django
 from django.apps import apps
 from django.conf import settings
 
-from components.conf import Conf, components_setting
+from components.conf import Conf, components_setting, locked_late
 from components.kit.compat import task_backends
 from components.locations import Place, is_redis, places
 from components.services.queues.backend import RedisBackend
@@ -30,6 +30,10 @@ def missing_settings() -> str:
         parts.append('INSTALLED_APPS += ["django_tasks"]  # the backport of django.tasks, until Django 6.0')
     if settings.MIDDLEWARE and _MIDDLEWARE not in settings.MIDDLEWARE:
         parts.append(f'MIDDLEWARE += ["{_MIDDLEWARE}"]  # the last one: 503 while Redis is away')
+    parts += [
+        f'DATABASES["{alias}"].setdefault("OPTIONS", {{}})["transaction_mode"] = "IMMEDIATE"  # for many writers'
+        for alias in locked_late()
+    ]
     alias = components_setting().get("cache", Conf.cache)
     if not str(settings.CACHES.get(alias, {}).get("BACKEND", "")).startswith("django_redis."):
         parts.append(_cache_of_its_own())
