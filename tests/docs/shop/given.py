@@ -81,6 +81,7 @@ def stored_for(page: str, folder: Path) -> dict[str, Any]:
         "BASE_DIR": folder,
         "CACHES": {"components": {}},
         "COMPONENTS": {},
+        "DATABASES": {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": folder / "db.sqlite3"}},
         "DEBUG": True,
         "INSTALLED_APPS": [],
         "MIDDLEWARE": [],
