@@ -15,6 +15,7 @@ from django.test.utils import override_settings
 
 import components
 from components.conf import FUNCTIONS, Conf, QueueOptions, conf, functions, problems, queue_options
+from components.doctor.missing import missing_settings
 from components.services.queues.backend import RedisBackend
 from tests.db.models import Ware
 from tests.support.queues import options
@@ -275,6 +276,27 @@ def test_the_default_cache_as_the_cache_of_this_app_is_warned_of() -> None:
     spared = {**DJANGO_REDIS, "OPTIONS": {**CLUSTER, "CLIENT_CLASS": "components.cache.Client"}}
     with override_settings(CACHES={"default": spared}, COMPONENTS={}):
         assert found() == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "number"),
+    [
+        ({"LOCATION": NOWHERE}, "1"),
+        ({"LOCATION": f"{NOWHERE}/1"}, "2"),
+        ({"LOCATION": NOWHERE, "OPTIONS": CLUSTER}, None),
+    ],
+)
+def test_the_settings_that_are_missing_have_a_database_beside_that_of_the_default_cache(
+    given: dict[str, Any], number: str | None
+) -> None:
+    with override_settings(CACHES={"default": {**DJANGO_REDIS, **given}}, COMPONENTS={}):
+        told = missing_settings()
+        made: dict[str, Any] = {"CACHES": {**settings.CACHES}, "COMPONENTS": {}}
+        exec(told, made)
+
+    assert made["COMPONENTS"] == ({"CACHE": "components"} if number else {})
+    if number:
+        assert made["CACHES"]["components"]["LOCATION"] == f"{NOWHERE}/{number}"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import count
+from typing import Any
 
 import django
 from django.apps import apps
@@ -10,7 +12,7 @@ from django.conf import settings
 
 from components.conf import Conf, components_setting, locked_late
 from components.kit.compat import task_backends
-from components.locations import Place, is_redis, places
+from components.locations import Place, client_class, is_redis, places
 from components.services.queues.backend import RedisBackend
 
 _MIDDLEWARE = "components.middleware.RedisUnavailableMiddleware"
@@ -37,6 +39,8 @@ def missing_settings() -> str:
     alias = components_setting().get("cache", Conf.cache)
     if not str(settings.CACHES.get(alias, {}).get("BACKEND", "")).startswith("django_redis."):
         parts.append(_cache_of_its_own())
+    elif "cache" not in components_setting() and (beside := _database_of_its_own(settings.CACHES[alias])):
+        parts.append(beside)
     if not any(isinstance(task_backends[each], RedisBackend) for each in task_backends):
         backend = '{"BACKEND": "components.tasks.RedisBackend", "QUEUES": [], "OPTIONS": {"on_commit": True}}'
         parts.append(_entry("TASKS", "default", backend))
@@ -57,6 +61,25 @@ def _cache_of_its_own() -> str:
     if "cache" not in components_setting():
         lines.append(_entry("COMPONENTS", "CACHE", f'"{name}"'))
     return "\n".join(lines)
+
+
+def _database_of_its_own(cache: Mapping[str, Any]) -> str:
+    """Return an alias on the server of the default one; "" if its clear() spares others, or a cluster has no room."""
+    found, kind = places(cache), client_class(cache)
+    spares = kind is not None and any(each.__module__ == "components.cache" for each in kind.__mro__)
+    is_one = len(found) == 1 and isinstance(cache["LOCATION"], str)
+    if not is_one or spares or "luster" in str(kind):
+        return ""
+    [place] = found
+    used = {each for other in settings.CACHES.values() if is_redis(other) for each in places(other)}
+    number = next(each for each in count(1) if Place(place.server, str(each)) not in used)
+    location = f'with_database(CACHES["default"]["LOCATION"], {number})'
+    return (
+        "# caches['default'].clear() empties a whole database, so queues, locks and messages have their own.\n"
+        "from components.locations import with_database\n\n"
+        f'CACHES["components"] = {{**CACHES["default"], "LOCATION": {location}, "KEY_PREFIX": "components"}}\n'
+        + _entry("COMPONENTS", "CACHE", '"components"')
+    )
 
 
 def _entry(setting: str, key: str, value: str) -> str:
