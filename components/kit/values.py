@@ -7,6 +7,7 @@ Errors are raised before anything is sent, so the state of Redis does not change
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -16,6 +17,12 @@ MAX_NAME = 500  # characters
 #: Seconds: far longer than anybody waits, and small enough for Redis and for floats to count.
 LONGEST = 100 * 366 * 86_400
 Many = TypeVar("Many", bound=Iterable[Any])
+#: White space, control characters, joiners, marks of direction, fillers, and the empty pattern of Braille.
+_UNSEEN = re.compile(
+    "[\\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d159"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]*"
+)
 _SHORTEST = 0.001  # seconds: Redis counts milliseconds
 #: The largest number of a 64-bit column. The fences of our locks are microseconds, and reach 2^53 in 2255.
 MAX_FENCE = 2**63 - 1
@@ -33,6 +40,11 @@ def check_name(kind: str, name: object) -> str:
 def is_name(name: object) -> bool:
     """Return True if *name* is a valid name."""
     return isinstance(name, str) and 1 <= len(name) <= MAX_NAME and _is_unicode(name)
+
+
+def is_blank(text: str) -> bool:
+    """Return whether nothing of *text* is visible."""
+    return _UNSEEN.fullmatch(text) is not None
 
 
 def check_several(what: str, values: Many) -> Many:

@@ -111,7 +111,19 @@ PREFIXES: list[Any] = [
     b"a",
     None,
 ]
-LABELS: list[Any] = ["", " ", "\u200b\u0301", "x" * 201, "a\0", "a\1", "a\tb", "a\udfff", b"ann", None]
+LABELS: list[Any] = [
+    "",
+    " ",
+    "\u2800",
+    "\u200b\u0301",
+    "x" * 201,
+    "a\0",
+    "a\1",
+    "a\tb",
+    "a\udfff",
+    b"ann",
+    None,
+]
 IDS: list[Any] = ["", "x" * 101, "a\0", "a\1", "a\2", "\ud800", None, 1.0, True, 10**99, -(10**99), 10**5_000]
 LIMITS: list[Any] = [0, -1, 1.0, True, "3", 1_001]
 

@@ -224,7 +224,8 @@ SELF: list[Any] = []
 SELF.append(SELF)
 TOO_DEEP: list[Any] = [SELF, nested(33), {"a": nested(32)}, nested(100_000)]
 
-TEXTS: list[Any] = ["", " \n", "\ud800", "a\0b", "a" * 4_001, 7]
+BLANK = [" ", "\u3164", "\u2800", "\u200d\u2066 \ufe0f\u115f"]
+TEXTS: list[Any] = ["", *BLANK, "\ud800", "a\0b", "a" * 4_001, 7]
 DATA: list[Any] = ["b" * 8_191, {1, 2}, {7: 1}, [QueryDict("a=1&a=2")], float("nan"), "\udfff", *TOO_DEEP]
 CLIENT_IDS: list[Any] = ["", "a" * 65, "a\n", "\ud800", 7]
 PERSONS: list[Any] = ["", "a" * 501, "\ud800", None, 7]
@@ -244,6 +245,7 @@ PAGES: list[Any] = [
         (InvalidMessage, TEXTS, lambda chat, value: chat.send("joe", value)),
         (InvalidMessage, TEXTS, lambda chat, value: chat.edit("joe", 2, value)),
         (InvalidMessage, TEXTS[1:], lambda chat, value: Chat.create("joe", text=value)),
+        (InvalidMessage, BLANK, lambda chat, value: chat.rename(value)),
         (InvalidMessage, DATA, lambda chat, value: chat.send("joe", "a", data=value)),
         (InvalidMessage, DATA, lambda chat, value: Chat.create("joe", data=value)),
         (InvalidMessage, CLIENT_IDS, lambda chat, value: chat.send("joe", "a", client_id=value)),

@@ -337,7 +337,17 @@ BAD_NAMES: list[Any] = ["", "x" * 501, b"jack", 7, "\ud800"]
 COUNTS: list[Any] = [0, -1, 1.0, math.nan, True, "3", 100_001]
 IDS: list[Any] = [-1, 1.0, True, "1", 2**53, [1]]
 WAITS: list[Any] = [-0.1, math.nan, math.inf, True, "2", None]
-TEXTS: list[Any] = ["", " \n\t\u2003", "x" * 101, "a\0b", "ab\ud800", b"bytes", None, 7]
+TEXTS: list[Any] = [
+    "",
+    "\u3164 \u2800\u200d",
+    " \n\t\u2003",
+    "x" * 101,
+    "a\0b",
+    "ab\ud800",
+    b"bytes",
+    None,
+    7,
+]
 CLIENT_IDS: list[Any] = ["", "x" * 65, b"a", 7, "a\0", "\ud800"]
 DATA: list[Any] = [{1, 2}, {7: 1}, math.nan, [math.inf], b"x", {(1, 2): 3}, "\udfff", "x" * 99, "é" * 50]
 

@@ -23,7 +23,7 @@ from itertools import accumulate
 from unicodedata import category, decimal, normalize
 
 from components.exceptions import InvalidValue
-from components.kit.values import MAX_NAME
+from components.kit.values import MAX_NAME, is_blank
 
 MAX_LABEL = 200  # characters
 MAX_ID = 100  # characters
@@ -164,6 +164,8 @@ def spell(text: str) -> Spelling:
     if _SIMPLE.fullmatch(text):
         key = " ".join(text.lower().split())
         return Spelling(key, [0, *(found.end() for found in _BLANK.finditer(key))][:MAX_WORDS], ())
+    if is_blank(text):
+        return Spelling("", [], ())
     folded = normalize("NFD", normalize("NFKC", text.translate(_ACCENTS)).casefold())
     signs = folded.translate(_signs)
     symbols = _MARKED.findall(signs)

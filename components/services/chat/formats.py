@@ -34,6 +34,7 @@ from components.kit.stored import (
     too_deep,
 )
 from components.kit.texts import gettext
+from components.kit.values import is_blank
 from components.services.chat.facts import ChatMessage, ChatNews, Event, EventKind, Member, Quote, Role
 from components.services.counters import tally
 
@@ -70,7 +71,7 @@ def write_body(text: str, data: Any) -> tuple[bytes, int]:
                 gettext("The text holds a NUL character, which cannot be stored. Remove it.")
             )
         if data is None:
-            if not text.strip():
+            if is_blank(text):
                 raise InvalidMessage(gettext("The message is empty: it needs a text, or data."))
             return b"t" + raw, 0
         if is_too_deep(data):
@@ -116,7 +117,9 @@ def check_emoji(emoji: object) -> str:
 
 def check_title(title: object) -> str:
     """Return *title* if it is valid. Raises InvalidMessage."""
-    if isinstance(title, str) and len(title) <= 200 and (title.isprintable() or not title):
+    if title == "" or (
+        isinstance(title, str) and len(title) <= 200 and title.isprintable() and not is_blank(title)
+    ):
         return title
     wrong = gettext("The title is %(title)s; it must be up to 200 printable characters.")
     raise InvalidMessage(wrong % {"title": repr(title)[:80]})

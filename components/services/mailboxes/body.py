@@ -13,6 +13,7 @@ from typing import Any
 from components.exceptions import InvalidMessage
 from components.kit.stored import MAX_DEPTH, Unreadable, changed_by_json, is_too_deep, read_json, too_deep
 from components.kit.texts import gettext, gettext_noop, grouped
+from components.kit.values import is_blank
 
 _TEXT, _JSON = "t", "j"
 _DIGITS = 16  # length of the digest: enough to distinguish all pushes of two days
@@ -23,7 +24,7 @@ def encode(text: str, data: Any, *, max_text: int, max_data: int) -> str:
     """Return the body of a message. Raises InvalidMessage."""
     check_text(text, max_text=max_text)
     if data is None:
-        if not text.strip():
+        if is_blank(text):
             raise InvalidMessage(gettext("The message is empty: it has neither a text nor data."))
         return _TEXT + text
     shown = _as_json(data)

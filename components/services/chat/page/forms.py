@@ -8,6 +8,7 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from components.kit.values import is_blank
 from components.services.chat import ChatSettings
 from components.services.chat.page.names import NamesField
 
@@ -16,7 +17,7 @@ LONGEST_TITLE = 200  # characters
 
 def checked_title(title: str) -> str:
     """Return *title* if it is valid. Raises ValidationError."""
-    if len(title) > LONGEST_TITLE or not title.isprintable():
+    if len(title) > LONGEST_TITLE or not title.isprintable() or (title and is_blank(title)):
         raise forms.ValidationError(
             gettext("A title has at most %(count)s characters, all of them printable.")
             % {"count": LONGEST_TITLE}
