@@ -188,7 +188,7 @@ def test_sqlite_that_locks_late_is_warned_of(
     monkeypatch: pytest.MonkeyPatch, engine: str, name: str | Path, mode: str | None, ids: list[str]
 ) -> None:
     entry = {"ENGINE": engine, "NAME": name, "OPTIONS": {"transaction_mode": mode} if mode else {}}
-    monkeypatch.setitem(settings.DATABASES, "file", entry)
+    monkeypatch.setitem(settings.DATABASES, "an alias of its own", entry)
     with override_settings(**cache()):
         assert list(found()) == ids
 
