@@ -20,6 +20,9 @@ class WaitingCalls:
     results: Sequence[TaskResult[..., Any]]
     store: Callable[[], None]
 
+    def __post_init__(self) -> None:
+        self.__qualname__ = "WaitingCalls"  # which Django 5.2 logs
+
     def __call__(self) -> None:
         try:
             self.store()
