@@ -42,6 +42,7 @@ from components.kit.compat import (
     task_backends,
     task_enqueued,
 )
+from components.kit.ids import id_of
 from components.services.queues import NewTask, State, TaskFailure, TaskInfo, TaskQueue
 from components.services.queues.chains import enqueue_through
 from components.services.queues.commits import WaitingCalls, waiting_calls
@@ -328,7 +329,7 @@ class RedisBackend(BaseTaskBackend):
     def _existing(self, result_id: str, info: TaskInfo | None) -> TaskResult[..., Any]:
         if info is None:
             for database, waiting in waiting_calls():
-                if any(result.id == str(result_id) for result in waiting.results):
+                if any(result.id == id_of(result_id) for result in waiting.results):
                     raise TaskResultDoesNotExist(
                         f"{result_id} is not stored yet: it waits for the commit of a transaction on {database!r}."
                     )

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -396,8 +397,9 @@ def test_the_backend_says_whether_tasks_wait_that_do_not_say_it(heard: list[str]
         awaited = async_to_sync(plain_task.aenqueue)()  # a coroutine is in no transaction
         assert heard == [at_once.id, awaited.id]
         for look in (plain_task.get_result, lambda id: own_backend().wait_for(id, wait=0)):
-            with pytest.raises(TaskResultDoesNotExist, match="transaction on 'default'"):
-                look(waiting.id)
+            for id in (waiting.id, UUID(waiting.id)):
+                with pytest.raises(TaskResultDoesNotExist, match="transaction on 'default'"):
+                    look(id)
     assert heard == [at_once.id, awaited.id, waiting.id]
 
 
