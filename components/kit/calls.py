@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -69,7 +69,10 @@ def around(
         async with ablock():
             return await cast("Any", function)(*args, **kwargs)
 
-    return cast("Callable[_P, _T]", awaited) if is_awaited(function) else called
+    made: Any = awaited if is_awaited(function) else called
+    with suppress(ValueError):  # some that are written in C do not say
+        made.__signature__ = inspect.signature(function, follow_wrapped=False)  # calls pass on what they get
+    return cast("Callable[_P, _T]", made)
 
 
 def name_of(function: Callable[..., Any]) -> str:

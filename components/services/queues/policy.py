@@ -17,11 +17,12 @@ import random
 import threading
 from asyncio import to_thread
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, Signature, signature, unwrap
 from math import inf
 from typing import (
     TYPE_CHECKING,
@@ -399,13 +400,13 @@ def unique_key(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, A
         return str(unique(*args, **kwargs))
     if not unique:
         return None
-    call, _least, _most = _call_of(task.func, task.takes_context)
+    inner = unwrap(task.func, stop=lambda each: hasattr(each, "__signature__"))
+    call, _least, _most = _call_of(inner, task.takes_context)
     if call:
-        given = call.bind(*args, **kwargs).arguments
-        args, kwargs = (
-            (),
-            {name: value for name, value in given.items() if not _is_default(call, name, value)},
-        )
+        with suppress(TypeError):  # as given, if a decorator adds arguments or takes them
+            given = call.bind(*args, **kwargs).arguments
+            named = {name: value for name, value in given.items() if not _is_default(call, name, value)}
+            args, kwargs = (), named
     return json.dumps(normalize_call(task.module_path, args, kwargs), sort_keys=True)
 
 
@@ -423,7 +424,7 @@ def check_call(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, A
 def _call_of(function: Callable[..., Any], takes_context: bool) -> tuple[Signature | None, float, float]:
     """Return how calls of a task look, and how many arguments without names they have at least and at most."""
     try:
-        found = signature(function)
+        found = signature(function, follow_wrapped=False)  # a decorator may add arguments, or take them
     except ValueError:  # some that are written in C do not say
         return None, 0, inf
     parameters = list(found.parameters.values())

@@ -9,6 +9,7 @@ from copy import deepcopy
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import wraps
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -29,6 +30,7 @@ from components.kit.compat import (
     task_backends,
 )
 from components.kit.compat import task as djangos_task
+from components.services.locks import lock
 from components.services.queues import (
     Concurrency,
     Consumer,
@@ -89,6 +91,30 @@ def only_one(*args: Any, **kwargs: Any) -> None: ...
 
 @task(unique=True)
 def reindex(user_id: int, force: bool = False) -> None: ...
+
+
+def with_a_session(function: Any) -> Any:
+    @wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return function("session", *args, **kwargs)
+
+    return called
+
+
+@task(unique=True)
+@with_a_session
+def sync(session: str, user_id: int) -> None: ...
+
+
+@task(unique=True)
+@transaction.atomic
+@lock("reindexing")
+def reindex_alone(user_id: int, force: bool = False) -> None: ...
+
+
+@task
+@lock("noting")
+def note_alone(text: str) -> None: ...
 
 
 @task(unique=by_name)
@@ -264,6 +290,14 @@ def test_a_call_is_the_same_however_its_arguments_are_given() -> None:
     for args, kwargs in (((), {"user_id": 5}), ((5,), {"force": False}), ((5, False), {})):
         assert reindex.enqueue(*args, **kwargs).id == first.id
     assert len({reindex.enqueue(5, force=force).id for force in (True, 0, None)} | {first.id}) == 4
+    assert reindex_alone.enqueue(5).id == reindex_alone.enqueue(user_id=5, force=False).id
+
+
+def test_a_decorator_may_give_the_function_arguments_that_the_call_has_not() -> None:
+    assert sync.enqueue(5).id == sync.enqueue(5).id != sync.enqueue(6).id
+    assert [info.state for info in run_tasks()] == ["successful"] * 2
+    with pytest.raises(TypeError, match="note_alone cannot be called"):  # @lock gives none
+        note_alone.enqueue()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ that task and the new arguments, so that the same form sent twice, or again afte
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,6 +29,7 @@ from components.services.queues.admin.lookups import find_service
 from components.services.queues.admin.verbs import trail_of
 from components.services.queues.backend import RedisBackend, redis_backend, resolve
 from components.services.queues.new_task import CheckedTask
+from components.services.queues.policy import check_call
 from components.templatetags.control_room import pretty_json
 
 #: The name in the metadata of a task under which it says from which task it came.
@@ -80,8 +80,7 @@ def _successor(
     backend: RedisBackend, task: Task[..., Any], info: TaskInfo, args: list[Any], kwargs: dict[str, Any]
 ) -> NewTask:
     """Return the task that runs *info* again with other arguments. Raises what enqueue() raises, or TypeError."""
-    context = [None] if task.takes_context else []
-    inspect.signature(task.func).bind(*context, *args, **kwargs)
+    check_call(task, args, kwargs)
     written = json.dumps([info.id, args, kwargs])
     new = replace(
         backend.new_task(task, args, kwargs),
