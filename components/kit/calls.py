@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 from asgiref.sync import iscoroutinefunction
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+
+#: How a function is called. The decorator on it counts, which may add arguments or take some.
+signature_of = partial(inspect.signature, follow_wrapped=False)
+if sys.version_info >= (3, 14):  # annotations may name what is imported for type checkers only
+    from annotationlib import Format
+
+    signature_of = partial(signature_of, annotation_format=Format.STRING)
 
 
 def is_awaited(function: Callable[..., Any]) -> bool:
@@ -71,7 +79,7 @@ def around(
 
     made: Any = awaited if is_awaited(function) else called
     with suppress(ValueError):  # some that are written in C do not say
-        made.__signature__ = inspect.signature(function, follow_wrapped=False)  # calls pass on what they get
+        made.__signature__ = signature_of(function)  # calls pass on what they get
     return cast("Callable[_P, _T]", made)
 
 

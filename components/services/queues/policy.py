@@ -22,7 +22,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from inspect import Parameter, Signature, signature, unwrap
+from inspect import Parameter, Signature, unwrap
 from math import inf
 from typing import (
     TYPE_CHECKING,
@@ -44,6 +44,7 @@ from django.db import connections
 from django.utils import timezone
 
 from components.conf import QueueOptions
+from components.kit.calls import signature_of
 from components.kit.compat import InvalidTask, Task, TaskContext, TaskResult
 from components.kit.values import check_seconds
 from components.services.queues.arguments import normalize_call
@@ -424,7 +425,7 @@ def check_call(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, A
 def _call_of(function: Callable[..., Any], takes_context: bool) -> tuple[Signature | None, float, float]:
     """Return how calls of a task look, and how many arguments without names they have at least and at most."""
     try:
-        found = signature(function, follow_wrapped=False)  # a decorator may add arguments, or take them
+        found = signature_of(function)
     except ValueError:  # some that are written in C do not say
         return None, 0, inf
     parameters = list(found.parameters.values())

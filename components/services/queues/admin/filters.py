@@ -18,6 +18,7 @@ from django.http import Http404, HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from components.kit.calls import signature_of
 from components.services.queues import State, TaskInfo
 from components.services.queues.admin.contents import Contents, loaded
 from components.services.queues.admin.lookups import QueuePage
@@ -158,5 +159,5 @@ def arguments_by_name(info: TaskInfo) -> dict[str, Any]:
     task = loaded(info.name)
     if task is None or not info.args:
         return info.kwargs
-    names = list(inspect.signature(task.func).parameters)[int(task.takes_context) :]
+    names = list(signature_of(inspect.unwrap(task.func)).parameters)[int(task.takes_context) :]
     return dict(zip(names, info.args, strict=False)) | info.kwargs
