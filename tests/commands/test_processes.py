@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import psutil
 import pytest
@@ -338,3 +339,19 @@ def test_last_words_that_fail_keep_no_process_alive(
 
     assert "The final step of this process failed" in caplog.text
     assert "IndexError" in caplog.text
+
+
+def test_a_signal_that_comes_while_it_begins_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    install = signal.signal
+
+    def raise_at_once(number: int, handler: Any) -> Any:
+        before = install(number, handler)
+        if number == signal.SIGTERM and callable(handler):
+            signal.raise_signal(number)
+        return before
+
+    with monkeypatch.context() as patch:
+        patch.setattr(signal, "signal", raise_at_once)
+        with processes._heard_signals() as heard:
+            patch.undo()
+            assert signal.SIGTERM in processes._wait(heard, 1)

@@ -281,8 +281,9 @@ def _heard_signals() -> Iterator[int]:
     heard, write = os.pipe()
     os.set_blocking(heard, False)
     os.set_blocking(write, False)
-    before = {number: signal.signal(number, lambda number, frame: None) for number in _HEEDED}
+    # This comes first: a handler alone would swallow a signal.
     wakeup = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    before = {number: signal.signal(number, lambda number, frame: None) for number in _HEEDED}
     try:
         yield heard
     finally:
