@@ -126,6 +126,13 @@ class TaskCancelled(ComponentsError):
     """The task was cancelled before it had ended. Send it again if it is still wanted."""
 
 
+class TaskExpired(ComponentsError):
+    """
+    The task was dropped, because no worker started it before it expired. Add workers, or send it again if it is
+    still wanted.
+    """
+
+
 class TaskTimedOut(ComponentsError):
     """A task ran longer than its timeout. Raise the timeout, or divide the task."""
 

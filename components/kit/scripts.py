@@ -71,7 +71,8 @@ class Script:
     def put(self, pipe: Any, keys: object, **args: Any) -> None:
         """Put a call of the script into a pipeline to one node. The source is sent, so it needs no second trip."""
         found = self.contract.keys_of(keys, args)
-        pipe.eval(self.source, len(found), *found, *self.contract.args_of(args))
+        command = ("EVAL", self.source, len(found), *found, *self.contract.args_of(args))
+        pipe.execute_command(*command)  # pipelines of a cluster refuse eval()
 
     @cached_property
     def sha(self) -> str:

@@ -103,7 +103,7 @@ def test_each_error_is_caught_in_an_example_that_raises_it_or_says_why_not():
 #: Errors that workers store as the reason why a task failed.
 TOLD = {
     *("EndNotStored", "MailNotSent", "ResultTooLarge", "StepRefused"),
-    *("TaskCancelled", "TaskTimedOut", "WorkerDied"),
+    *("TaskCancelled", "TaskExpired", "TaskTimedOut", "WorkerDied"),
 }
 
 

@@ -418,6 +418,8 @@ def test_queues(redis: RedisCluster, one_of_each: dict[State, str]) -> None:  # 
     assert queue.names() == ["default", "mail"]
     assert {stats.name: stats.ready for stats in queue.all_stats()} == {"default": 1, "mail": 1}
     assert queue.overview()
+    assert queue.stats_and_names("mail")[1] == ["default", "mail"]
+    assert queue.cancel([one_of_each["ready"]]).at_once == 1
     Ticks().declare(["hourly"])
     assert Ticks().outcomes(["hourly"]) is not None
 

@@ -26,6 +26,7 @@ from tests.support.queues import (
     die,
     die_of_crashes,
     end_lease,
+    expire,
     failed,
     found,
     hand_in,
@@ -225,6 +226,7 @@ ENDS: list[tuple[End, str | None]] = [
     (die_of_crashes, "dead"),
     (be_cancelled, "dead"),
     (be_cancelled_as_it_runs, "dead"),
+    (expire, "dead"),
     (be_deleted, None),
 ]
 

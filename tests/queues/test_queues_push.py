@@ -34,6 +34,7 @@ from tests.support.queues import (
     found,
     hand_in,
     options,
+    outlive,
     places,
     push_many,
     push_new,
@@ -256,6 +257,19 @@ def test_a_key_that_was_left_by_what_is_gone_keeps_nothing_back(queue: TaskQueue
     redis.hset(keys.BackendKeys("default").uniques, key, "gone")
     assert queue.resend("default", [first]).sent == 1
     assert push_new(unique="a") == first
+
+
+@pytest.mark.parametrize("is_running", [False, True])
+def test_only_a_task_that_runs_keeps_its_key_when_it_has_expired(
+    queue: TaskQueue, redis: Redis, is_running: bool
+) -> None:
+    first = push_new(unique="a", expires=60)
+    if is_running:
+        claim_one(Consumer())
+    assert push_new(unique="a", expires=60) == first
+    outlive(redis, first)
+
+    assert (push_new(unique="a", expires=60) == first) is is_running
 
 
 def test_a_task_without_a_record_leaves_its_key_to_the_current_holder(redis: Redis) -> None:

@@ -174,5 +174,21 @@ def be_cancelled_as_it_runs(redis: Redis, task_id: str) -> None:
     hand_in(consumer, to_retry(claimed))
 
 
+def outlive(redis: Redis, task_id: str) -> None:
+    """Make the task older than its time to expire."""
+    tasks = keys.BackendKeys("default").tasks
+    form, _enqueued, _due, *rest = (redis.hget(tasks, task_id) or b"").split(b" ", 3)
+    redis.hset(tasks, task_id, b" ".join([form, b"%d" % LONG_AGO, b"0", *rest]))
+
+
+def expired(claimed: Claimed) -> Finished:
+    return failed(claimed)._replace(outcome="expired", document=write_errors(claimed.read().errors))
+
+
+def expire(redis: Redis, task_id: str) -> None:
+    consumer = Consumer()
+    hand_in(consumer, expired(claim_one(consumer)))
+
+
 def be_deleted(redis: Redis, task_id: str) -> None:
     TaskQueue().delete("default", "ready", [task_id])

@@ -72,10 +72,12 @@ from tests.support.queues import (
     claim_one,
     come_due,
     end_lease,
+    expired,
     failed,
     hand_in,
     options,
     push_many,
+    push_new,
     succeeded,
     to_retry,
 )
@@ -144,6 +146,9 @@ def advancing(redis: Redis) -> None:
     queue.resend("default", [pushed[1], "nothing"])
     queue.delete("default", "successful", [pushed[0], "nothing"])
     hand_in(consumer, failed(claim_one(consumer)))
+    brief = push_new(unique="brief", expires=60)
+    hand_in(consumer, *map(expired, claim(consumer, 9)))
+    queue.resend([brief])
     for state in ("ready", "delayed", "dead"):
         queue.delete("default", state, [*pushed, "nothing"])
 

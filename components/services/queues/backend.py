@@ -229,6 +229,9 @@ class RedisBackend(BaseTaskBackend):
         """Return a call of *task* in the terms of the queue."""
         run_after = task.run_after
         delay = max(0.0, run_after.total_seconds()) if isinstance(run_after, timedelta) else None
+        expires = getattr(task, "expires", None)
+        if isinstance(expires, timedelta):
+            expires = expires.total_seconds()
         return NewTask(
             name=task.module_path,
             args=args,
@@ -239,6 +242,7 @@ class RedisBackend(BaseTaskBackend):
             delay=delay,
             lease=getattr(task, "lease", None),
             unique=unique_key(task, args, kwargs),
+            expires=aware(expires) if isinstance(expires, datetime) else expires,
             sensitive=getattr(task, "sensitive", False),
         )
 

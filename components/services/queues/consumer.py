@@ -89,12 +89,12 @@ class Finished(NamedTuple):
     What became of a claimed task.
 
     The outcome says what the number and the document are. "successful": for how many seconds the result is kept, and
-    the result. "dead": the instant at which the task ended, and the errors. "retry": the seconds until the next
-    attempt, and the errors.
+    the result. "dead" and "expired": the instant at which the task ended, and the errors. "retry": the seconds until
+    the next attempt, and the errors.
     """
 
     task: Claimed
-    outcome: Literal["successful", "dead", "retry"]
+    outcome: Literal["successful", "dead", "expired", "retry"]
     number: float | datetime
     document: bytes | str
 
@@ -168,7 +168,7 @@ class _Ack(NamedTuple):
         unique: str | bytes = "-"
         if outcome == "successful":
             told, unique = to_ms(cast(float, value)), unique_key(task.record)
-        elif outcome == "dead":
+        elif outcome != "retry":
             told = to_us(cast(datetime, value))
         else:
             told = round(cast(float, value) * 1_000_000)

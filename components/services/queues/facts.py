@@ -40,6 +40,13 @@ def read_instant(microseconds: bytes) -> datetime:
         return LAST_INSTANT
 
 
+def expires_at(stored: str, runnable_at: datetime) -> datetime | None:
+    """Return when a task expires, from what is *stored* of it and when it could run first; None for never."""
+    if not stored:
+        return None
+    return runnable_at + int(stored) * MICROSECOND if stored[0] == "+" else from_us(stored)
+
+
 def to_ms(seconds: float) -> int:
     """Return a duration in milliseconds."""
     return round(seconds * 1000)
@@ -103,6 +110,8 @@ class TaskInfo:
     enqueued_at: datetime
     #: The earliest instant at which it may run, if it was delayed.
     run_after: datetime | None = None
+    #: When it is dropped unless it has started.
+    expires_at: datetime | None = None
     #: When its next attempt is due; only for delayed tasks.
     due_at: datetime | None = None
     #: When it was first and last claimed.

@@ -28,6 +28,7 @@ from components.services.queues.facts import (
     TaskFailure,
     TaskInfo,
     WorkerInfo,
+    expires_at,
     from_us,
     read_instant,
     to_us,
@@ -53,6 +54,7 @@ _STATES: dict[str, State] = {
     "dead": "dead",
     "crashed": "dead",
     "cancelled": "dead",
+    "expired": "dead",
 }
 #: The errors that are shown for ends that no worker has stored.
 UNSAID = {
@@ -66,6 +68,11 @@ UNSAID = {
     ),
     "cancelled": (
         TaskFailure("components.exceptions.TaskCancelled", "The task was cancelled before it had ended."),
+    ),
+    "expired": (
+        TaskFailure(
+            "components.exceptions.TaskExpired", "The task had expired before a worker could start it."
+        ),
     ),
 }
 
@@ -343,6 +350,9 @@ def _read_record(task_id: str, head: dict[str, str], body: bytes) -> dict[str, A
     }
     if int(head["due"]):
         facts["run_after"] = from_us(head["due"])
+    if "expires" in payload:
+        runnable_at = max(int(head["enqueued"]), int(head["due"]))
+        facts["expires_at"] = expires_at(payload["expires"], from_us(runnable_at))
     if payload.get("sensitive") is True:
         facts["sensitive"] = True
     return facts

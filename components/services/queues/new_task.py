@@ -20,7 +20,7 @@ from components.exceptions import InvalidName
 from components.kit.ids import id_of, uuid7
 from components.kit.values import check_seconds
 from components.services.queues.arguments import encode, normalize_call
-from components.services.queues.facts import MICROSECOND, TaskInfo, to_ms, to_us
+from components.services.queues.facts import MICROSECOND, TaskInfo, expires_at, to_ms, to_us
 
 MAX_NAME = 200  # characters of a queue's name
 EARLIEST = datetime(1, 1, 2, tzinfo=UTC)  # every time zone can show it; earlier instants are just as past
@@ -43,6 +43,8 @@ class NewTask:
     at: datetime | None = None
     #: Seconds that a claim lasts without renewal; None is the backend's.
     lease: float | None = None
+    #: It is dropped if it has not started in this many seconds after it could run first, or by this aware datetime.
+    expires: float | datetime | None = None
     #: While a task with this key is unfinished, no other with it is stored.
     unique: str | None = None
     #: A periodic task's tick: the name and the instant, which must be later than the last of that name.
@@ -81,6 +83,7 @@ class CheckedTask:
                 f"The id of {task.name} is {task.id[:80]!r}; it must be 1 to 64 ASCII characters without blanks."
             )
         _check_instant(task)
+        self.expires = _expiry(task)
         if task.at is not None and task.at < EARLIEST:
             task = replace(task, at=EARLIEST)
         self.task = task
@@ -102,7 +105,8 @@ class CheckedTask:
         task = self.task
         self.args, self.kwargs = normalize_call(task.name, args, kwargs)
         self.id = task_id or uuid7()
-        call = {"args": self.args, "kwargs": self.kwargs, **({"sensitive": True} if task.sensitive else {})}
+        call: dict[str, Any] = {"expires": self.expires} if self.expires else {}  # first: see _task.lua
+        call |= {"args": self.args, "kwargs": self.kwargs, **({"sensitive": True} if task.sensitive else {})}
         self.body = encode(task.name, call, options.max_body, task.metadata)
 
     def called_with(
@@ -140,6 +144,7 @@ class CheckedTask:
                 "sensitive": task.sensitive,
                 "metadata": dict(task.metadata),
                 "due_at": due if is_delayed else None,
+                "expires_at": expires_at(self.expires, max(enqueued_at, due or enqueued_at)),
             }
         )
 
@@ -179,6 +184,20 @@ def named(new: NewTask) -> NewTask:
 def digest(name: str, key: str) -> str:
     """Return the unique key as it is stored: of a fixed length, however long the names of task and key are."""
     return blake2b(f"{name}\n{key}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _expiry(task: NewTask) -> str:
+    """Return when *task* expires, as it is stored: a microsecond, or "+" and how many after it could run first."""
+    if task.expires is None:
+        return ""
+    if isinstance(task.expires, datetime):
+        if task.expires.tzinfo is None:
+            raise ValueError(
+                f"{task.name} expires at {task.expires!r}, which has no time zone; give an aware datetime."
+            )
+        return str(max(0, to_us(task.expires)))
+    check_seconds("expiry", task.expires)
+    return f"+{timedelta(seconds=task.expires) // MICROSECOND}"
 
 
 def _check_instant(task: NewTask) -> None:

@@ -19,7 +19,7 @@ from asyncio import to_thread
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from inspect import Parameter, Signature, unwrap
@@ -76,6 +76,9 @@ if TYPE_CHECKING:
         async def arefresh(self) -> None: ...
 
 
+#: How a call is stored in Celery, Dramatiq and RQ.
+_FOREIGN = frozenset({"delay", "delay_on_commit", "apply_async", "send", "send_with_options"})
+
 #: A function that returns the seconds to wait before the next attempt, or None if the failure is final.
 Backoff: TypeAlias = "Callable[[BaseException, TaskResult[..., Any]], float | None]"
 
@@ -121,6 +124,9 @@ class PolicyTask(Task, Generic[_P, _R]):  # type: ignore[type-arg]  # Django's i
     #: The number of starts that may end with their worker, killed or cut off, at most as many as the backend allows;
     #: 1 for a task that must not be started again.
     max_crashes: int | None = None
+    #: Dropped, as TaskExpired, if it is not started in this time after it could run first: seconds or a timedelta; or
+    #: by this instant. Retries count as starts.
+    expires: float | timedelta | datetime | None = None
     #: True to store it only when the transaction that enqueues it has committed; or the alias of that database.
     on_commit: bool | str | None = None
     #: The limit of simultaneous runs, in all workers together.
@@ -128,22 +134,43 @@ class PolicyTask(Task, Generic[_P, _R]):  # type: ignore[type-arg]  # Django's i
     #: Whether the control room hides its arguments, results and tracebacks from everybody.
     sensitive: bool = False
 
+    do_not_call_in_templates = True
+
     def __post_init__(self) -> None:
         for problem in _problems(self):
             raise InvalidTask(f"{self.module_path}: {problem}")
         Task.__post_init__(self)
 
-    if TYPE_CHECKING:
+    def using(
+        self,
+        *,
+        priority: int | None = None,
+        queue_name: str | None = None,
+        run_after: datetime | timedelta | None = None,
+        backend: str | None = None,
+        expires: float | timedelta | datetime | None = None,
+    ) -> Self:
+        """Return this task with other defaults. A timedelta as *run_after* counts from the moment of enqueueing."""
+        django: Any = Task  # whose run_after is a datetime only, by its types
+        used: Self = django.using(
+            self, priority=priority, queue_name=queue_name, run_after=run_after, backend=backend
+        )
+        return used if expires is None else replace(used, expires=expires)
 
-        def using(
-            self,
-            *,
-            priority: int | None = None,
-            queue_name: str | None = None,
-            run_after: datetime | timedelta | None = None,
-            backend: str | None = None,
-        ) -> Self:
-            """Return this task with other defaults. A timedelta counts from the moment of enqueueing."""
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        """Run the function here and now, as call() does."""
+        result: _R = self.call(*args, **kwargs)
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _FOREIGN:
+            raise AttributeError(
+                f"{self.module_path} has no {name}(), which is another library's: enqueue(*args, **kwargs) stores a "
+                "call of it, and using(run_after=, expires=, queue_name=, priority=) comes before."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    if TYPE_CHECKING:
 
         def enqueue(self, *args: _P.args, **kwargs: _P.kwargs) -> Result[_R]: ...
         async def aenqueue(self, *args: _P.args, **kwargs: _P.kwargs) -> Result[_R]: ...
@@ -169,6 +196,7 @@ def _problems(task: Any) -> list[str]:
     ]
     limit = task.concurrency.limit if isinstance(task.concurrency, Concurrency) else task.concurrency
     is_backoff = task.backoff is None or callable(task.backoff) or _is_number(task.backoff, 0, 1e9)
+    expires = task.expires.total_seconds() if isinstance(task.expires, timedelta) else task.expires
     is_limit = limit is None or (isinstance(limit, int) and _is_number(limit, 1, 1e9))
     others = {
         "max_attempts": (isinstance(task.max_attempts, int | None), "a whole number"),
@@ -177,6 +205,10 @@ def _problems(task: Any) -> list[str]:
         "unique": (
             isinstance(task.unique, bool) or callable(task.unique),
             "True, or a function of the arguments",
+        ),
+        "expires": (
+            isinstance(expires, datetime | None) or _is_number(expires, 0.001, 1e9),
+            "seconds, 0.001 to 1e+09, a timedelta, or a datetime",
         ),
         "concurrency": (is_limit, "a whole number from 1 on, or Concurrency"),
         "sensitive": (isinstance(task.sensitive, bool), "True or False"),
@@ -210,6 +242,7 @@ class Policy(TypedDict, total=False):
     timeout: float | None
     result_ttl: float | None
     unique: bool | Callable[..., str]
+    expires: float | timedelta | datetime | None
     on_commit: bool | str | None
     concurrency: int | Concurrency | None
     sensitive: bool

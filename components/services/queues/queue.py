@@ -116,16 +116,25 @@ class TaskQueue:
         priority: int = 0,
         delay: float | None = None,
         at: datetime | None = None,
+        expires: float | datetime | None = None,
     ) -> str:
         """
         Push the task *name*, the dotted path of a function declared with @task, and return its id.
 
         It runs now, after *delay* seconds or *at* an aware datetime. Within a queue, tasks of higher *priority*
-        (-100..100) go first, then those that became runnable first. Raises NotSerializable, BodyTooLarge,
+        (-100..100) go first, then those that became runnable first. If it has not started *expires* seconds after it
+        could run first, or by that instant, it is dropped. Raises NotSerializable, BodyTooLarge,
         InvalidName or ValueError; then nothing is stored.
         """
         task = NewTask(
-            name=name, args=args, kwargs=kwargs or {}, queue=queue, priority=priority, delay=delay, at=at
+            name=name,
+            args=args,
+            kwargs=kwargs or {},
+            queue=queue,
+            priority=priority,
+            delay=delay,
+            at=at,
+            expires=expires,
         )
         [info] = await self._push_many(client, [task])
         assert info is not None, "only a tick that was taken is not stored"

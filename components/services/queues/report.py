@@ -73,9 +73,11 @@ EVENTS = (
     Event("tasks:successful", *_ENDED, (("outcome", "successful"),)),
     Event("tasks:retried", *_ENDED, (("outcome", "retried"),)),
     Event("tasks:failed", *_ENDED, (("outcome", "failed"),)),
+    Event("tasks:expired", *_ENDED, (("outcome", "expired"),)),
     Event("runs:successful", *_RUNS, (("outcome", "successful"),)),
     Event("runs:retry", *_RUNS, (("outcome", "retried"),)),
     Event("runs:dead", *_RUNS, (("outcome", "failed"),)),
+    Event("runs:expired", *_RUNS, (("outcome", "expired"),)),
     Event("tasks:run", "components_task_run_seconds", "How long runs took.", "task", is_histogram=True),
     Event(
         "tasks:wait",

@@ -31,7 +31,7 @@ from components.services.queues.keys import BackendKeys
 
 logger = logging.getLogger(__name__)
 
-TickState = Literal["waiting", "running", "successful", "failed", "cancelled", "gone"]
+TickState = Literal["waiting", "running", "successful", "failed", "cancelled", "expired", "gone"]
 
 KEPT = timedelta(days=2 * 366)  # how long a name that is no longer declared is kept after its last tick
 
@@ -49,6 +49,7 @@ _STATES: dict[str, TickState] = {
     "dead": "failed",
     "crashed": "failed",
     "cancelled": "cancelled",
+    "expired": "expired",
 }
 
 

@@ -62,6 +62,11 @@ def by_name(name: str, other: Any = None) -> str:
     return name.casefold()
 
 
+@task
+def by_call(name: str, other: Any = None) -> tuple[str, Any]:
+    return name, other
+
+
 @task(max_attempts=3)
 def fail(*args: Any) -> None:
     raise ValueError("no")
@@ -188,6 +193,11 @@ def test_a_policy_is_on_the_task_and_stays_when_the_task_is_used_otherwise() -> 
         ("result_ttl", [59, INFINITE, 1.1e9], [60, 1e9]),
         ("unique", ["key", None], [False, by_name]),
         ("concurrency", [0, -1, 1.5, "2", True, Concurrency(0)], [1, 10**9, Concurrency(1, by_name)]),
+        (
+            "expires",
+            [0, -1, "10", INFINITE, timedelta(0)],
+            [0.001, 1e9, timedelta(days=1), datetime.now(UTC)],
+        ),
         ("sensitive", ["yes", None], [True]),
         ("on_commit", [1, "nope"], [None, False, True, "default"]),
     ],
@@ -198,6 +208,15 @@ def test_a_policy_that_cannot_be_is_refused_by_name(name: str, wrong: list[Any],
             task(**{name: value})(plain)
     for value in right:
         assert getattr(task(**{name: value})(plain), name) == value
+
+
+def test_a_task_that_is_called_runs_here_and_what_other_libraries_call_it_is_named() -> None:
+    assert by_call("a", other="b") == ("a", "b")
+    assert places() == {}
+    for name in ("delay", "apply_async", "send"):
+        with pytest.raises(AttributeError, match=rf"by_call has no {name}\(\), .* enqueue\("):
+            getattr(by_call, name)
+    assert not hasattr(by_call, "subtask")
 
 
 @pytest.mark.parametrize(

@@ -279,3 +279,10 @@ def raise_anything(kind: str) -> str:
 
 @policy(max_crashes=1)
 def once_only() -> None: ...
+
+
+@policy(expires=60, max_attempts=2)
+def brief(fails: bool = False) -> str:
+    if fails:
+        raise ValueError("no")
+    return "in time"

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import copy_context
 from copy import deepcopy
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,7 +33,7 @@ from tests import tasks
 from tests.fixtures.worker import NOTE, MakeWorker, counts, push
 from tests.queues.worker import jobs
 from tests.support.monitoring import sent_to
-from tests.support.queues import claim_one, end_lease, found, server_time
+from tests.support.queues import claim_one, come_due, end_lease, found, outlive, server_time
 from tests.support.waiting import eventually
 
 REPORTS = pytest.mark.parametrize("report", [jobs.report, jobs.areport], ids=["sync", "async"])
@@ -250,6 +251,40 @@ def test_a_task_that_may_not_be_started_again_is_not(runner: Runner, redis: Redi
         "dead",
         ["WorkerDied"],
     )
+
+
+@pytest.mark.parametrize("is_retried", [False, True])
+def test_a_task_that_has_expired_is_dropped_and_may_be_sent_again(
+    runner: Runner, redis: Redis, is_retried: bool
+) -> None:
+    task_id = jobs.brief.enqueue(is_retried).id
+    if is_retried:
+        runner.run(runner.claim())
+        come_due(redis, task_id)
+    outlive(redis, task_id)
+
+    info = runner.run(runner.claim())
+
+    kinds = [error.kind.rpartition(".")[2] for error in info.errors]
+    assert (info.state, kinds) == ("dead", ["ValueError"] * is_retried + ["TaskExpired"])
+    assert jobs.brief.get_result(task_id).status == TaskResultStatus.FAILED
+    assert TaskQueue().resend([task_id]).sent == 1
+    again = runner.run(runner.claim())
+    assert again.state == ("delayed" if is_retried else "successful")
+    assert again.expires_at is not None
+    assert again.expires_at > server_time()
+
+
+@pytest.mark.parametrize(
+    ("expires", "is_late"),
+    [(timedelta(seconds=-1), True), (timedelta(hours=1), False), (None, False)],
+)
+def test_a_call_expires_at_an_instant(runner: Runner, expires: timedelta | None, is_late: bool) -> None:
+    at = expires and server_time() + expires
+    result = jobs.brief.using(expires=at).enqueue()
+
+    assert found(result.id).expires_at == (at or result.enqueued_at + timedelta(seconds=60))
+    assert runner.run(runner.claim()).state == ("dead" if is_late else "successful")
 
 
 def test_a_task_begins_without_a_connection_that_was_left_open(runner: Runner, file: str) -> None:

@@ -35,6 +35,7 @@ ENDS: Mapping[TickState, Promise] = {
     "successful": pgettext_lazy("a run of a periodic task", "Successful"),
     "failed": pgettext_lazy("a run of a periodic task", "Failed"),
     "cancelled": pgettext_lazy("a run of a periodic task", "Cancelled"),
+    "expired": pgettext_lazy("a run of a periodic task", "Expired"),
     "gone": pgettext_lazy("a run of a periodic task", "No longer kept"),
 }
 #: The height of the tallest bar of a row.

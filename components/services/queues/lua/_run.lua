@@ -1,6 +1,6 @@
--- What workers did with a task, from its first claim on. The state is waiting, running, cancelling, dead, crashed or
--- cancelled; first, last and ended are microseconds; place is its score among the ready; starts that were cut off
--- are counted in cut; commas separate the workers.
+-- What workers did with a task, from its first claim on. The state is waiting, running, cancelling, dead, crashed,
+-- cancelled or expired; first, last and ended are microseconds; place is its score among the ready; starts that were
+-- cut off are counted in cut; commas separate the workers.
 -- RECORD  run: format state token starts crashes first last ended place cut workers
 -- Return what a run record says. If there is none, or this release has not written it, all fields are empty.
 local function run_of(record)

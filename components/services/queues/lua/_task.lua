@@ -7,3 +7,10 @@ local function task_of(record)
     and string.find(task.lease, "^%d+$") and string.find(task.priority, "^%-?%d+$")
   return is_ours and task or nil
 end
+-- Return the microsecond at which the task of a record expires, or nil. See CheckedTask._call() in new_task.py.
+local function expiry_of(record)
+  local task = task_of(record)
+  local sign, number = string.match(record, '^[^\n]*\n{"task":"[^"]*","expires":"(%+?)(%d+)"')
+  if not task or not sign then return nil end
+  return sign == "+" and math.max(task.enqueued, task.due) + number or tonumber(number)
+end

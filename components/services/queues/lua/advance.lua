@@ -5,8 +5,9 @@
 -- *listed* successful ones are kept in its list. *turn* is how many tasks the caller has wanted before: dealing goes
 -- on from there. *share* is how many of the wanted tasks fall to a queue on average; 0 asks for none. If the shares
 -- add up to more than is wanted, the order is strict.
--- The value of an outcome: of "successful", the milliseconds to keep the result; of "dead", the microsecond when the
--- task ended; of "retry", the microseconds until the next attempt. At most 1000 tasks are wanted, and 1000 finished.
+-- The value of an outcome: of "successful", the milliseconds to keep the result; of "dead" and "expired", the
+-- microsecond when the task ended; of "retry", the microseconds until the next attempt. At most 1000 tasks are
+-- wanted, and 1000 finished.
 -- KEYS    tasks runs errors progress uniques awaited worker paused result ended active
 --         queues...(ready delayed running dead successful wake)
 -- ARGV    worker_id request wanted lease max_crashes listed abandoned turn asked...(name share)
@@ -62,7 +63,8 @@ local function finish(done, run)
   if done.outcome == "retry" and run.state == "running" then
     put_back(queue.delayed, text(MICROSECONDS + done.value), id, run)
   else
-    bury(queue.dead, id, run, "dead", done.outcome == "dead" and done.value)
+    local state = done.outcome == "expired" and "expired" or "dead"
+    bury(queue.dead, id, run, state, done.outcome ~= "retry" and done.value)
   end
 end
 

@@ -3,7 +3,7 @@
 -- ARGV    id
 -- USES    run
 -- RETURNS 1, or 0 if the task has ended or there is none
-local ENDED = { dead = true, crashed = true, cancelled = true }
+local ENDED = { dead = true, crashed = true, cancelled = true, expired = true }
 local run = run_of(redis.call("HGET", runs, id))
 if ENDED[run.state] or redis.call("HEXISTS", tasks, id) == 0 then return 0 end
 -- This write needs no memory, so a server that is out of memory also accepts the next one.

@@ -3,10 +3,10 @@
 -- the backend. *unique* is "-" for none. *tick* is a microsecond; *place* says which of the pushed tasks it belongs
 -- to. If the last tick of that name is later than *limit* (0: no limit), a clock that had jumped ahead took it, and
 -- it counts as none. The ticks of a paused name are taken, and their tasks are not stored.
--- KEYS    tasks uniques periodic ticked paused_ticks names active wake_all wake_poller result
+-- KEYS    tasks runs uniques periodic ticked paused_ticks names active wake_all wake_poller result
 --         queues...(ready delayed wake)
 -- ARGV    due_first pushed...(number queue id due priority lease unique body) ticks...(place name tick limit)
--- USES    time rouse place
+-- USES    time rouse place rival
 -- RETURNS for each task the microsecond at which it was enqueued; instead, "=" and the id of the unfinished task that
 --         has its unique key, or "" if the tick was taken or is paused; and of ticks that counted as none: name,
 --         instant, ...
@@ -16,8 +16,8 @@ local now, ahead = text(MICROSECONDS), {}
 -- Return the answer for a task that is not stored, which says why; or nil.
 local function refusal(task, is_taken)
   local before = string.match(redis.call("HGET", tasks, task.id) or "", "^%d+ (%d+)")
-  local rival = not before and task.unique ~= "-" and redis.call("HGET", uniques, task.unique)
-  return before or rival and redis.call("HEXISTS", tasks, rival) == 1 and "=" .. rival or is_taken and "" or nil
+  local rival = not before and rival_of(task.unique)
+  return before or rival and "=" .. rival or is_taken and "" or nil
 end
 
 -- Take a tick, and return whether that, or a later one, was taken before, or its name is paused.

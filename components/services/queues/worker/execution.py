@@ -21,7 +21,7 @@ from contextvars import copy_context
 from datetime import datetime
 from functools import lru_cache
 from inspect import iscoroutinefunction
-from typing import Any
+from typing import Any, Literal
 
 from django.db import connections
 from django.dispatch import Signal
@@ -32,6 +32,7 @@ from components.exceptions import (
     NotSerializable,
     ResultTooLarge,
     TaskCancelled,
+    TaskExpired,
     UnknownFormat,
     WorkerDied,
 )
@@ -91,20 +92,25 @@ class Execution:
             logger.error("Task %s could not be run: %s", claimed.id, error, exc_info=error)
             return self._failed(run, info, None, error)
         try:
-            check_call(result.task, result.args, result.kwargs)
-        except TypeError as error:  # as it will be each time
+            self._check_start(run, info, result)
+        except (TaskExpired, TypeError, WorkerDied) as error:  # as it will be each time
             run.decided = error, None
             return self._failed(run, info, result, error)
+        limit = Limit.of(result.task, result.args, result.kwargs, self._options.lease)
+        return self._call(run, info, result) if limit is None else self._call_within(limit, run, info, result)
+
+    def _check_start(self, run: Run, info: TaskInfo, result: TaskResult[..., Any]) -> None:
+        """Raise the error of a task that is not to be started."""
+        if info.expires_at and self.clock.now() >= info.expires_at:
+            run.has_expired = True
+            raise TaskExpired(f"It had to start by {info.expires_at:%Y-%m-%d %H:%M:%S} UTC.")
+        check_call(result.task, result.args, result.kwargs)
         most = getattr(result.task, "max_crashes", None)
         if most and info.crashes + info.cut_off >= most:
-            died = WorkerDied(
+            raise WorkerDied(
                 f"{info.crashes + info.cut_off} workers ended while they ran it, and it declares max_crashes={most}: "
                 "it is not started again."
             )
-            run.decided = died, None
-            return self._failed(run, info, result, died)
-        limit = Limit.of(result.task, result.args, result.kwargs, self._options.lease)
-        return self._call(run, info, result) if limit is None else self._call_within(limit, run, info, result)
 
     def _call_within(
         self, limit: Limit, run: Run, info: TaskInfo, result: TaskResult[..., Any]
@@ -192,7 +198,7 @@ class Execution:
     ) -> Finished:
         """Return the next attempt, or the final failure."""
         pause, run.decided = self._retry_in(run, info, result, error), None
-        failures = [_failure(error)]
+        failures = [] if run.has_expired else [_failure(error)]  # the run record says that it has expired
         if run.is_cancelled and isinstance(error, CancelledError):
             # The run record says so.
             error, failures = TaskCancelled("The task was cancelled while it was running."), []
@@ -209,11 +215,13 @@ class Execution:
             finished_at = self._end(result, TaskResultStatus.FAILED)
             self._tell(task_finished, result)
         done.log(
-            logging.INFO if run.is_cancelled else logging.ERROR,  # a cancelled task ended as requested
+            # A task that was cancelled, or expired, ended as requested.
+            logging.INFO if run.is_cancelled or run.has_expired else logging.ERROR,
             "%s %s failed%s, attempt %d, the last: %s",
             info.name, info.id, _took(run), info.starts, _shown(error),
         )  # fmt: skip
-        return Finished(run.claimed, "dead", finished_at, self._errors([*info.errors, *failures], info))
+        outcome: Literal["dead", "expired"] = "expired" if run.has_expired else "dead"
+        return Finished(run.claimed, outcome, finished_at, self._errors([*info.errors, *failures], info))
 
     def _unreadable(self, claimed: Claimed, error: BaseException) -> Finished:
         logger.error("Task %s could not be read: %s", claimed.id, error)

@@ -22,7 +22,12 @@ from components.services.queues.worker.coroutines import Submitted
 logger = logging.getLogger(__name__)
 
 #: The counter for each way to end.
-_ENDS = {"successful": "tasks:successful", "dead": "tasks:failed", "retry": "tasks:retried"}
+_ENDS = {
+    "successful": "tasks:successful",
+    "dead": "tasks:failed",
+    "expired": "tasks:expired",
+    "retry": "tasks:retried",
+}
 _REPORT_EVERY = 0.5  # seconds between two reports of a task's progress
 
 
@@ -53,6 +58,7 @@ class Run:
         self.deadline: float | None = None
         self.name = ""
         self.is_cancelled = False
+        self.has_expired = False
         #: The latest error for which it was asked when the task is tried again, and the answer.
         self.decided: tuple[BaseException, float | None] | None = None
         self.coroutine: Submitted | None = None
