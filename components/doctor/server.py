@@ -12,6 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Warning
 from redis import RedisCluster
+from redis.exceptions import RedisError
 
 from components.conf import conf
 from components.embedded import is_running
@@ -43,6 +44,11 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
     (
         r"Error 2 connecting to (?!/|unix)",
         "A file of the options ssl_ca_certs, ssl_certfile and ssl_keyfile is not there: correct its path.",
+    ),
+    (
+        r"No master found",
+        "Correct the hosts and ports in SENTINELS, or the name of the service in {location}: "
+        "`redis-cli -h HOST -p PORT sentinel masters` lists those that a Sentinel knows.",
     ),
     (r"TLS: begin its URL", "Correct {location}."),
     (r"maxclients", "Raise maxclients of the server, or let fewer processes and threads connect."),
@@ -114,6 +120,7 @@ def examine_server() -> Iterator[CheckMessage]:
     yield from findings
     slots = [*_slots(client, found)]
     yield from slots
+    yield from _sentinels(client)
     yield from _times(client)
     if not any(finding.is_serious() for finding in [*findings, *slots]):
         _write()
@@ -124,6 +131,19 @@ def _write() -> None:
     check_format()
     with suppress(LockNotAcquired), lock("doctor", timeout=10, blocking_timeout=1):
         pass
+
+
+def _sentinels(client: Any) -> Iterator[CheckMessage]:
+    manager = getattr(getattr(client, "connection_pool", None), "sentinel_manager", None)
+    for each in manager.sentinels if manager else ():
+        try:
+            each.sentinel_masters()
+        except RedisError as error:
+            yield Warning(
+                f"SENTINELS of CACHES[{conf().cache!r}] has {each!r}, which does not answer as a Sentinel: {error}",
+                hint="Start it, or correct its host and port.",
+                id="components.W128",
+            )
 
 
 def _slots(client: Any, found: Iterable[Node]) -> Iterator[CheckMessage]:

@@ -156,6 +156,7 @@ def test_a_user_of_least_right_lacks_nothing_that_its_processes_need(
     [
         (ConnectionError("Error 111. Connection refused."), "No server listens there"),
         (ConnectionError("Error -2. Name or service not known."), "No host of that name"),
+        (ConnectionError("No master found for 'shop' : Connection refused."), "in SENTINELS"),
         (TimeoutError("Timeout reading from socket"), "a firewall drops"),
         (AuthenticationError("invalid username-password pair or user is disabled."), "Put both into"),
         (ConnectionError("Error 1. [SSL: WRONG_VERSION_NUMBER]"), "rediss://"),

@@ -17,7 +17,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from django.core.cache import caches
@@ -25,6 +27,7 @@ from django.test.utils import override_settings
 from redis import Redis
 from redis.exceptions import ConnectionError, RedisError
 
+from components.doctor.server import examine_server
 from components.embedded import EmbeddedServer, find_server
 from components.exceptions import RedisUnavailable
 from components.kit import silence
@@ -334,6 +337,33 @@ def seconds(act: Callable[[], object]) -> float:
     began = time.monotonic()
     act()
     return time.monotonic() - began
+
+
+@KINDS
+@ACTS
+def test_a_server_that_is_no_sentinel_is_passed_over(
+    tmp_path: Path, program: Path | None, act: Callable[[], int], kind: dict[str, str]
+) -> None:
+    """Redis itself, and what does not speak its protocol."""
+    port, options = _free_port(), {"port": str(_free_port()), "bind": "127.0.0.1", "protected-mode": "no"}
+    folder = tmp_path / "redis"
+    with (
+        EmbeddedServer(folder, server=program, appendonly=False, options=options) as server,
+        HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as web,
+        _sentinel(program or find_server(), tmp_path, port, server) as sentinel,
+        ExitStack() as stack,
+    ):
+        stack.callback(sentinel.kill)
+        Thread(target=web.serve_forever, daemon=True).start()
+        stack.callback(web.shutdown)
+        wrong = [("127.0.0.1", int(options["port"])), web.server_address[:2]]
+        with redis_at(f"{SHOP}?client_name={port}a", SENTINELS=wrong, **kind):
+            with pytest.raises(RedisUnavailable, match="No master found for 'shop'.*unknown command"):
+                act()
+        with redis_at(f"{SHOP}?client_name={port}b", SENTINELS=[*wrong, ("127.0.0.1", port)], **kind):
+            assert eventually(lambda: _succeeds(act, []))
+            said = [each.msg for each in examine_server() if each.id == "components.W128"]
+            assert len(said) == len(wrong)
 
 
 @pytest.mark.slow
