@@ -85,6 +85,23 @@ class redis_errors:  # noqa: N801  (used as a function is)
             raise (RedisRefused if is_there else RedisUnavailable)(reason) from error
 
 
+class ended_early:  # noqa: N801  (used as a function is)
+    """
+    Leave a with block whose blocking command has ended without an answer, as all do when their server is replaced.
+
+    Whoever waits asks again, and then the new master answers, or the reason why there is none is raised.
+    """
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, MaxConnectionsError):
+            return False  # asking again would not wait
+        return isinstance(error, REPLY_LOST) or (
+            isinstance(error, ResponseError) and "UNBLOCKED" in str(error)
+        )
+
+
 def translated(error: Exception) -> Exception:
     """Return the RedisUnavailable that redis_errors raises for *error*, or *error* itself if it would pass."""
     try:

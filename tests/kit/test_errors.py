@@ -36,7 +36,11 @@ from components.kit.errors import redis_errors
 from components.locations import mistakes
 from components.servers import inspect_server
 from components.services.counters import Counter
+from components.services.locks import lock
+from components.services.logs import Aggregation
+from components.services.mailboxes import Mailbox
 from components.services.queues import Consumer, TaskQueue
+from components.services.semaphores import Semaphore
 from components.testing import ClusterServer, redis_at
 from tests.commands.processes import Command
 from tests.deploy.test_files import make_certificate
@@ -146,13 +150,32 @@ def test_a_server_that_cannot_write_now_is_unavailable(own_server: EmbeddedServe
             act(client)
 
 
-def test_a_wait_at_a_server_that_becomes_a_replica_raises_unavailable(own_server: EmbeddedServer) -> None:
+#: What waits, and whether it asks again by itself, which a replica refuses.
+WAITS: dict[str, tuple[Callable[[], object], bool]] = {
+    "worker": (lambda: Consumer().wait(["default"], 60), False),
+    "worker of logs": (lambda: Aggregation("places", job="a").consumer().wait(60), False),
+    "mailbox": (lambda: Mailbox("joe").pull(wait=60), True),
+    "result": (lambda: TaskQueue().wait_for(TaskQueue().push(ECHO), wait=60), True),
+    "lock": (lambda: lock("a", blocking_timeout=60).acquire(), True),
+    "permit": (lambda: Semaphore("a", limit=1).acquire(wait=60), True),
+}
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_a_wait_ends_when_the_server_becomes_a_replica(own_server: EmbeddedServer, name: str) -> None:
+    wait, asks_again = WAITS[name]
     with redis_at(own_server.url) as client, ThreadPoolExecutor() as pool:
-        wait = pool.submit(lambda: Consumer().wait(["default"], 60))
+        lock("a", timeout=60).acquire()
+        Semaphore("a", limit=1).acquire()
+        waiting = pool.submit(wait)
         assert eventually(lambda: client.info("clients")["blocked_clients"] == 1)
 
-        with replica(client), pytest.raises(RedisUnavailable, match="UNBLOCKED"):
-            wait.result()
+        with replica(client):
+            if asks_again:
+                with pytest.raises(RedisRefused, match="read-only replica"):
+                    waiting.result()
+            else:
+                assert waiting.result() is False
 
 
 def test_a_server_that_loads_its_data_is_unavailable(tmp_path: Path, program: Path | None) -> None:

@@ -36,6 +36,7 @@ from components.kit.errors import redis_errors
 from components.kit.silence import ServerSilent
 from components.services.chat import Inbox
 from components.services.counters import Counter
+from components.services.mailboxes import Mailbox
 from components.services.queues import TaskQueue
 from components.testing import ClusterServer, _free_port, redis_at
 from tests.support.proxy import LossyProxy
@@ -357,9 +358,11 @@ def test_a_server_that_is_no_sentinel_is_passed_over(
         Thread(target=web.serve_forever, daemon=True).start()
         stack.callback(web.shutdown)
         wrong = [("127.0.0.1", int(options["port"])), web.server_address[:2]]
-        with redis_at(f"{SHOP}?client_name={port}a", SENTINELS=wrong, **kind):
-            with pytest.raises(RedisUnavailable, match="No master found for 'shop'.*unknown command"):
-                act()
+        with (
+            redis_at(f"{SHOP}?client_name={port}a", SENTINELS=wrong, **kind),
+            pytest.raises(RedisUnavailable, match=r"No master found for 'shop'.*unknown command"),
+        ):
+            act()
         with redis_at(f"{SHOP}?client_name={port}b", SENTINELS=[*wrong, ("127.0.0.1", port)], **kind):
             assert eventually(lambda: _succeeds(act, []))
             said = [each.msg for each in examine_server() if each.id == "components.W128"]
@@ -400,6 +403,24 @@ def test_the_host_of_the_master_and_of_the_first_sentinel_hang_together(
         assert site.master() is not old
         assert max(took) < SOON  # no call waits for retries, before, during and after the failover
         assert min(seconds(act) for _ in range(5)) < 1
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_a_waiting_pull_hears_the_new_master_of_a_failover(site: Site) -> None:
+    url = f"{SHOP}?client_name={site.ports[0]}"
+    with redis_at(url, SENTINELS=site.addresses(), **OURS), ThreadPoolExecutor() as pool:
+        increase()
+        old = site.master()
+        waiting = pool.submit(lambda: Mailbox("joe").pull(wait=60))
+        with Redis(port=int(old._options["port"])) as client:
+            assert eventually(lambda: client.info("clients")["blocked_clients"] == 1)
+            with Redis(port=site.ports[0]) as sentinel:
+                sentinel.execute_command("SENTINEL FAILOVER", "shop")
+            assert eventually(lambda: client.info("replication")["role"] == "slave", within=30)
+        assert eventually(lambda: _succeeds(lambda: Mailbox("joe").push("jill", "hello"), []), within=30)
+
+        assert [mail.text for mail in waiting.result()] == ["hello"]
 
 
 def _succeeds(act: Callable[[], object], took: list[float]) -> bool:

@@ -34,7 +34,7 @@ from components.conf import conf
 from components.exceptions import LockLost, LockNotAcquired
 from components.kit import leases
 from components.kit.client import SHORTEST_BLOCK, longest_block
-from components.kit.errors import REDIS_FAILED, redis_errors
+from components.kit.errors import REDIS_FAILED, ended_early, redis_errors
 from components.kit.leases import clock, new_token, tell_waited
 from components.kit.scripts import Call, Script
 from components.kit.twins import answer, at_once, cancellations, to_its_end
@@ -285,7 +285,7 @@ class AnyLock:
         """Wait until woken, or for *seconds*, or until the next heartbeat is due."""
         self._longest_block = self._longest_block or min(BEAT, longest_block(self.redis))
         timeout = max(SHORTEST_BLOCK, min(seconds, self._longest_block))
-        with self._errors():
+        with self._errors(), ended_early():
             await answer(self.redis.blpop([f"{self.keys.wake}:{asker_of(token).decode()}"], timeout=timeout))
 
     async def _leave(self, token: bytes) -> None:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from components.exceptions import ChunkTooLarge, CopiedElsewhere, LogsFull, UnknownFormat
 from components.kit.client import SHORTEST_BLOCK, get_client, longest_block
 from components.kit.contracts import record
-from components.kit.errors import redis_errors
+from components.kit.errors import ended_early, redis_errors
 from components.kit.leases import clock
 from components.kit.scripts import Script
 from components.kit.twins import at_once
@@ -193,7 +193,7 @@ class LogStream:
                 f"{self.limit:,} bytes of logs are in flight in the job {self.job!r}, which is the limit, and nobody "
                 "made room in time. Check that aggregations run."
             )
-        with redis_errors():
+        with redis_errors(), ended_early():
             client.blpop([self._keys.room], timeout=max(SHORTEST_BLOCK, min(left, longest)))
 
 

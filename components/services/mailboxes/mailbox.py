@@ -16,7 +16,7 @@ from typing import Any
 
 from components.exceptions import Blocked, MailboxFull, MessageNotFound, TooManyBlocked
 from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_async_client, get_client, longest_block
-from components.kit.errors import redis_errors
+from components.kit.errors import ended_early, redis_errors
 from components.kit.ids import new_call, reused
 from components.kit.leases import clock
 from components.kit.news import Listener, Turns, channel
@@ -125,7 +125,7 @@ class Mailbox:
         mails = at_once(self._pull(client, request))
         while not mails and (left := until - clock()) > 0:
             block = max(SHORTEST_BLOCK, min(left, longest_block(client)))
-            with redis_errors():
+            with redis_errors(), ended_early():
                 client.xread({self._keys.messages: 0}, count=1, block=round(block * 1000))
             mails = at_once(self._pull(client, request))
         return mails

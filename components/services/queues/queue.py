@@ -25,7 +25,7 @@ from django.core.signals import setting_changed
 from components.conf import QueueOptions, functions, queue_options
 from components.exceptions import InvalidValue
 from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_async_client, get_client, longest_block
-from components.kit.errors import redis_errors
+from components.kit.errors import ended_early, redis_errors
 from components.kit.ids import id_of, new_call
 from components.kit.scripts import ASYNCHRONOUS, Call, Script, pipelined
 from components.kit.stored import text_of
@@ -337,7 +337,8 @@ class TaskQueue:
                     return info
                 # A token from an earlier end, before the task was sent again, is dropped.
                 seconds = max(SHORTEST_BLOCK, min(left, longest_block(client)))
-                token = await answer(client.blpop([ended], timeout=seconds))
+                with ended_early():
+                    token = await answer(client.blpop([ended], timeout=seconds))
 
     wait_for, await_for = twins(_wait_for)
 
