@@ -68,6 +68,13 @@ _REFUSALS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
 _NOT_WHOLE = re.compile(r"slots are not covered|could not agree on a valid slots cache")
 
 
+def is_moving(error: object) -> bool:
+    """Return True if *error* says that the keys of a call lie on two nodes, while their slot moves."""
+    return isinstance(error, TryAgainError) or (
+        isinstance(error, ClusterError) and "TTL exhausted" in str(error)
+    )
+
+
 class redis_errors:  # noqa: N801  (used as a function is)
     """
     Turn redis-py's errors that mean "not now", raised in a with block, into RedisUnavailable; other errors pass.
@@ -97,9 +104,8 @@ class ended_early:  # noqa: N801  (used as a function is)
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         if isinstance(error, MaxConnectionsError):
             return False  # asking again would not wait
-        return isinstance(error, REPLY_LOST) or (
-            isinstance(error, ResponseError) and "UNBLOCKED" in str(error)
-        )
+        is_over = isinstance(error, ResponseError) and "UNBLOCKED" in str(error)
+        return is_over or isinstance(error, REPLY_LOST) or is_moving(error)
 
 
 def translated(error: Exception) -> Exception:
@@ -123,6 +129,11 @@ def _reason(error: BaseException) -> str | None:
         return said
     if isinstance(error, REPLY_LOST) or (isinstance(error, RedisClusterException) and _is_outage(error)):
         return f"Redis does not answer: {error}"
+    if is_moving(error):
+        return (
+            "Redis does not take commands now: a slot of the cluster moves to another node, and its keys lie on "
+            f"both. If nobody moves it any more, end that with `redis-cli --cluster fix HOST:PORT`: {error}"
+        )
     if _is_not_now(error):
         return f"Redis does not take commands now: {error}"
     return None

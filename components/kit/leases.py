@@ -35,6 +35,7 @@ from redis import Redis
 from components.conf import functions
 from components.kit.errors import redis_errors
 from components.kit.forking import in_child, notice
+from components.kit.scripts import MOVING
 
 logger = logging.getLogger(__name__)
 
@@ -169,6 +170,7 @@ class _Scheduler:
         return True
 
     def _renew_all(self, server: Hashable, asked: SimpleQueue[ref[Lease]]) -> None:
+        MOVING.set(0)  # so that no lease waits for the slot of another
         while True:
             try:
                 lease = asked.get(timeout=_IDLE)()

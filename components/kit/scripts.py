@@ -2,8 +2,9 @@
 Script("queues/push"): the file services/queues/lua/push.lua, callable, and awaitable with acall.
 
 A script is run with EVALSHA; a server that does not know it then gets the source with EVAL. If a reply is lost, the
-call is sent once more. That is safe because every script of this app is idempotent if it is repeated with the same
-arguments, which tests check.
+call is sent once more; while its slot moves to another node of a cluster, it is sent until it is there, for MOVING
+seconds. That is safe because every script of this app is idempotent if it is repeated with the same arguments, which
+tests check.
 
 idempotent() does the same for a plain command, and pipelined() for many in one round trip. many() and amany() send
 several calls of a script in one round trip to each node, because redis-py's own cluster pipelines do not accept
@@ -13,7 +14,9 @@ scripts. outcomes() and aoutcomes() do the same, but return the result or the ex
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
 from functools import cached_property
 from hashlib import sha1
 from typing import Any, TypeAlias, TypeVar, cast
@@ -22,12 +25,19 @@ from redis import Redis, RedisCluster
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio import RedisCluster as AsyncRedisCluster
 from redis.asyncio.cluster import PipelineCommand
-from redis.exceptions import NoScriptError, RedisClusterException, RedisError, SlotNotCoveredError
+from redis.exceptions import (
+    ClusterError,
+    NoScriptError,
+    RedisClusterException,
+    RedisError,
+    SlotNotCoveredError,
+    TryAgainError,
+)
 
 from components.exceptions import RedisUnavailable
 from components.kit.client import AnyRedis
 from components.kit.contracts import Contract, contract
-from components.kit.errors import REPLY_LOST, translated
+from components.kit.errors import REPLY_LOST, is_moving, translated
 from components.kit.twins import answer, at_once
 
 _T = TypeVar("_T")
@@ -35,6 +45,10 @@ _T = TypeVar("_T")
 ASYNCHRONOUS: tuple[type, ...] = (AsyncRedis, AsyncRedisCluster)
 #: Clients of several nodes, some of which may be down while others answer.
 CLUSTERS: tuple[type, ...] = (RedisCluster, AsyncRedisCluster)
+
+#: For how many seconds a call is sent again while its slot moves to another node: 100,000 results of a queue take 8.
+MOVING = ContextVar("MOVING", default=15.0)
+_PAUSE = 0.05  # seconds between two of them, in addition to those in which redis-py does the same
 
 #: The keys and the arguments of a call.
 Call: TypeAlias = tuple[Sequence[str], Sequence[Any]]
@@ -105,15 +119,32 @@ class Script:
         except (RedisError, RedisClusterException):
             return None
 
-    async def send(self, client: Redis | AsyncRedis, *, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
+    async def send(
+        self,
+        client: Redis | AsyncRedis,
+        *,
+        keys: Sequence[str],
+        args: Sequence[Any] = (),
+        until: float | None = None,
+    ) -> Any:
         """
         Run the script as acall() does, but without translating redis-py's errors, for replacements of redis-py's
-        classes.
+        classes. *until* is an instant of time.monotonic() instead of MOVING seconds after the first error.
         """
-        try:
-            return await self._send(client, keys, args)
-        except REPLY_LOST:
-            return await self._send(client, keys, args)
+        while True:
+            try:
+                try:
+                    return await self._send(client, keys, args)
+                except REPLY_LOST:
+                    return await self._send(client, keys, args)
+            except (ClusterError, TryAgainError) as error:
+                until = time.monotonic() + MOVING.get() if until is None else until
+                if time.monotonic() >= until or not is_moving(error):
+                    raise
+            if isinstance(client, ASYNCHRONOUS):
+                await asyncio.sleep(_PAUSE)
+            else:
+                time.sleep(_PAUSE)
 
     async def _send(self, client: Redis | AsyncRedis, keys: Sequence[str], args: Sequence[Any]) -> Any:
         try:
@@ -144,6 +175,30 @@ class Script:
         """
         Do what outcomes() does, awaited, with either client. A call that fails in a pipeline is sent again by itself.
         """
+        found = await self.aoutcomes_now(client, calls)
+        await self.follow(client, calls, found)
+        return found
+
+    async def follow(self, client: AnyRedis, calls: Sequence[Call], outcomes: list[Any]) -> None:
+        """Send those of *calls* again whose slot moves to another node, and put down what they say then."""
+        moving = [
+            number
+            for number, each in enumerate(outcomes)
+            if isinstance(each, Exception) and is_moving(each.__cause__)
+        ]
+        until = time.monotonic() + MOVING.get()
+        asked = [self._outcome(client, calls[number], until) for number in moving]
+        if moving and isinstance(client, ASYNCHRONOUS):
+            found = await asyncio.gather(*asked)
+        else:
+            found = [await each for each in asked]
+        for number, outcome in zip(moving, found, strict=True):
+            outcomes[number] = outcome
+
+    async def aoutcomes_now(self, client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
+        """Do what aoutcomes() does, but do not wait for slots that move."""
+        if len(calls) == 1:
+            return [await self._outcome(client, calls[0], 0.0)]
         found: list[Any] = [None] * len(calls)
         try:
             groups = await by_node(client, calls)
@@ -165,7 +220,7 @@ class Script:
         failed = [number for number, each in enumerate(outcomes) if isinstance(each, Exception)]
         while failed:
             number = failed.pop(0)
-            outcome = outcomes[number] = await self._outcome(client, calls[number])
+            outcome = outcomes[number] = await self._outcome(client, calls[number], 0.0)
             if isinstance(outcome, RedisUnavailable) and isinstance(outcome.__cause__, REPLY_LOST):
                 # The client has reloaded the cluster by now, so calls that still belong to this node would fail as
                 # well.
@@ -185,13 +240,13 @@ class Script:
         for other, numbers in groups:
             if other is not None and other is not node and _name(other) != _name(node):
                 for number in numbers:
-                    found[number] = await self._outcome(client, calls[number])
+                    found[number] = await self._outcome(client, calls[number], 0.0)
         return found
 
-    async def _outcome(self, client: AnyRedis, call: Call) -> Any:
+    async def _outcome(self, client: AnyRedis, call: Call, until: float | None = None) -> Any:
         keys, args = call
         try:
-            return await self.send(client, keys=keys, args=args)
+            return await self.send(client, keys=keys, args=args, until=until)
         except Exception as error:  # noqa: BLE001  (raised where it is asked for)
             return translated(error)
 

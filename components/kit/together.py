@@ -76,13 +76,7 @@ class _Line:
                 future.set_result(own)
 
     async def _ask(self, calls: Sequence[Call]) -> list[Any]:
-        if len(calls) > 1:
-            return await self._script.aoutcomes(get_async_client(), calls)
-        [(keys, args)] = calls
-        try:
-            return [await self._script.acall(get_async_client(), keys=keys, args=args)]
-        except Exception as error:  # noqa: BLE001  (raised where it is asked for)
-            return [error]
+        return await self._script.aoutcomes_now(get_async_client(), calls)
 
 
 async def together(script: Script, calls: Sequence[Call]) -> list[Any]:
@@ -108,4 +102,5 @@ async def outcomes_together(script: Script, calls: Sequence[Call]) -> list[Any]:
     for (_node, numbers), part in zip(groups, parts, strict=True):
         for number, outcome in zip(numbers, part, strict=True):
             found[number] = outcome
+    await script.follow(get_async_client(), calls, found)  # by itself, so that no other call waits for it
     return found

@@ -8,18 +8,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.cache import cache as django_cache
-from redis import RedisCluster
+from redis import Redis, RedisCluster
 
 from components.doctor import diagnose
+from components.exceptions import RedisUnavailable
 from components.kit.client import get_async_client, get_client
-from components.kit.scripts import Script
+from components.kit.scripts import MOVING, Script
+from components.kit.together import together
 from components.observing.gathering import gather
 from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts
 from components.services.autocomplete.report import find as find_book
@@ -55,10 +58,11 @@ from tests.kit.test_client import collect_garbage_of_others
 from tests.support.chats import FREE
 from tests.support.geo import city, write_mmdb
 from tests.support.logs import append, stream
-from tests.support.masters import Masters, forget_clients, masters
+from tests.support.masters import Masters, forget_clients, masters, moving
 from tests.support.rows import bodies, cache, claimed
 from tests.support.scenarios import SCENARIOS
 from tests.support.traffic import tables
+from tests.support.waiting import eventually
 
 #: Entities of each service: they lie in many buckets, and on all nodes.
 MANY = 12
@@ -123,6 +127,54 @@ def test_calls_that_travel_together_are_answered_each_by_its_own_key(redis: Redi
         assert asyncio.run(awaited()) == expected
         redis.script_flush()
         assert asyncio.run(awaited()) == expected
+
+
+class Copy(Script):
+    """Copy a key to another one of its slot, and give it back."""
+
+    source = "redis.call('COPY', KEYS[1], KEYS[2], 'REPLACE'); return redis.call('GET', KEYS[1])"
+
+
+COPY, COPIED = Copy("copy"), (["{moved}a", "{moved}b"], [])
+COPIES: dict[str, Callable[[], Any]] = {
+    "one": lambda: COPY(get_client(), keys=COPIED[0]),
+    "many": lambda: COPY.many(get_client(), [COPIED] * 3)[-1],
+    "awaited": lambda: asyncio.run(_awaited(lambda: COPY.acall(get_async_client(), keys=COPIED[0]))),
+    "together": lambda: asyncio.run(_awaited(lambda: together(COPY, [COPIED] * 3)))[-1],
+}
+
+
+async def _awaited(act: Callable[[], Any]) -> Any:
+    return await act()
+
+
+@pytest.mark.parametrize("act", COPIES)
+def test_a_call_waits_until_its_slot_has_moved(redis: RedisCluster, nodes: Masters, act: str) -> None:
+    redis.set(COPIED[0][0], "value")
+    with Redis(port=nodes.of(COPIED[0][0]).port) as source, ThreadPoolExecutor() as pool:
+        refused = source.info("errorstats").get("errorstat_TRYAGAIN", {"count": 0})["count"]
+
+        def is_refused() -> bool:
+            found = source.info("errorstats").get("errorstat_TRYAGAIN", {"count": 0})
+            return int(found["count"]) > refused + 16  # redis-py itself gives up after that many
+
+        with moving(nodes, COPIED[0][0]) as end:
+            called = pool.submit(COPIES[act])
+            assert eventually(is_refused)
+            end()
+            assert called.result() == b"value"
+
+
+def test_a_call_whose_slot_moves_for_too_long_is_unavailable(redis: RedisCluster, nodes: Masters) -> None:
+    redis.set(COPIED[0][0], "value")
+    patience = MOVING.set(0)
+    try:
+        with moving(nodes, COPIED[0][0]):
+            for act in COPIES.values():
+                with pytest.raises(RedisUnavailable, match="cluster fix"):
+                    act()
+    finally:
+        MOVING.reset(patience)
 
 
 def test_locks(redis: RedisCluster) -> None:

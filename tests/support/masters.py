@@ -9,7 +9,7 @@ import gc
 import os
 import signal
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -70,6 +70,40 @@ class Masters(list[Master]):
     def of(self, key: str) -> Master:
         """Return the master that has *key*."""
         return next(each for each in self if each.has(key))
+
+
+@contextmanager
+def moving(nodes: Masters, key: str) -> Iterator[Callable[[], None]]:
+    """
+    Let the slot of *key* move to another master, without its keys. What is yielded moves them and ends it; in the
+    end all is as before.
+    """
+    slot, begun = key_slot(key.encode()), nodes.of(key)
+    with (
+        Redis(port=begun.port) as source,
+        Redis(port=nodes[(begun.number + 1) % NUMBER].port) as target,
+    ):
+        ids = {each: each.execute_command("CLUSTER MYID") for each in (source, target)}
+
+        def move(start: Redis, end: Redis) -> None:
+            keys = start.execute_command("CLUSTER GETKEYSINSLOT", slot, 1_000)
+            port = end.connection_pool.connection_kwargs["port"]
+            if keys:
+                start.execute_command("MIGRATE", "127.0.0.1", port, "", 0, 5_000, "KEYS", *keys)
+            for each in (end, start):
+                each.execute_command("CLUSTER SETSLOT", slot, "NODE", ids[end])
+
+        target.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", ids[source])
+        source.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", ids[target])
+        try:
+            yield lambda: move(source, target)
+        finally:
+            for each in (target, source):
+                each.execute_command("CLUSTER SETSLOT", slot, "STABLE")
+            if target.execute_command("CLUSTER COUNTKEYSINSLOT", slot):
+                target.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", ids[source])
+                source.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", ids[target])
+            move(target, source)
 
 
 @contextmanager
