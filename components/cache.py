@@ -25,13 +25,15 @@ from django_redis.pool import SentinelConnectionFactory as _SentinelConnectionFa
 from redis import Connection, ConnectionPool, Redis, RedisCluster
 from redis.asyncio import Redis as AsyncRedis
 from redis.backoff import NoBackoff
+from redis.cluster import ClusterNode
+from redis.connection import parse_url
 from redis.exceptions import ConnectionError, RedisClusterException, ResponseError
 from redis.retry import Retry
 
 from components.kit import aclient, sentinels
 from components.kit.errors import REPLY_LOST
 from components.kit.keyspace import ours
-from components.kit.silence import guard, guarded
+from components.kit.silence import guard, guarded, suspect
 from components.services.locks import Lock
 
 _P = ParamSpec("_P")
@@ -197,6 +199,7 @@ class _Cluster(RedisCluster):
         if "target_nodes" in kwargs:
             return super().command(**kwargs)
         nodes = self.get_primaries()  # type: ignore[no-untyped-call]
+        suspect(*((each.host, each.port) for each in nodes))
         for last, node in enumerate(nodes, start=1):
             try:
                 found = super().command(target_nodes=node)
@@ -324,6 +327,10 @@ class ClusterClient(LockMixin, SparingMixin, DefaultClient):  # type: ignore[mis
         return len(members)
 
     def _find(self, urls: tuple[str, ...]) -> RedisCluster:
+        if len(urls) > 1:  # so that nobody waits for the first if it hangs
+            named, make = map(cast(Any, parse_url), urls), cast(Any, ClusterNode)
+            nodes = [make(each.get("host", "localhost"), each.get("port", 6379)) for each in named]
+            suspect(*((each.host, each.port) for each in nodes))
         for last, url in enumerate(urls, start=1):
             try:
                 options = {"connection_pool_class": _GuardedPool, **self.options}

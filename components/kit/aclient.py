@@ -30,7 +30,7 @@ from redis.exceptions import ConnectionError, SlotNotCoveredError, TimeoutError
 
 from components.exceptions import NoEventLoop
 from components.kit.sentinels import hurry
-from components.kit.silence import guard, guarded
+from components.kit.silence import asuspect, guard, guarded
 
 _T = TypeVar("_T")
 
@@ -139,6 +139,8 @@ class _Cluster(RedisCluster):
                 self._initialize = False
             else:
                 before = [*self._removed, *self._nodes()]
+                if self._found_at < 0 and len(before) > 1:  # so that nobody waits for the first if it hangs
+                    await asuspect(*((each.host, each.port) for each in before))
                 try:
                     await super().initialize(*args, **kwargs)
                 except IndexError:  # redis-py raises this if there is no master
@@ -190,6 +192,7 @@ class _Commands(AsyncCommandsParser):
     async def initialize(self, node: ClusterNode | None = None) -> None:
         first = node or self._nodes.default_node
         others = [each for each in self._nodes.get_nodes_by_server_type(_PRIMARY) if each != first]
+        await asuspect(*((each.host, each.port) for each in (first, *others)))
         for last, each in enumerate([first, *others]):
             try:
                 await super().initialize(each)

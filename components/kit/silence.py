@@ -12,7 +12,7 @@ import select
 import socket
 import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from threading import Lock
 from typing import Any, TypeAlias
@@ -210,43 +210,50 @@ async def _arefuse(address: Address) -> None:
         raise _said(probe)
 
 
-def _conclude(probe: _Probe, is_silent: bool) -> None:
+def _conclude(probes: Iterable[_Probe], silent: Sequence[_Probe]) -> None:
     with _lock:
-        if is_silent and probe.address not in _silent:
-            _silent[probe.address] = probe
-        else:
-            probe.close()
+        for each in probes:
+            if each in silent and each.address not in _silent:
+                _silent[each.address] = each
+            else:
+                each.close()
 
 
-def _suspect(address: Address) -> None:
-    """Find out whether the server, which has not answered in time, is alive."""
-    if address in _silent:
-        return
-    probe = _Probe(address)
-    if not probe.resolve():
-        return
-    probe.begin()
-    until = time.monotonic() + _PATIENCE
-    while not (is_there := probe.is_answered()) and time.monotonic() < until:
+def suspect(*addresses: Address) -> None:
+    """Find out whether servers, which have not answered in time or have not been asked, are alive; all at once."""
+    probes = [each for each in _new(addresses) if each.resolve()]
+    waiting, until = _begun(probes), time.monotonic() + _PATIENCE
+    while (waiting := _unanswered(waiting)) and time.monotonic() < until:
         time.sleep(_STEP)
-    _conclude(probe, not is_there)
+    _conclude(probes, waiting)
 
 
-async def _asuspect(address: Address) -> None:
-    if address in _silent:
-        return
-    probe = _Probe(address)
+async def asuspect(*addresses: Address) -> None:
+    """Do what suspect() does, without blocking the loop."""
+    made = _new(addresses)
     try:
-        if not await probe.aresolve():
-            return
-        probe.begin()
-        until = time.monotonic() + _PATIENCE
-        while not (is_there := probe.is_answered()) and time.monotonic() < until:
+        probes = [each for each in made if await each.aresolve()]
+        waiting, until = _begun(probes), time.monotonic() + _PATIENCE
+        while (waiting := _unanswered(waiting)) and time.monotonic() < until:
             await asyncio.sleep(_STEP)
     except BaseException:  # the coroutine was cancelled
-        probe.close()
+        _conclude(made, [])
         raise
-    _conclude(probe, not is_there)
+    _conclude(probes, waiting)
+
+
+def _new(addresses: Iterable[Address]) -> list[_Probe]:
+    return [_Probe(each) for each in addresses if each not in _silent]
+
+
+def _begun(probes: list[_Probe]) -> list[_Probe]:
+    for each in probes:
+        each.begin()
+    return probes
+
+
+def _unanswered(probes: list[_Probe]) -> list[_Probe]:
+    return [each for each in probes if not each.is_answered()]
 
 
 def _is_silence(error: OSError) -> bool:
@@ -297,7 +304,7 @@ class _Guarded:
             return super()._connect()  # type: ignore[misc]
         except OSError as error:
             if _is_silence(error):
-                _suspect(address)
+                suspect(address)
             raise
 
     def _wrap_socket_with_ssl(self, sock: Any) -> Any:
@@ -329,7 +336,7 @@ class _Guarded:
         try:
             super().send_packed_command(command, check_health)  # type: ignore[misc]
         except ReplyTimeout:
-            _suspect(_address(self))
+            suspect(_address(self))
             raise
         self._owed, self._packed = self._packed, 1
 
@@ -340,7 +347,7 @@ class _Guarded:
             found = super().read_response(disable_decoding, timeout=timeout, **more)  # type: ignore[misc]
         except ReplyTimeout:
             if timeout is SENTINEL:  # otherwise the caller has chosen the timeout
-                _suspect(_address(self))
+                suspect(_address(self))
             raise
         except ResponseError:
             self._owed -= 1
@@ -367,7 +374,7 @@ class _AsyncGuarded:
             await super()._connect()  # type: ignore[misc]
         except OSError as error:
             if _is_silence(error):
-                await _asuspect(address)
+                await asuspect(address)
             raise
 
     async def on_connect_check_health(self, check_health: bool = True) -> None:
@@ -388,7 +395,7 @@ class _AsyncGuarded:
         try:
             await super().send_packed_command(command, check_health)  # type: ignore[misc]
         except ReplyTimeout:
-            await _asuspect(_address(self))
+            await asuspect(_address(self))
             raise
 
     async def read_response(
@@ -397,7 +404,7 @@ class _AsyncGuarded:
         try:
             return await super().read_response(disable_decoding, timeout, **more)  # type: ignore[misc]
         except ReplyTimeout:
-            await _asuspect(_address(self))
+            await asuspect(_address(self))
             raise
 
 

@@ -6,6 +6,7 @@ others go on.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from components.kit.together import together
 from components.services.chat import Chat, Inbox
 from components.services.counters import Counter
 from components.testing import redis_at
-from tests.support.masters import Master, Masters, forget_clients, masters
+from tests.support.masters import NUMBER, Master, Masters, forget_clients, masters
 
 pytestmark = pytest.mark.slow
 
@@ -144,6 +145,22 @@ def assert_only_the_lost_fail(nodes: Masters, gone: str, outcomes: list[Any]) ->
         else:
             assert found == key.encode(), key
     assert 0 < sum(isinstance(each, RedisUnavailable) for each in outcomes) < len(KEYS)
+
+
+@pytest.mark.parametrize("number", range(NUMBER))
+def test_a_node_that_hangs_does_not_hold_up_the_start(site: Masters, number: int) -> None:
+    """Whichever it is: the first of the settings, or the first that is asked for the commands that servers know."""
+    site[number].hang()
+    key = next(key for key in KEYS if not site[number].has(key))
+    began = time.monotonic()
+    with redis_at(site.urls, SOCKET_TIMEOUT=60, **CLUSTER):
+        assert increase(get_client(), keys=[key]) == key.encode()
+        assert asyncio.run(awaited(key)) == key.encode()
+    assert time.monotonic() - began < 15
+
+
+async def awaited(key: str) -> Any:
+    return await increase.acall(get_async_client(), keys=[key])
 
 
 @pytest.mark.parametrize("lose", [Master.kill, Master.hang])
