@@ -18,7 +18,7 @@ from components.conf import conf
 from components.embedded import is_running
 from components.exceptions import LockNotAcquired
 from components.kit.client import get_client
-from components.kit.errors import redis_errors
+from components.kit.errors import REDIS_FAILED, redis_errors
 from components.kit.figures import gather
 from components.kit.release import check_format
 from components.overview.nodes import Node, nodes, read_nodes
@@ -28,6 +28,7 @@ from components.services.locks import lock
 
 _PINGS = 20
 _SLOW = 0.01  # seconds: a round trip within a data centre takes less than one millisecond
+_MOST_SLOTS = 10  # that are named
 _WRONG_BY = 2.0  # seconds by which clocks may differ
 
 #: What to do about words in the errors of redis-py and of the server, as kit/errors.py passes them on.
@@ -118,11 +119,11 @@ def examine_server() -> Iterator[CheckMessage]:
             yield Info(f"{where} is {described(node.info)}.", id="components.I100")
     findings = [finding_of(line, "overview") for node in found for line in node.lines]
     yield from findings
-    slots = [*_slots(client, found)]
-    yield from slots
+    slots, moving = [*_slots(client, found)], [*_moving(client)]
+    yield from (*slots, *moving)
     yield from _sentinels(client)
     yield from _times(client)
-    if not any(finding.is_serious() for finding in [*findings, *slots]):
+    if not moving and not any(finding.is_serious() for finding in [*findings, *slots]):
         _write()
 
 
@@ -164,6 +165,29 @@ def _slots(client: Any, found: Iterable[Node]) -> Iterator[CheckMessage]:
             "served.",
             hint="Start the node that is down, or give its slots to others: `redis-cli --cluster fix HOST:PORT`.",
             id="components.E107",
+        )
+
+
+def _moving(client: Any) -> Iterator[CheckMessage]:
+    """Yield a finding for each two nodes between which slots move, as each of the two says of itself."""
+    slots: dict[tuple[str, str], set[int]] = {}
+    for node in client.get_primaries() if isinstance(client, RedisCluster) else ():  # type: ignore[no-untyped-call]
+        with suppress(*REDIS_FAILED):  # one that is away is a finding of its own
+            known: Mapping[str, Any] = client.get_redis_connection(node).cluster("nodes")
+            names = {info["node_id"]: name for name, info in known.items()}
+            [(own, info)] = [(name, info) for name, info in known.items() if "myself" in info["flags"]]
+            for each in info["migrations"]:
+                other = names.get(each["node_id"], each["node_id"])
+                pair = (own, other) if each["state"] == "migrating" else (other, own)
+                slots.setdefault(pair, set()).add(int(each["slot"]))
+    for (source, target), found in slots.items():
+        shown = ", ".join(map(str, sorted(found)[:_MOST_SLOTS]))
+        more = f" and {len(found) - _MOST_SLOTS:,} more" if len(found) > _MOST_SLOTS else ""
+        yield Warning(
+            f"The cluster of CACHES[{conf().cache!r}] moves slots from {source} to {target}: {shown}{more}. Calls "
+            "that need several keys of such a slot wait until it is on one node.",
+            hint=f"If nobody moves it any more, end that with `redis-cli --cluster fix {source}`.",
+            id="components.W129",
         )
 
 

@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 from django.core.cache import cache as django_cache
 from redis import Redis, RedisCluster
+from redis.crc import key_slot
 
 from components.doctor import diagnose
+from components.doctor.server import examine_server
 from components.exceptions import RedisUnavailable
 from components.kit.client import get_async_client, get_client
 from components.kit.scripts import MOVING, Script
@@ -170,6 +172,11 @@ def test_a_call_whose_slot_moves_for_too_long_is_unavailable(redis: RedisCluster
     patience = MOVING.set(0)
     try:
         with moving(nodes, COPIED[0][0]):
+            [found] = [each for each in examine_server() if each.id == "components.W129"]
+            source = nodes.of(COPIED[0][0])
+            target = nodes[(source.number + 1) % len(nodes)]
+            assert f"from {source.name} to {target.name}: {key_slot(COPIED[0][0].encode())}." in found.msg
+            assert f"--cluster fix {source.name}`" in str(found.hint)
             for act in COPIES.values():
                 with pytest.raises(RedisUnavailable, match="cluster fix"):
                     act()
