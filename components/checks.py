@@ -118,7 +118,7 @@ def _clears(alias: str, ours: str) -> Warning:
         f"settings.CACHES[{alias!r}] {said} in which this app stores its queues, locks and messages:  "
         f"caches[{alias!r}].clear() deletes them all.",
         hint='Give this app its own alias, with another database number in its "LOCATION", and name it in '
-        'COMPONENTS["CACHE"]. On a cluster, which has one database, use "CLIENT_CLASS": '
+        'COMPONENTS["CACHE"]. On a cluster, whose client has one database, use "CLIENT_CLASS": '
         '"components.cache.ClusterClient" for both.',
         id="components.W006",
     )

@@ -89,7 +89,7 @@ def redis_options() -> dict[str, Any]:
 
 
 def cache_url() -> str:
-    """Return the database after that of REDIS_URL; on a cluster, which has only one, the same database."""
+    """Return the database after that of REDIS_URL; on a cluster, whose client has only one, the same database."""
     if REDIS_CLUSTER:
         return str(REDIS_URL)
     return ",".join(map(_beside, urls({"LOCATION": REDIS_URL})))

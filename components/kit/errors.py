@@ -177,7 +177,8 @@ def _wrong(error: BaseException) -> str | None:
     if _WRONG_DATABASE.search(text):
         return (
             f"The LOCATION of {where} names a database that the server does not have: {text.rstrip('.')}. "
-            "A server has the databases 0 to 15 unless its configuration says otherwise, and a cluster has 0 only."
+            "A server has the databases 0 to 15 unless its configuration says otherwise, and redis-py's client of a "
+            "cluster has 0 only."
         )
     return None
 
