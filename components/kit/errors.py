@@ -92,20 +92,25 @@ class redis_errors:  # noqa: N801  (used as a function is)
             raise (RedisRefused if is_there else RedisUnavailable)(reason) from error
 
 
-class ended_early:  # noqa: N801  (used as a function is)
+class unblocked:  # noqa: N801  (used as a function is)
+    """Leave a with block whose blocking command a server has ended because another one has or gets the key."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        return is_moving(error) or (isinstance(error, ResponseError) and "UNBLOCKED" in str(error))
+
+
+class ended_early(unblocked):  # noqa: N801
     """
     Leave a with block whose blocking command has ended without an answer, as all do when their server is replaced.
 
     Whoever waits asks again, and then the new master answers, or the reason why there is none is raised.
     """
 
-    def __enter__(self) -> None: ...
-
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if isinstance(error, MaxConnectionsError):
-            return False  # asking again would not wait
-        is_over = isinstance(error, ResponseError) and "UNBLOCKED" in str(error)
-        return is_over or isinstance(error, REPLY_LOST) or is_moving(error)
+        is_lost = isinstance(error, REPLY_LOST) and not isinstance(error, MaxConnectionsError)
+        return is_lost or super().__exit__(kind, error, trace)
 
 
 def translated(error: Exception) -> Exception:

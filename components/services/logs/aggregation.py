@@ -21,7 +21,7 @@ from typing import Any
 
 from components.exceptions import AggregationNotFound, ChunkNotFound, ChunksLost, InvalidName, InvalidValue
 from components.kit.client import get_client, longest_block
-from components.kit.errors import ended_early, redis_errors
+from components.kit.errors import redis_errors, unblocked
 from components.kit.scripts import Script
 from components.kit.stored import EPOCH, instant_of, text_of
 from components.kit.twins import at_once
@@ -247,7 +247,7 @@ class Consumer:
         """
         client = get_client()
         longest = min(check_seconds("wait", seconds), longest_block(client))
-        with redis_errors(), ended_early():
+        with redis_errors(), unblocked():
             return bool(client.xread({self._keys.stream: self._newest}, 1, max(10, round(longest * 1000))))
         return False
 

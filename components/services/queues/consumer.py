@@ -24,7 +24,7 @@ from redis.exceptions import ResponseError
 from components.conf import queue_options
 from components.exceptions import StepRefused
 from components.kit.client import SHORTEST_BLOCK, get_client, longest_block
-from components.kit.errors import ended_early, redis_errors
+from components.kit.errors import redis_errors, unblocked
 from components.kit.scripts import Script
 from components.kit.site import known_sites
 from components.kit.twins import at_once
@@ -387,7 +387,7 @@ class Consumer:
         elif newcomers:
             lists.append(self._keys.wake_all)
         client = get_client()
-        with redis_errors(), ended_early():
+        with redis_errors(), unblocked():
             found = client.blpop(lists, timeout=max(SHORTEST_BLOCK, min(seconds, longest_block(client))))
             return found is not None
         return False
