@@ -108,6 +108,33 @@ def test_addresses_are_read_strictly(text: bytes, expected: tuple[int, int] | No
             )
         ),
         (JsonLines("at.ip", "on"), '{"at": {"ip": "1.2.3.4"}, "on": "2011-10-10"}', None),
+        (JsonLines("at.ip", "on"), '{"at.ip": "1.2.3.4", "on": "2011-10-10"}', None),
+        # Lists, as Caddy makes of headers, and those that proxies make of addresses.
+        *(
+            (JsonLines(f"ip{key}"), json('"2011-10-10"', value), None)
+            for key, value in (
+                ("", '["1.2.3.4", "x"]'),
+                ("", '["1.2.3.4, 10.0.0.1"]'),
+                ("", '"1.2.3.4:5678, 10.0.0.1"'),
+                ("", '"[::ffff:1.2.3.4]:80"'),
+                ("", '"[::ffff:1.2.3.4]"'),
+                (".0", '"1.2.3.4"'),
+                (".-1", '"10.0.0.1, 1.2.3.4:80"'),
+                (".-1", '["x", "10.0.0.1, 1.2.3.4"]'),
+                (".1.x", '[1, {"x": "1.2.3.4"}]'),
+            )
+        ),
+        (Pattern(WORDS), "1.2.3.4:80,10.0.0.1 2011-10-10", ""),
+        # A BOM, which is in the first line of a file.
+        *(
+            (form, f"\ufeff{line}", rest)
+            for form, line, rest in (
+                (BOOK, "1.2.3.4 2011-10-10 x", "x"),
+                (COMBINED, WEB, WEB[WEB.index('] "') + 2 :]),
+                (JSON, json('"2011-10-10"'), None),
+                (Pattern(r"(?P<ip>[\d.]+) (?P<time>\S+)"), "1.2.3.4 2011-10-10 x", " x"),
+            )
+        ),
         (PATTERN, "GET at=2011-10-10T13:55:36 from=::ffff:1.2.3.4,/index.html", "/index.html"),
     ],
 )
@@ -144,7 +171,10 @@ def test_lines_are_read(form: Format, line: str, rest: str | None) -> None:
                 *(("-0700", bad) for bad in ("-07", "0700", "-2400", "-0760", "ABCDE")),
             )
         ),
-        *((JSON, each, FORMAT) for each in ("x", "[" * 100_000, '["1.2.3.4", "2011-10-10"]', "\xff\xfe")),
+        *(
+            (JSON, each, FORMAT)
+            for each in ("x", "5", "[" * 100_000, '["1.2.3.4", "2011-10-10"]', "\xff\xfe")
+        ),
         (JSON, '{"ip": "1.2.3.4"}', FORMAT),
         (JSON, json('"2011-10-10"', "null"), FORMAT),
         (JSON, json("1" + "0" * 5_000), FORMAT),
@@ -154,10 +184,17 @@ def test_lines_are_read(form: Format, line: str, rest: str | None) -> None:
             (JSON, json(time), DATE)
             for time in (
                 *('"\\ud800"', '"2011-10-101"', '"10/Oct/20111"', '"2011-10-10T99:99:99 ABCDE"'),
-                *('"2011-10-10 24:00"', '"10/Oct/2011:13:60:00"', "true", "[]", "NaN", "1e300", "-1e300"),
+                *('"2011-10-10 24:00"', '"10/Oct/2011:13:60:00"', "true", "{}", "NaN", "1e300", "-1e300"),
             )
         ),
         (JsonLines("at.ip", "on"), '{"at": "1.2.3.4", "on": "2011-10-10"}', FORMAT),
+        *(
+            (JsonLines(f"ip{key}"), json('"2011-10-10"', value), reason)
+            for key, value, reason in (
+                *((".9", '"1.2.3.4"', FORMAT), (".x", '["1.2.3.4"]', FORMAT), ("", "[]", FORMAT)),
+                *(("", f'"{each}"', ADDRESS) for each in ("1.2.3.4:", "::1:80 x", "[::1", "[::1]x", ",")),
+            )
+        ),
         (PATTERN, "at=2011-10-10 from=1.2.3.4,", FORMAT),
         (PATTERN, "GET at=10/Oct/2011 from=x,", ADDRESS),
         (PATTERN, "GET at=10/Oct/2011 from=,", ADDRESS),

@@ -45,6 +45,7 @@ web: <v4> <user>[<day>:<clock> +0200] "GET <target> HTTP/1.1"<status> <text> <te
 web: <v6> - jim [10/<name>/2011:<clock><fraction>] <request>|<address> <user><open><date><close> <request>
 junk: |0000000000000000000000000000000000000000000000: 2011-10-10| |\r|\0|Ã©|<address>|<d><gap><clock>|1.2.3.4 1.2.3.4
 address: <v4>|<v4>|<v6>|<odd>.<odd>.<odd>.<odd>|fe80::1%eth0|1.2.3.4:80|<group>:<group>:<group>:<group>x
+address: <bom><v4>|<bom><v6>
 v4: <n>.<n>.<n>.<n>
 v6: ::|::1|1::|::ffff:<v4>|<group>:<group>:<group><groups>|<group>::<group><groups>|2001:db8::<group>|<group><groups>
 groups: |:<group>|:<group><groups>|:<group><groups>|:<group>:<group><groups>|::<group><groups>
@@ -71,6 +72,7 @@ text: "-"|"http://u:p@a:80/x?y"|"ftp://"|"://"|"a//b"|"#"|"a \"b\" c"|"u@a\\"|"Ã
 """
 RULES = RULES.replace(r"\r", "\r").replace(r"\t", "\t").replace(r"\0", "\0")
 GRAMMAR: dict[str, list[str]] = {
+    "bom": ["\ufeff"],
     "n": [str(number) for number in range(256)],
     "d": [*"0123456789"],
     "two": [f"{number:02}" for number in range(34)],

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import errno
 import gzip
 import io
+import lzma
 import os
 import socket
 import threading
@@ -24,6 +26,8 @@ from components.services.logs.sources import source_of
 from tests.support.logs import lines
 
 SIZE = 1024
+#: What zstd passes over, and pzstd begins with.
+SKIPPED = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"size"
 LOG = lines(0, 500)
 FORMATS = {
     "plain": lambda data: data,
@@ -32,6 +36,7 @@ FORMATS = {
         gzip.compress(data[at : at + 700]) for at in range(0, len(data), 700)
     ),
     "zstd": zstandard.compress,
+    "pzstd": lambda data: SKIPPED + zstandard.compress(data) + SKIPPED,
     "zstd of several frames": lambda data: b"".join(
         zstandard.compress(data[at : at + 700]) for at in range(0, len(data), 700)
     ),
@@ -167,6 +172,8 @@ GZIP, ZSTD = gzip.compress(lines(100, 2_000)), zstandard.compress(lines(100, 2_0
         (gzip.compress, bytes([*GZIP[:-8], GZIP[-8] ^ 1, *GZIP[-7:]]), "gzip member 2 is damaged: ", 50),
         (gzip.compress, b"junk", "gzip member 1 is followed by something else", 2_000),
         (gzip.compress, b"\0" * 600_000, "", 2_000),
+        (zstandard.compress, b"\0" * 600_000, "", 2_000),
+        (zstandard.compress, b"\0" * 9 + SKIPPED + ZSTD, "", 0),
         (zstandard.compress, ZSTD[:-9], "ends too early", 2_000),
         (zstandard.compress, ZSTD[:-300], "ends too early", 2_000),
         (zstandard.compress, ZSTD[:8] + b"\xff" * 32 + ZSTD[40:], "a zstd frame is damaged", 2_000),
@@ -230,6 +237,34 @@ def test_plain_is_plain_even_if_it_looks_like_gzip(tmp_path: Path) -> None:
     assert list(readlines(tmp_path / "log", format="plain")) == [b"\x1f\x8b", b"not gzip"]
     with pytest.raises(FileDamaged):
         list(readlines(tmp_path / "log"))
+
+
+#: Files that are not read, and how they are called.
+NOT_READ = {
+    lzma.compress(LOG): "xz",
+    lzma.compress(LOG, lzma.FORMAT_ALONE): "xz",
+    bz2.compress(LOG): "bzip2",
+    bz2.compress(b""): "bzip2",
+    b"\x04\x22\x4d\x18" + LOG: "lz4",
+    b"PK\x03\x04" + LOG: "zip",
+    b"access.log".ljust(257, b"\0") + b"ustar" + LOG: "tar",
+    gzip.compress(gzip.compress(LOG)): "twice",
+    gzip.compress(zstandard.compress(LOG)): "twice",
+    zstandard.compress(LOG.decode().encode("UTF-16")): "UTF-16",
+    gzip.compress(b"PK\x03\x04" + LOG): "zip",
+    **{LOG.decode().encode(code): code[:6] for code in ("UTF-16", "UTF-16LE", "UTF-16BE", "UTF-32")},
+    **{f"\ufeff{LOG.decode()}".encode(code): "UTF-16" for code in ("UTF-16LE", "UTF-16BE")},
+}
+
+
+@pytest.mark.parametrize(
+    ("data", "says"), NOT_READ.items(), ids=lambda value: value if type(value) is str else ""
+)
+def test_what_is_not_read_is_refused_with_what_makes_lines_of_it(data: bytes, says: str) -> None:
+    with pytest.raises(FileDamaged, match=rf"^log, line 1, byte 0: it is .*{says}.* copylogs -`"):
+        _read_into([], data)
+    reader = BlockReader(source_of(io.BytesIO(data), "plain"), name="log", size=SIZE, tell=print)
+    assert b"".join(block.data for block in iter(reader.next, None)) == data.strip(b"\0")
 
 
 def test_without_zstandard_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

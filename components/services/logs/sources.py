@@ -1,14 +1,16 @@
 """
 Sources: the decompressed bytes of a file, a limited number at a time.
 
-The first bytes of a file tell what it is, whatever its name: gzip, zstd, or plain lines. A gzip file may have several
-members, like logs that were compressed and appended; the checksum of each is checked. Damage raises FileDamaged after
-everything that can be read was read. A reader holds a few megabytes, however far a file expands.
+The first bytes of a file tell what it is, whatever its name: gzip, zstd, plain lines, or something that is not read
+and raises FileDamaged. A gzip file may have several members, like logs that were compressed and appended; the
+checksum of each is checked. Damage raises FileDamaged after everything that can be read was read. A reader holds a
+few megabytes, however far a file expands.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import select
 import stat
 import zlib
@@ -25,6 +27,34 @@ Format = Literal["auto", "plain"]
 STDIN = "-"
 
 _GZIP_MAGIC = b"\x1f\x8b"
+#: zstd skips such frames; pzstd begins with one.
+_SKIPPED = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
+#: How files begin that are not read, what they are, and what makes lines of them.
+_NOT_READ = tuple(
+    (re.compile(beginning, re.DOTALL), what, command)
+    for beginning, what, command in (
+        (rb"\xfd7zXZ\0|\x5d\0\0", "compressed by xz", "xz -dc FILE"),
+        (rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", "compressed by bzip2", "bzip2 -dc FILE"),
+        (rb"\x04\x22\x4d\x18|\x02\x21\x4c\x18", "compressed by lz4", "lz4 -dc FILE"),
+        (rb"LZIP\x01", "compressed by lzip", "lzip -dc FILE"),
+        (rb"\x89LZO\0", "compressed by lzop", "lzop -dc FILE"),
+        (rb"\xff\x06\0\0sNaPpY", "compressed by snappy", "snzip -dc FILE"),
+        (rb"\x1f[\x9d\xa0\x1e]", "compressed by compress", "gzip -dc FILE"),
+        (rb"\x1f\x8b", "compressed twice", "gzip -dc FILE"),
+        (rb"\x28\xb5\x2f\xfd|" + _SKIPPED.pattern, "compressed twice", "zstd -dc FILE"),
+        (rb"PK(?:\x03\x04|\x05\x06)", "a zip archive", "unzip -p FILE"),
+        (rb"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", "7z x -so FILE"),
+        (rb"Rar!\x1a\x07", "a RAR archive", "unrar p -inul FILE"),
+        (rb".{257}ustar", "a tar archive", "tar -xOf FILE"),
+        (rb"\xff\xfe\0\0|\0\0\xfe\xff", "UTF-32", "iconv -f UTF-32 -t UTF-8 FILE"),
+        (rb"\xff\xfe|\xfe\xff", "UTF-16", "iconv -f UTF-16 -t UTF-8 FILE"),
+        (rb"(?:[ -~]\0){2}", "UTF-16", "iconv -f UTF-16LE -t UTF-8 FILE"),
+        (rb"(?:\0[ -~]){2}", "UTF-16", "iconv -f UTF-16BE -t UTF-8 FILE"),
+        (rb"LPKSHHRH", "a journal of systemd", "journalctl --file FILE -o json"),
+        (rb"PAR1\x15", "a file of Parquet", "duckdb -csv -c \"FROM 'FILE'\""),
+    )
+)
+_WIDE = 4  # bytes: so many NULs and more are no part of a character
 _READ = 256 * 1024  # bytes of a compressed file at a time
 _SLICE = 1024  # bytes fed to zstd at a time: they can expand to 32 MB, not more
 _GZIP = 31  # zlib's number for members with header and checksum
@@ -48,14 +78,21 @@ class Source(Protocol):
         """Go to *count* bytes from the beginning without reading. Return False if that is not possible."""
 
 
+def refuse(beginning: bytes) -> None:
+    """Raise FileDamaged if lines cannot begin like this."""
+    for pattern, what, command in _NOT_READ:
+        if pattern.match(beginning):
+            raise FileDamaged(f"it is {what}, which is not read. Use `{command} | manage.py copylogs -`")
+
+
 class Plain:
     """
     Bytes as they are. In a file, NUL bytes at its beginning are passed over: a writer leaves them that goes on at its
     old place after the file was cut. Those at its end are not read yet: a writer fills them that has reserved space.
     """
 
-    def __init__(self, file: BinaryIO, head: bytes) -> None:
-        self._file, self._head = file, head
+    def __init__(self, file: BinaryIO, head: bytes, *, is_anything: bool = False) -> None:
+        self._file, self._head, self._is_anything = file, head, is_anything
         #: How many bytes are passed over.
         self.start = self.taken = self.padding = 0
         self._is_file = file.seekable()
@@ -72,6 +109,8 @@ class Plain:
             found, self._head = self._head[:size], self._head[size:]
         else:
             found = _read(self._file, size)
+        if self.taken == self.start and not self._is_anything:
+            refuse(bytes(self.start) + found if self.start < _WIDE else found)
         self.padding = 0
         if self._is_file and found.endswith(b"\0") and self.taken + len(found) > self._sure:
             found = self._without_padding(found)
@@ -109,10 +148,21 @@ class _Compressed:
     """Reads a compressed file piece by piece, and takes back what was not used of a piece."""
 
     padding = 0
+    _is_begun = False
 
     def __init__(self, file: BinaryIO, head: bytes) -> None:
         self._file, self._rest = file, head
         self.taken = 0
+
+    def read(self, size: int) -> bytes:
+        found = self._expand(size)
+        if not self._is_begun:
+            refuse(found)
+            self._is_begun = True
+        return found
+
+    def _expand(self, size: int) -> bytes:
+        raise NotImplementedError
 
     def _piece(self) -> bytes:
         found, self._rest = self._rest or _read(self._file, _READ), b""
@@ -137,7 +187,7 @@ class Gzip(_Compressed):
     _count = 0
     _failed: FileDamaged | None = None
 
-    def read(self, size: int) -> bytes:
+    def _expand(self, size: int) -> bytes:
         while True:
             if self._failed:
                 raise self._failed
@@ -199,7 +249,7 @@ class Zstd(_Compressed):
         self._is_inside = False
         self._failed: FileDamaged | None = None
 
-    def read(self, size: int) -> bytes:
+    def _expand(self, size: int) -> bytes:
         found: list[bytes] = []
         length = 0
         while length < size and not self._failed and (data := self._piece()):
@@ -219,8 +269,9 @@ class Zstd(_Compressed):
     def _feed(self, data: bytes) -> Iterator[bytes]:
         """
         Yield what *data* expand to. A damaged frame yields nothing; the read that has nothing else to return raises.
+        Zeros after a frame, which tapes and block devices leave, are passed over.
         """
-        while data:
+        while data := data if self._is_inside else data.lstrip(b"\0"):
             try:
                 yield self._frame.decompress(data)
             except self._error as error:
@@ -237,7 +288,9 @@ def source_of(file: BinaryIO, format: Format = "auto") -> Source:
     head = _first(file, 4)
     if format == "auto" and head.startswith(_GZIP_MAGIC):
         return Gzip(file, head)
-    return Zstd(file, head) if format == "auto" and head == MAGIC else Plain(file, head)
+    if format == "auto" and (head == MAGIC or _SKIPPED.match(head)):
+        return Zstd(file, head)
+    return Plain(file, head, is_anything=format == "plain")
 
 
 def _first(file: BinaryIO, count: int) -> bytes:

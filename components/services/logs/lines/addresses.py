@@ -8,6 +8,7 @@ not allowed.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
@@ -16,7 +17,9 @@ REMEMBERED = 65_536  # addresses: visitors return, and reading one takes 3 µs
 
 
 def parse_address(text: bytes) -> tuple[int, int] | None:
-    """Return 4 or 6, and the address as a number; None if *text* is not an address."""
+    """Return 4 or 6, and the address as a number; None if *text* is not an address. A UTF-8 BOM may precede it."""
+    if text.startswith(BOM_UTF8):
+        text = text[len(BOM_UTF8) :]
     return None if len(text) > LONGEST or b"%" in text else _parse(text)
 
 

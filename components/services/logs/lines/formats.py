@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -33,8 +34,8 @@ _WEB_TIME = re.compile(
     % (_HOUR, _MINUTE, _SECOND, _HOUR, _MINUTE)
 )
 #: What may follow a day, and must be a time of the day if it looks like one.
-_CLOCK = re.compile(rb"[T :][0-9]{2}:[0-9]{2}(?::[0-9]{2})?")
-_GOOD_CLOCK = re.compile(rb"[T :]%s:%s(?::%s)?" % (_HOUR, _MINUTE, _SECOND))
+_CLOCK = re.compile(rb"[T :\t][0-9]{2}:[0-9]{2}(?::[0-9]{2})?")
+_GOOD_CLOCK = re.compile(rb"[T :\t]%s:%s(?::%s)?" % (_HOUR, _MINUTE, _SECOND))
 _HOUR_AND_MINUTE = re.compile(rb"([01][0-9]|2[0-3]):([0-5][0-9])")
 _STATUS = re.compile(rb"[1-5][0-9]{2}")
 #: A quotation mark that is not escaped: an even number of backslashes stands before it.
@@ -45,6 +46,8 @@ _AFTER_REQUEST = re.compile(_MARK + rb"(?: ([1-5][0-9]{2})(?![0-9]))?")
 _QUOTE, _QUERY, _AFTER_HOST = re.compile(_MARK), re.compile(rb"[?#]"), re.compile(rb"[/?#]")
 #: What stands before the path if the target is a whole address or has a user; it may tell a password.
 _BEFORE_PATH = re.compile(rb"(?:[^:/?#]+://[^/?#]*|[^/?#]*@)?")
+#: An address with a port, as proxies write it: 1.2.3.4:80, [::1]:80, [::1].
+_WITH_PORT = re.compile(rb"([0-9.]+):[0-9]{1,5}|\[([^]]*)\](?::[0-9]{1,5})?")
 _LONGEST = len("10/Oct/2000:13:55:36") + 1  # bytes that are looked at in a text that begins with a time
 
 
@@ -131,6 +134,9 @@ class JsonLines:
     """
     A JSON object in each line. Keys may lead into nested objects: "request.client_ip". The rest is the whole line.
 
+    Of a list, such as Caddy makes of headers, the first value counts; so does the first address of X-Forwarded-For. A
+    number after the key names another one: "headers.X-Forwarded-For.-1" is the last. A port is left out.
+
     The time is text that begins with a day such as 2011-10-10 or 10/Oct/2011, or a number of seconds since 1970,
     whose day is taken in UTC. Hours, minutes and seconds after the day must be valid. The status is a number or text;
     it may be missing, and so may the path, the referrer and the agent, which are texts.
@@ -155,7 +161,7 @@ class JsonLines:
             return Reason.FORMAT
         text = address.encode(errors="replace") if isinstance(address, str) else b""
         day, minute = _time_of(time)
-        return _fields(text, day, 0, minute, _status(_find(found, self.status)))
+        return _fields(_client(text), day, 0, minute, _status(_find(found, self.status)))
 
     def parts(self, line: bytes) -> Parts:
         found = json.loads(line)
@@ -187,19 +193,21 @@ class Pattern:
         return re.compile(self.expression.encode())  # re remembers it
 
     def read(self, line: bytes) -> Fields | Reason:
-        match = self._compiled.match(line)
+        text = line.removeprefix(BOM_UTF8)
+        match = self._compiled.match(text)
         if match is None:
             return Reason.FORMAT
         day, minute = _written(match["time"] or b"")
         status = _status(match["status"]) if "status" in self._compiled.groupindex else 0
-        return _fields(match["ip"] or b"", day, match.end(), minute, status)
+        rest = len(line) - len(text) + match.end()
+        return _fields(_client(match["ip"] or b""), day, rest, minute, status)
 
     @property
     def dimensions(self) -> Sequence[str]:
         return [each for each in Parts._fields if each in self._compiled.groupindex]
 
     def parts(self, line: bytes) -> Parts:
-        match = self._compiled.match(line)
+        match = self._compiled.match(line.removeprefix(BOM_UTF8))
         groups = match.groupdict(b"") if match else {}
         return _parts(*(groups.get(each, b"") for each in Parts._fields))
 
@@ -305,6 +313,27 @@ def _time_of(time: Any) -> tuple[int | None, int]:
 
 
 def _find(found: Any, path: str) -> Any:
-    for key in path.split("."):
-        found = found.get(key) if isinstance(found, dict) else None
+    """Return the value to which *path* leads, and of a list the first one; None if there is none."""
+    for key in [path] if isinstance(found, dict) and path in found else path.split("."):
+        found = found.get(key) if isinstance(found, dict) else _at(found, key)
+    while isinstance(found, list):
+        found = found[0] if found else None
     return found
+
+
+def _at(found: Any, key: str) -> Any:
+    """Return the value with the number *key* of a list, or of texts that commas separate; None if there is none."""
+    if isinstance(found, list) and all(isinstance(each, str) for each in found):
+        found = ",".join(found)
+    values = found.split(",") if isinstance(found, str) else found
+    try:
+        return values[int(key)] if isinstance(values, list) else None
+    except (ValueError, IndexError):
+        return None
+
+
+def _client(address: bytes) -> bytes:
+    """Return the first address of those that commas separate, without its port."""
+    first = address.partition(b",")[0].strip(b" ")
+    found = _WITH_PORT.fullmatch(first)
+    return found[1] or found[2] or b"" if found else first

@@ -24,6 +24,7 @@ _NEWLINE, _RETURN, _BLANK, _DOT, _COLON, _DASH, _SLASH, _QUOTE, _BACKSLASH = b'\
 _OPEN, _CLOSE, _COMMA, _PLUS, _ZULU = b"[],+Z"
 _QUESTION, _HASH, _AT = b"?#@"
 _ZERO, _A = b"0a"
+_BOM = 0xEF  # the first of three bytes
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _SHORTEST, _LONGEST = len("[10/Oct/2000:13:55:36"), len("[10/Oct/2000:13:55:36.123456789 -07:00")
 _FRACTION = 9  # digits of a second, at most
@@ -258,8 +259,8 @@ def _token(a: NDArray[np.uint8], start: int) -> tuple[int, int, int, int]:
     p = _find(a, start, _BLANK)
     if a[p] != _BLANK:
         return 0, 0, -1, _FORMAT
-    is_ipv6 = p - start <= LONGEST and _find(a, start, _COLON) < p
-    return 0, 0, p, MAYBE_IPV6 if is_ipv6 else _ADDRESS
+    is_unusual = a[start] == _BOM or _find(a, start, _COLON) < p
+    return 0, 0, p, MAYBE_IPV6 if is_unusual and p - start <= LONGEST + 3 else _ADDRESS
 
 
 @compiled
