@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
+
+_Shape = TypeVar("_Shape")
 
 LARGEST = 2**53 - 1  # the largest whole number that every JSON reader represents exactly
 
@@ -31,6 +33,15 @@ _PLAIN: dict[Any, dict[str, Any]] = {
 def instant(moment: datetime) -> Instant:
     """Return an instant in UTC as ISO 8601."""
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def shaped(kind: type[_Shape], found: object, **others: Any) -> _Shape:
+    """Return the TypedDict *kind*, whose values are *others* by name, and else the attributes of *found*."""
+    values = {name: others[name] if name in others else getattr(found, name) for name in kind.__annotations__}
+    written = {
+        name: instant(value) if isinstance(value, datetime) else value for name, value in values.items()
+    }
+    return cast(_Shape, written)
 
 
 def schema_of(kind: Any, named: dict[str, Any]) -> dict[str, Any]:

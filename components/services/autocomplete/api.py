@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 from components.api.endpoints import Answer, Reply, endpoint, operation
 from components.api.fields import Integer, Text, Values
 from components.api.problems import Problem
-from components.api.shapes import Instant, instant
+from components.api.shapes import Instant, shaped
 from components.api.throttle import Throttle
 from components.kit.values import MAX_NAME
 from components.people import anames_of, people
@@ -70,7 +70,7 @@ async def list_contacts(request: HttpRequest, user: str, values: Values) -> Answ
     names = await anames_of(ids - refused)
     told: Contacts = {
         "contacts": [
-            {"id": each.id, "label": names.get(each.id) or each.label, "touched_at": instant(each.touched_at)}
+            shaped(Contact, each, label=names.get(each.id) or each.label)
             for each in found
             if each.id not in refused
         ]
@@ -89,7 +89,7 @@ async def complete_name(request: HttpRequest, user: str, values: Values, book: s
     await _check(user, book)
     found = await AddressBook(book).acomplete(values[PREFIX], limit=values[LIMIT])
     told: Completions = {
-        "entries": [{"id": each.id, "label": each.label} for each in found],
+        "entries": [shaped(Entry, each) for each in found],
         "is_complete": found.is_whole,
     }
     return Answer(told, max_age=_KEPT)

@@ -25,7 +25,7 @@ from components.api.fields import (
     Values,
     person,
 )
-from components.api.shapes import Instant, Keyword, People, instant
+from components.api.shapes import Instant, Keyword, People, shaped
 from components.api.waiting import TIMEOUT, wait_for
 from components.people import anames_of, anote_contacts
 from components.people.api import check_recipient
@@ -127,12 +127,7 @@ async def push_mail(request: HttpRequest, user: str, values: Values, recipient: 
         user, values[TEXT], data=values.get(DATA), client_id=values.get(IDEMPOTENCY_KEY)
     )
     await anote_contacts(user, [recipient])
-    told: Pushed = {
-        "id": pushed.id,
-        "sent_at": instant(pushed.sent_at),
-        "is_duplicate": pushed.is_duplicate,
-        "dropped": len(pushed.dropped),
-    }
+    told = shaped(Pushed, pushed, dropped=len(pushed.dropped))
     where = reverse("components:api-fate", args=[recipient, str(pushed.id)])
     return Answer(told, 200 if pushed.is_duplicate else 201, {"Location": where})
 
@@ -145,8 +140,7 @@ async def push_mail(request: HttpRequest, user: str, values: Values, recipient: 
 async def mail_fate(request: HttpRequest, user: str, values: Values, recipient: str, id: int) -> Delivery:
     """Report the fate of a message to its sender."""
     found = await Mailbox(recipient).astatus(id, sender=user)
-    pulled_at = None if found.pulled_at is None else instant(found.pulled_at)
-    return {"id": found.id, "fate": _word(found.fate), "recipient_pulled_at": pulled_at}
+    return shaped(Delivery, found, fate=_word(found.fate), recipient_pulled_at=found.pulled_at)
 
 
 @operation("mailbox", {204: Reply("Blocked.")}, body=(), problems=["too-many-blocked"])
@@ -163,18 +157,7 @@ async def unblock_sender(request: HttpRequest, user: str, values: Values, sender
 
 async def _mails(found: Sequence[StoredMail], missed: int) -> Mails:
     return {
-        "messages": [
-            {
-                "id": each.id,
-                "sender": each.sender,
-                "text": each.text,
-                "data": each.data,
-                "sent_at": instant(each.sent_at),
-                "is_again": each.is_again,
-                "is_unreadable": each.is_unreadable,
-            }
-            for each in found
-        ],
+        "messages": [shaped(Mail, each) for each in found],
         "people": await anames_of(each.sender for each in found),
         "missed": missed,
     }

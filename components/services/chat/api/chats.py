@@ -21,7 +21,7 @@ from components.api.fields import (
     Values,
     invalid,
 )
-from components.api.shapes import People
+from components.api.shapes import People, shaped
 from components.people import anames_of, anote_contacts
 from components.people.api import check_members, check_newcomer
 from components.services.chat import Chat, ChatSettings, Inbox
@@ -79,8 +79,7 @@ class Unread(TypedDict):
 @operation("chats", {200: Reply("The counts.", Unread)})
 async def count_unread(request: HttpRequest, user: str, values: Values) -> Unread:
     """Count the caller's unread messages, for a badge."""
-    found = await Inbox(user).aunread()
-    return {"messages": found.messages, "mentions": found.mentions, "chats": found.chats}
+    return shaped(Unread, await Inbox(user).aunread())
 
 
 @operation("chats", {200: Reply("The chat with the latest message is first.", Chats)}, query=[LIMIT, AFTER])

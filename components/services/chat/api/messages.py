@@ -22,7 +22,7 @@ from components.api.fields import (
     Values,
     invalid,
 )
-from components.api.shapes import Instant, People, instant
+from components.api.shapes import Instant, People, instant, shaped
 from components.api.throttle import Throttle
 from components.people import anames_of, anote_contacts
 from components.services.autocomplete.folding import MAX_PREFIX
@@ -105,13 +105,9 @@ async def list_messages(request: HttpRequest, user: str, values: Values, chat_id
     if len(given) > 1:
         raise invalid([*given][-1], gettext("Give only one of before, after and around."))
     page = await Chat(chat_id).ahistory(user, **given, limit=values[LIMIT])
-    return {
-        "messages": await to_thread(lambda: [*map(shapes.message, page.messages)]),
-        "has_more": page.has_more,
-        "has_newer": page.has_newer,
-        "oldest": page.oldest,
-        "people": await anames_of(id for each in page.messages for id in each.people),
-    }
+    messages = await to_thread(lambda: [*map(shapes.message, page.messages)])
+    people = await anames_of(id for each in page.messages for id in each.people)
+    return shaped(Messages, page, messages=messages, people=people)
 
 
 @operation(
@@ -132,11 +128,9 @@ async def search_messages(request: HttpRequest, user: str, values: Values, chat_
     """
     _throttle.check(user)
     found = await Chat(chat_id).asearch(user, values[WORDS], before=values.get(BEFORE), limit=values[FOUND])
-    return {
-        "messages": await to_thread(lambda: [*map(shapes.message, found.messages)]),
-        "next": found.next,
-        "people": await anames_of(id for each in found.messages for id in each.people),
-    }
+    messages = await to_thread(lambda: [*map(shapes.message, found.messages)])
+    people = await anames_of(id for each in found.messages for id in each.people)
+    return shaped(FoundMessages, found, messages=messages, people=people)
 
 
 @operation(
@@ -165,9 +159,8 @@ async def send_message(request: HttpRequest, user: str, values: Values, chat_id:
         reply_to=values.get(REPLY_TO),
     )
     await anote_contacts(user, sent.spoken_to)
-    told: Sent = {"seq": sent.seq, "sent_at": instant(sent.sent_at), "is_duplicate": sent.is_duplicate}
     where = reverse("components:api-message", args=[chat_id, str(sent.seq)])
-    return Answer(told, 200 if sent.is_duplicate else 201, {"Location": where})
+    return Answer(shaped(Sent, sent), 200 if sent.is_duplicate else 201, {"Location": where})
 
 
 @operation(

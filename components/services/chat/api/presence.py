@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from components.api.endpoints import Answer, Reply, operation
 from components.api.fields import Ids, Values
-from components.api.shapes import People
+from components.api.shapes import People, shaped
 from components.api.throttle import Throttle
 from components.api.waiting import TIMEOUT, wait_for
 from components.conf import conf
@@ -51,12 +51,7 @@ async def attend(request: HttpRequest, user: str, values: Values, chat_id: str) 
     )
     if not conf().chat_presence:
         headers = {"Retry-After": _LATER}
-    told: Present = {
-        "here": list(found.here),
-        "count": found.count,
-        "typing": list(found.typing),
-        "people": await anames_of([*found.here, *found.typing]),
-    }
+    told = shaped(Present, found, people=await anames_of([*found.here, *found.typing]))
     return Answer(told, headers=headers)
 
 

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Annotated, Any, TypedDict
 
-from components.api.shapes import Instant, People, instant
+from components.api.shapes import Instant, People, shaped
 from components.services.chat import ChatMessage, ChatNews, ChatSettings, EventKind, Role
 from components.services.chat import Member as ChatMember
-from components.services.chat import Quote as ChatQuote
 from components.services.chat.rich import TAGS, plain, rich
 
 LONGEST_LAST = 200  # characters of a last message, and of a quoted one
@@ -105,28 +104,14 @@ class Member(TypedDict):
 
 
 def message(found: ChatMessage) -> Message:
-    event = found.event
-    return {
-        "seq": found.seq,
-        "sender": found.sender,
-        "text": found.text,
-        "rich": rich(found.text),
-        "data": found.data,
-        "mentions": list(found.mentions),
-        "sent_at": instant(found.sent_at),
-        "client_id": found.client_id,
-        "event": None
-        if event is None
-        else {"kind": event.kind, "by": event.by, "user": event.user, "detail": event.detail},
-        "is_unreadable": found.is_unreadable,
-        "reply_to": None if found.reply_to is None else _quote(found.reply_to),
-        "edited_at": None if found.edited_at is None else instant(found.edited_at),
-        "reactions": {emoji: list(who) for emoji, who in found.reactions.items()},
-    }
-
-
-def _quote(found: ChatQuote) -> Quote:
-    return {"seq": found.seq, "sender": found.sender, "text": plain(rich(found.text))[:LONGEST_LAST]}
+    event, quote = found.event, found.reply_to
+    return shaped(
+        Message,
+        found,
+        rich=rich(found.text),
+        event=None if event is None else shaped(Event, event),
+        reply_to=None if quote is None else shaped(Quote, quote, text=plain(rich(quote.text))[:LONGEST_LAST]),
+    )
 
 
 def shortened(found: ChatMessage) -> ChatMessage:
@@ -136,21 +121,8 @@ def shortened(found: ChatMessage) -> ChatMessage:
 
 
 def chat(news: ChatNews) -> Chat:
-    return {
-        "id": news.chat_id,
-        "title": news.title,
-        "role": news.role,
-        "is_closed": news.is_closed,
-        "last_seq": news.last_seq,
-        "read_seq": news.read_seq,
-        "unread": news.unread,
-        "mentions": news.mentions,
-        "member_count": news.members,
-        "oldest": news.oldest,
-        "last_message": None if news.last_message is None else message(shortened(news.last_message)),
-        "reads": dict(news.reads),
-        "muted_until": None if news.muted_until is None else instant(news.muted_until),
-    }
+    last = None if news.last_message is None else message(shortened(news.last_message))
+    return shaped(Chat, news, id=news.chat_id, member_count=news.members, last_message=last)
 
 
 def changed_chat(news: ChatNews) -> ChangedChat:
@@ -166,26 +138,11 @@ def changed_chat(news: ChatNews) -> ChangedChat:
 
 def settings(found: ChatSettings) -> Settings:
     """Return the settings that an owner may change, and those that a client needs before it sends."""
-    return {
-        "history": found.history,
-        "slow_mode": found.slow_mode,
-        "is_open": found.is_open,
-        "max_text": found.max_text,
-        "max_members": found.max_members,
-    }
+    return shaped(Settings, found)
 
 
 def member(found: ChatMember, name: str | None) -> Member:
-    return {
-        "id": found.user,
-        "name": name or found.user,
-        "role": found.role,
-        "joined_at": instant(found.joined_at),
-        "read_seq": found.read_seq,
-        "muted_until": None if found.muted_until is None else instant(found.muted_until),
-        "is_here": found.is_here,
-        "seen_at": None if found.seen_at is None else instant(found.seen_at),
-    }
+    return shaped(Member, found, id=found.user, name=name or found.user)
 
 
 def people_of(chats: Iterable[ChatNews]) -> Iterator[str]:
