@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from components.exceptions import ExtraNotInstalled, InvalidGeoSource, InvalidName
+from components.exceptions import ExtraNotInstalled, InvalidGeoSource, InvalidName, InvalidValue
 from components.services.geo import GeoTable, Place, import_places, look, place_name
 from tests.support.geo import Number, city, write_mmdb, write_new_csv, write_old_csv
 
@@ -74,6 +74,60 @@ def test_the_networks_of_its_successor_are_read_in_any_order(tmp_path: Path) -> 
     import_places(*reversed(files), more)
     found = places("1.0.0.7", "1.0.1.7", "2001:db8::7", "2002:db8::7")
     assert found == ["CH/ZH/Zürich", None, "DE", "DE"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "found"),
+    [
+        (  # DB-IP
+            "first,last,-,country,region,city",
+            [
+                '"1.0.0.0","1.0.0.255","OC","AU","Queensland","South Brisbane","-27.4767"',
+                "2001:db8::,2001:db8::ff,,DE,,",
+            ],
+            ["AU/Queensland/South Brisbane", None, "DE"],
+        ),
+        (  # IP2Location, of which the file for IPv6 has addresses of IPv4, too
+            "first,last,country,country_name,region,city",
+            [
+                '"0","16777215","-","-","-","-"',
+                '"16777216","16777471","AU","Australia","Queensland","South Brisbane"',
+                '"281470698520832","281470698521087","CN","China","-","-"',
+                '"42540766411282592856903984951653826560","42540766411282592875350729025363378175","DE","Germany","",""',
+            ],
+            ["AU/Queensland/South Brisbane", "CN", "DE"],
+        ),
+        (
+            "country_name,network",
+            ["\ufeffAU,1.0.0.0/24", "-,1.0.1.0/24", "DE,2001:db8::/32"],
+            ["AU", None, "DE"],
+        ),
+    ],
+    ids=["DB-IP", "IP2Location", "networks"],
+)
+def test_files_without_names_of_columns_are_read_with_names_that_are_given(
+    tmp_path: Path, columns: str, rows: list[str], found: list[str | None]
+) -> None:
+    path = tmp_path / "any.csv"
+    path.write_text("\n".join(rows))
+    import_places(path, columns=columns.split(","))
+    assert places("1.0.0.7", "1.0.1.7", "2001:db8::7") == found
+
+
+def test_columns_that_say_no_place_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "any.csv"
+    path.write_text("1.0.0.0,1.0.0.255,AU\n")
+    for columns in (
+        "first,last",
+        "first,country",
+        "first,last,network,country",
+        "network,country,country",
+        "x",
+    ):
+        with pytest.raises(InvalidValue, match=f"The columns {columns} are wrong"):
+            import_places(path, columns=columns.split(","))
+    assert "any.csv, line 1: 3 columns, of 4" in refused(path, columns=["first", "last", "-", "country"])
+    assert "any.csv, line 1: 'AU' does not" in refused(path, columns=["-", "country", "network"])
 
 
 def refused(*paths: Path, **options: Any) -> str:

@@ -22,8 +22,9 @@ class Command(BaseCommand):
         "Counts the lines that copylogs hands out, by day and by the country, region and city of their "
         "address. Any number of workers may run, on any number of machines; each line counts once, even if "
         "some of them die. The first SIGTERM or Ctrl-C flushes what is counted, the second ends at once. "
-        "Exit codes: 0 stopped as asked; 1 ended with an error; 2 wrong usage, no table of addresses, or "
-        "Redis does not answer at the start."
+        "Without a table of addresses all places count as unknown, and paths and statuses as ever. "
+        "Exit codes: 0 stopped as asked; 1 ended with an error; 2 wrong usage, no table of the name in --table, "
+        "or Redis does not answer at the start."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

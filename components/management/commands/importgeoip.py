@@ -14,6 +14,7 @@ from components.exceptions import (
     GeoTableDamaged,
     InvalidGeoSource,
     InvalidName,
+    InvalidValue,
     RedisUnavailable,
     UnknownFormat,
 )
@@ -25,10 +26,10 @@ _PACE = 2.0  # seconds between two lines of progress
 
 class Command(BaseCommand):
     help = (
-        "Imports the places of addresses from a MaxMind DB (GeoLite2, DB-IP: .mmdb), or from the CSV files "
-        "of GeoLite2 or GeoLiteCity, blocks and locations together. Lookups use the old table until the new "
-        "one is whole. The command can be interrupted and repeated. Exit codes: 0; 1 if the files cannot be "
-        "imported; 2 if Redis does not answer, or a name or a package is wrong."
+        "Imports the places of addresses from a MaxMind DB (GeoLite2, DB-IP: .mmdb), from the CSV files of "
+        "GeoLite2 or GeoLiteCity, blocks and locations together, or from others whose columns you name. Lookups "
+        "use the old table until the new one is whole. The command can be interrupted and repeated. Exit codes: "
+        "0; 1 if the files cannot be imported; 2 if Redis does not answer, or a name or a package is wrong."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -39,6 +40,14 @@ class Command(BaseCommand):
             "--table", default="default", metavar="NAME", help="The name of the table (default: default)."
         )
         parser.add_argument(
+            "--columns",
+            type=lambda given: [each.strip() for each in given.split(",")],
+            default=[],
+            metavar="NAMES",
+            help="The columns of CSV files without names of columns, such as those of DB-IP and IP2Location: first "
+            "and last, or network; country, country_name, region, region_name and city; - for others.",
+        )
+        parser.add_argument(
             "--force", action="store_true", help="Store everything again, even parts that are stored already."
         )
         parser.add_argument(
@@ -46,7 +55,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["remove"] and (options["paths"] or options["force"]):
+        if options["remove"] and (options["paths"] or options["force"] or options["columns"]):
             raise CommandError(
                 "--remove cannot be used with files. Use it alone, or with --table.", returncode=2
             )
@@ -60,7 +69,7 @@ class Command(BaseCommand):
             raise CommandError(f"{error} The table is unchanged.", returncode=1) from None
         except RedisUnavailable as error:
             raise CommandError(f"{error} {_hint(error)}", returncode=UNREACHABLE) from None
-        except (GeoTableDamaged, InvalidName, ExtraNotInstalled, UnknownFormat) as error:
+        except (GeoTableDamaged, InvalidName, InvalidValue, ExtraNotInstalled, UnknownFormat) as error:
             raise CommandError(str(error), returncode=2) from None
         self.stdout.write(said)
 
@@ -73,7 +82,11 @@ class Command(BaseCommand):
         started_at = self._said_at = time.monotonic()
         progress = self._progress if options["verbosity"] else None
         done = import_places(
-            *options["paths"], name=options["table"], force=options["force"], progress=progress
+            *options["paths"],
+            name=options["table"],
+            columns=options["columns"],
+            force=options["force"],
+            progress=progress,
         )
         took = time.monotonic() - started_at
         said = "was current already" if done.was_current else "is current"

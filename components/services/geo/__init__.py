@@ -7,7 +7,7 @@ from components.services.geo.outlines import Outline, Outlines, country_outlines
 from components.services.geo.place_names import place_name
 from components.services.geo.ranges import Ipv4Ranges, Ipv6Ranges
 from components.services.geo.table import DEFAULT as DEFAULT_TABLE
-from components.services.geo.table import GeoTable, alook, look
+from components.services.geo.table import GeoTable, PerhapsTable, alook, look
 
 __all__ = [
     "DEFAULT_TABLE",
@@ -20,6 +20,7 @@ __all__ = [
     "Level",
     "Outline",
     "Outlines",
+    "PerhapsTable",
     "Place",
     "TableInfo",
     "alocate",

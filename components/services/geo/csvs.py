@@ -3,6 +3,8 @@ Ranges and places from CSV: one file has blocks with numbers of locations, anoth
 
 The book uses the pair of GeoLiteCity (startIpNum, endIpNum, locId; in Latin-1); its successor GeoLite2 has networks
 instead. A file is recognised by the names of its columns, whatever its own name.
+
+Files of DB-IP and IP2Location have ranges and places in each row, and no names of columns: the caller names them.
 """
 
 from __future__ import annotations
@@ -10,11 +12,11 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from itertools import islice
 from pathlib import Path
 
-from components.exceptions import InvalidGeoSource
+from components.exceptions import InvalidGeoSource, InvalidValue
 from components.services.geo.builder import Builder
 
 #: Columns of each kind of file. Files whose kinds begin with the same word belong together.
@@ -36,6 +38,11 @@ _NAMES = {
         "city_name",
     ),
 }
+#: Names of columns, for files that have none.
+NAMES = ("first", "last", "network", "country", "country_name", "region", "region_name", "city")
+#: Stands for a column that is not read; as a value, for a name that is not known.
+_NONE = "-"
+_MAPPED = 0xFFFF << 32  # the first address of IPv4 in IPv6
 _PREFACE = 5  # lines that may have the names of columns: the first one may be a copyright
 _LONGEST = 10_000  # bytes of such a line
 _BOM = b"\xef\xbb\xbf"
@@ -123,6 +130,51 @@ def read_csvs(files: Sequence[CsvFile], builder: Builder) -> str:
     return ", ".join(file.path.name for file in (*blocks, *locations))
 
 
+def check_columns(columns: Sequence[str]) -> None:
+    """Raise InvalidValue if these columns do not say where an address is."""
+    given = [name for name in columns if name != _NONE]
+    addresses = {*given} & {"first", "last", "network"}
+    if (
+        not {*given} <= {*NAMES}
+        or len({*given}) < len(given)
+        or addresses not in ({"first", "last"}, {"network"})
+        or not {*given} & {"country", "country_name"}
+    ):
+        raise InvalidValue(
+            f"The columns {','.join(columns)} are wrong: name each once, {_NONE} for one that is not read. Needed "
+            f"are first and last, or network; and country or country_name. There are: {', '.join(NAMES)}."
+        )
+
+
+def read_ranges(paths: Sequence[Path], columns: Sequence[str], builder: Builder) -> str:
+    """Add files without names of columns to *builder*. Return and raise what read_csvs() does; also InvalidValue."""
+    check_columns(columns)
+
+    def take(line: int, row: Sequence[str]) -> None:
+        first, last, network, *names = row
+        start, end = _network(network) if network else (_number(first), _number(last))
+        is_wide = end >= 2**32 or ":" in first + network
+        if is_wide and start >= _MAPPED and end < _MAPPED + 2**32:
+            start, end, is_wide = start - _MAPPED, end - _MAPPED, False
+        family = builder.ipv6 if is_wide else builder.ipv4
+        place = builder.place(*("" if name == _NONE else name for name in names))
+        builder.add(family, start, end, place, line)
+
+    for path in paths:
+        builder.begin(path.name)
+        CsvFile(path, "ranges", "utf-8-sig", columns, 0).each(NAMES, take)
+    return ", ".join(path.name for path in paths)
+
+
+def _number(address: str) -> int:
+    return int(address) if address.isdecimal() else int(ip_address(address))
+
+
+def _network(text: str) -> tuple[int, int]:
+    network = ip_network(text)
+    return int(network.network_address), int(network.broadcast_address)
+
+
 def _read_locations(file: CsvFile, builder: Builder) -> dict[str, int]:
     places: dict[str, int] = {}
 
@@ -142,9 +194,8 @@ def _read_blocks(file: CsvFile, builder: Builder, places: dict[str, int], names:
         if len(addresses) == 2:  # of GeoLiteCity
             family, first, last = builder.ipv4, *map(int, addresses)
         else:
-            network = ip_network(addresses[0])
-            family = builder.ipv4 if network.version == 4 else builder.ipv6
-            first, last = int(network.network_address), int(network.broadcast_address)
+            family = builder.ipv6 if ":" in addresses[0] else builder.ipv4
+            first, last = _network(addresses[0])
         if location not in places:
             raise ValueError(f"location {location!r} is not in {names}")
         builder.add(family, first, last, places[location], line)

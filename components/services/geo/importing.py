@@ -37,18 +37,23 @@ _TRIES = 3
 
 
 def import_places(
-    *paths: str | Path, name: str = DEFAULT, force: bool = False, progress: Progress | None = None
+    *paths: str | Path,
+    name: str = DEFAULT,
+    columns: Sequence[str] = (),
+    force: bool = False,
+    progress: Progress | None = None,
 ) -> Imported:
     """
-    Import a .mmdb file, or CSV files of blocks and the file of their locations, as the table *name*. With *force*,
-    all parts are stored again, even existing ones. *progress* is called with a text now and then. Raises
-    InvalidGeoSource, ExtraNotInstalled, OSError, InvalidName, GeoTableDamaged, RedisUnavailable.
+    Import a .mmdb file, or CSV files of blocks and the file of their locations, as the table *name*; or CSV files of
+    ranges and places, whose *columns* have these names. With *force*, all parts are stored again, even existing ones.
+    *progress* is called with a text now and then. Raises InvalidGeoSource, ExtraNotInstalled, OSError, InvalidName,
+    InvalidValue, GeoTableDamaged, RedisUnavailable.
     """
     info = None
     with suppress(GeoTableDamaged):
         info = look(name)  # first, so that no large file is read in vain while Redis is unavailable
     builder = Builder(progress)
-    source = _read([Path(path) for path in paths], builder)
+    source = _read([Path(path) for path in paths], columns, builder)
     builder.finish()
     version, manifest, parts = _write(builder, source)
     if progress:
@@ -141,9 +146,11 @@ def _write(builder: Builder, source: str) -> tuple[str, Manifest, list[bytes]]:
     return version_of(data, ipv4, ipv6), manifest, parts
 
 
-def _read(paths: Sequence[Path], builder: Builder) -> str:
+def _read(paths: Sequence[Path], columns: Sequence[str], builder: Builder) -> str:
     if not paths:
         raise InvalidGeoSource("No file is given. Name a .mmdb, or CSV files of blocks and of locations.")
+    if columns:
+        return csvs.read_ranges(paths, columns, builder)
     if len(paths) == 1 and _is_mmdb(paths[0]):
         return read_mmdb(paths[0], builder)
     return csvs.read_csvs([_recognised(path) for path in paths], builder)
@@ -165,5 +172,6 @@ def _recognised(path: Path) -> csvs.CsvFile:
         raise InvalidGeoSource(f"{path} is a MaxMind DB. Import it alone, without other files.")
     known = "; ".join(", ".join(columns) for columns in csvs.KINDS.values())
     raise InvalidGeoSource(
-        f"{path} is not a MaxMind DB, and none of its first lines has the columns of a known CSV file: {known}."
+        f"{path} is not a MaxMind DB, and none of its first lines has the columns of a known CSV file: {known}. "
+        "Name the columns of another one with --columns."
     )

@@ -7,19 +7,24 @@ an hour, so a process that is loading it finds all of them. One that is slower t
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from functools import cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from socket import AF_INET, inet_pton
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from components.exceptions import GeoTableDamaged, GeoTableNotFound, InvalidValue
 from components.kit.client import AnyRedis, get_async_client, get_client
 from components.kit.errors import redis_errors
 from components.kit.stored import instant_of, number_of, text_of
 from components.kit.twins import answer, at_once
+from components.services.geo.builder import Builder
 from components.services.geo.facts import UNKNOWN, Place, TableInfo
 from components.services.geo.keys import TableKeys
-from components.services.geo.layout import Manifest, decompress, read_table
+from components.services.geo.layout import PART, Manifest, decompress, read_table, write_table
+
+logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
@@ -39,7 +44,7 @@ class GeoTable:
         self.ipv4, self.ipv6, self.places = read_table(data, manifest)
 
     @classmethod
-    def load(cls, name: str = DEFAULT) -> GeoTable:
+    def load(cls, name: str = DEFAULT) -> Self:
         """
         Return the current version. Raises GeoTableNotFound, GeoTableDamaged, UnknownFormat, InvalidName,
         RedisUnavailable.
@@ -48,7 +53,7 @@ class GeoTable:
             name, lambda version, found: cls(name, version, read_data(name, version, found), found)
         )
 
-    def newest(self) -> GeoTable:
+    def newest(self) -> Self:
         """Return this table, or the current one if that is another. Takes one round trip. Raises as load() does."""
         is_current = at_once(current_version(get_client(), self.name)) == self.version
         return self if is_current else self.load(self.name)
@@ -62,6 +67,31 @@ class GeoTable:
     def place_of(self, ip: str | IPv4Address | IPv6Address) -> Place:
         """Return the place of an address, or UNKNOWN. Raises InvalidValue."""
         return self.find(ip) or UNKNOWN
+
+
+class PerhapsTable(GeoTable):
+    """A GeoTable that is empty while none is imported, so that nothing is found. The log says so, once."""
+
+    @classmethod
+    def load(cls, name: str = DEFAULT) -> Self:
+        """Return the current version, or an empty one with the version "". Raises the other errors of GeoTable."""
+        try:
+            return super().load(name)
+        except GeoTableNotFound as error:
+            _warn(f"{error} Until then, all places are unknown.")
+            data = write_table(Builder())
+            return cls(name, "", data, Manifest(0, 0, len(data), PART, 0, [], ""))
+
+    def newest(self) -> Self:
+        if self.version:
+            return super().newest()
+        found = self.load(self.name)
+        return found if found.version else self
+
+
+@cache
+def _warn(text: str) -> None:
+    logger.warning("%s", text)
 
 
 def load_version(name: str, load: Callable[[str, Manifest], _T]) -> _T:

@@ -15,10 +15,12 @@ from django.core.management import CommandError, call_command
 from redis import Redis
 
 from components.embedded import EmbeddedServer
+from components.services.geo.table import _warn
 from components.services.logs import Aggregation, list_jobs
 from components.services.logs.keys import JobKeys
-from components.services.logs.lines import JsonLines, Pattern
+from components.services.logs.lines import Book, JsonLines, LineReader, Pattern
 from components.services.logs.traffic import Traffic
+from components.services.logs.traffic.place_counter import PlaceCounter
 from components.services.logs.worker.options import make_worker
 from components.testing import redis_at
 from tests.commands.processes import Command
@@ -88,6 +90,25 @@ def test_days_that_are_not_kept_are_removed(redis: Redis, tmp_path: Path) -> Non
         call("--keep", keep, "--days", most)  # the fewer of both counts
     assert [each.day for each in Traffic().days()] == sorted(days[:3])
     assert Traffic().totals()["late"] == 2
+
+
+def test_without_a_table_of_addresses_places_are_unknown_until_there_is_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    _warn.cache_clear()
+    hand_out(LINES)
+    with pytest.raises(SystemExit):
+        call_command("aggregatelogs", "--drain")
+
+    assert Aggregation("places").table(f"daily:city:{DAY}") == {"unknown": 6}
+    [warning] = [each for each in caplog.messages if "no geo table 'default'" in each]
+    assert "importgeoip" in warning
+    counter, columns = PlaceCounter(), LineReader(Book()).read(LINES)
+    counter.block(columns)
+    import_places_into(tmp_path)
+    counter._kept._look_at = 0
+    counter.block(columns)
+    assert counter.flush()[f"daily:country:{DAY}"] == {"unknown": 7, "US": 3, "DE": 2}
 
 
 @pytest.mark.parametrize(

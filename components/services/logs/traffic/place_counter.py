@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.exceptions import InvalidValue
-from components.services.geo import DEFAULT_TABLE, GeoTable, Kept, Level, Place
+from components.services.geo import DEFAULT_TABLE, GeoTable, Kept, Level, PerhapsTable, Place
 from components.services.logs.lines import Cells, Columns, Format, Kernel, PlaceTable, choose_kernel
 from components.services.logs.traffic.tables import DAYS, daily
 from components.services.logs.traffic.value_counter import HourCells, ValueCounter
@@ -38,8 +38,8 @@ class PlaceCounter:
     If it knows the format *form* of the lines, it counts by path, referrer and agent as well, or only by those that
     *dimensions* names.
 
-    Raises InvalidValue, UnknownKernel, and what GeoTable.load() raises if the table *geo* cannot be
-    loaded.
+    While the table *geo* does not exist, all places are unknown. Raises InvalidValue, UnknownKernel, and what
+    GeoTable.load() raises if the table cannot be loaded.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class PlaceCounter:
         self._levels = _down_to(level)
         self._form, self._dimensions = form, _dimensions(form, dimensions)
         self._tables: dict[str, Counter[str]] = {}
-        self._kept = Kept(GeoTable, geo)
+        self._kept = Kept(PerhapsTable, geo)
         self._use(self._kept.get())
 
     @property

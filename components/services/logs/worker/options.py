@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import CommandError
 from django.utils.module_loading import import_string
 
-from components.services.geo import GeoTable
+from components.services.geo import GeoTable, PerhapsTable
 from components.services.logs import PLACES, Aggregation
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _callbacks(options: Mapping[str, Any], form: Any) -> tuple[list[Callable[[],
     from components.services.logs.traffic.place_counter import PlaceCounter
 
     level, table = options["level"] or "city", options["table"] or "default"
-    GeoTable.load(table)
+    (GeoTable if options["table"] else PerhapsTable).load(table)
     wanted = None if options["by"] is None else [each for each in options["by"].split(",") if each]
     counter = partial(PlaceCounter, table, level=level, form=form, dimensions=wanted)
     shown = level if wanted is None else f"{level}, by {','.join(wanted) or 'nothing else'}"
