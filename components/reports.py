@@ -23,17 +23,18 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from django.core.checks import CheckMessage, Error, Warning
 from django.utils.functional import Promise
 from django.utils.text import capfirst
+from django.utils.translation import gettext
 
 from components import models
 from components.kit.figures import Ask, Reading
 from components.kit.scripts import Script
 from components.kit.stored import text_of
-from components.templatetags.control_room import grouped, legible
+from components.templatetags.control_room import duration, grouped, legible
 
 FIND = Script("kit/find")
 
@@ -55,6 +56,10 @@ MOST_LINES = 3
 MOST_TEXT = 500
 #: Things of one kind that are found.
 MOST_FOUND = 5
+#: The things of a bucket that are looked at for waiting callers: what is held, or used last, up to a thousand in all.
+MOST_WAITED_FOR = 32
+#: Seconds that one may wait before somebody should look at it.
+_PATIENCE = 10.0
 #: The names that are looked at, in all buckets together.
 _MOST = 10_000
 _SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
@@ -134,6 +139,43 @@ def lines_about(things: Sequence[_T], line: Callable[[_T], Line], more: Any) -> 
     if number := len(things[MOST_LINES:]):
         lines.append(Line(lines[0].id, more % {"number": number, "count": grouped(number)}))
     return lines
+
+
+class Contended(NamedTuple):
+    """Something that callers wait for."""
+
+    name: str
+    waiting: int
+    #: Seconds that the first has waited.
+    waited: float
+    #: The token of its holder, if the service says it.
+    token: str
+
+
+def card_of_waits(
+    asks: Sequence[Ask],
+    unit: Callable[[int], str],
+    waiting: str,
+    line: Callable[[Contended], Line],
+    more: Any,
+) -> CardReading:
+    """
+    Count things, and find those that somebody has waited for too long. Each answer is their number; and of each that
+    is waited for its name, the token of its holder, how many wait, and the microseconds that the first has waited.
+    """
+    answers = yield asks
+    number = sum(int(answer[0]) for answer in answers)
+    contended = [
+        Contended(text_of(name), waiting, int(waited) / 1e6, token.decode(errors="surrogateescape"))
+        for _number, *found in answers
+        for name, token, waiting, waited in zip(*[iter(found)] * 4, strict=True)
+    ]
+    stuck = sorted((each for each in contended if each.waited >= _PATIENCE), key=lambda each: -each.waited)
+    facts = [
+        (waiting, grouped(sum(each.waiting for each in contended))),
+        (gettext("Longest wait"), duration(max((each.waited for each in contended), default=None))),
+    ]
+    return Card(number, unit(number), facts, lines_about(stuck, line, more))
 
 
 @dataclass(frozen=True)

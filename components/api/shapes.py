@@ -37,11 +37,11 @@ def instant(moment: datetime) -> Instant:
 
 def shaped(kind: type[_Shape], found: object, **others: Any) -> _Shape:
     """Return the TypedDict *kind*, whose values are *others* by name, and else the attributes of *found*."""
-    values = {name: others[name] if name in others else getattr(found, name) for name in kind.__annotations__}
-    written = {
-        name: instant(value) if isinstance(value, datetime) else value for name, value in values.items()
-    }
-    return cast(_Shape, written)
+    values = dict[str, Any]()
+    for name in kind.__annotations__:
+        value = others[name] if name in others else getattr(found, name)
+        values[name] = instant(value) if isinstance(value, datetime) else value
+    return cast(_Shape, values)
 
 
 def schema_of(kind: Any, named: dict[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,8 @@ held by name or key, and a free one by its whole name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from time import time
-from typing import Any, NamedTuple
 
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 
@@ -17,10 +15,10 @@ from components.kit.client import get_client
 from components.kit.figures import Ask, Event, Family, Gauges
 from components.kit.keyspace import BUCKETS
 from components.kit.scripts import Script
-from components.kit.stored import text_of
 from components.reports import (
-    Card,
+    MOST_WAITED_FOR,
     CardReading,
+    Contended,
     FinderReading,
     Found,
     Line,
@@ -28,7 +26,7 @@ from components.reports import (
     Past,
     ask_names,
     best_of,
-    lines_about,
+    card_of_waits,
 )
 from components.services.locks.keys import LockKeys, index
 from components.services.locks.named import key_of
@@ -50,51 +48,20 @@ EVENTS = (
 )
 CONTENDED = Script("locks/contended")
 
-#: The locks of a bucket that are looked at: one that somebody waits for is found, unless a thousand are held.
-_MOST = 32
-#: Seconds that one may wait for a lock before somebody should look at it.
-_PATIENCE = 10.0
-
-
-class _Contended(NamedTuple):
-    name: str
-    token: str
-    waiting: int
-    #: Seconds that the first has waited.
-    waited: float
-
 
 def card() -> CardReading:
     """Count the locks that are held, and find those that somebody has waited for too long."""
-    answers = yield [_ask_contended(tag) for tag in BUCKETS]
-    held = sum(int(answer[0]) for answer in answers)
-    contended = [each for answer in answers for each in _contended(answer)]
-    stuck = sorted((each for each in contended if each.waited >= _PATIENCE), key=lambda each: -each.waited)
-    return Card(
-        held,
-        ngettext("lock is held", "locks are held", held),
-        [
-            (gettext("Waiting for a lock"), grouped(sum(each.waiting for each in contended))),
-            (gettext("Longest wait"), duration(max((each.waited for each in contended), default=None))),
-        ],
-        lines_about(stuck, _line, _MORE),
+    buckets = map(LockKeys.of_bucket, BUCKETS)
+    return card_of_waits(
+        [Ask(keys.held, partial(CONTENDED.put, keys=keys, most=MOST_WAITED_FOR)) for keys in buckets],
+        lambda held: ngettext("lock is held", "locks are held", held),
+        gettext("Waiting for a lock"),
+        _line,
+        _MORE,
     )
 
 
-def _ask_contended(tag: str) -> Ask:
-    keys = LockKeys.of_bucket(tag)
-    return Ask(keys.held, partial(CONTENDED.put, keys=keys, most=_MOST))
-
-
-def _contended(answer: Sequence[Any]) -> list[_Contended]:
-    _held, *found = answer
-    return [
-        _Contended(text_of(name), token.decode(errors="surrogateescape"), waiting, int(waited) / 1e6)
-        for name, token, waiting, waited in zip(*[iter(found)] * 4, strict=True)
-    ]
-
-
-def _line(each: _Contended) -> Line:
+def _line(each: Contended) -> Line:
     text = ngettext(
         "%(count)s caller waits for the lock %(lock)s, for %(age)s.",
         "%(count)s callers wait for the lock %(lock)s, the first for %(age)s.",
