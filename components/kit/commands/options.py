@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandError
 from django.utils.dateparse import parse_datetime
 
@@ -15,6 +16,13 @@ from components.kit.commands.restarting import QUIETED
 from components.kit.worker.limits import LOWERED, Limits, memory
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+
+
+class WrongUsage(CommandError):
+    """A command was called in a wrong way, or what it needs is not there: it ends with 2."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(said, returncode=2)
 
 
 def natural(text: str) -> int:
@@ -70,6 +78,16 @@ def add_shutdown_timeout(parser: ArgumentParser) -> None:
     )
 
 
+def add_reload(parser: ArgumentParser, but: str = "") -> None:
+    parser.add_argument(
+        "--reload",
+        action="store_true",
+        default=settings.DEBUG,
+        help=f"Restart workers when code changes, after running tasks have finished (default: as DEBUG).{but}",
+    )
+    parser.add_argument("--no-reload", dest="reload", action="store_false", help="Do not.")
+
+
 def add_limits(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--max-memory",
@@ -103,10 +121,9 @@ def find_limits(options: Mapping[str, Any]) -> Limits:
     """Return the limits that the options give. Raises CommandError if the process would reach one at once."""
     most = options["max_memory"]
     if most is not None and memory() >= most * (1 - LOWERED):
-        raise CommandError(
+        raise WrongUsage(
             f"--max-memory {most}: the process uses {memory():.0f} MB before it starts to work. "
-            "Allow a few hundred MB more.",
-            returncode=2,
+            "Allow a few hundred MB more."
         )
     return Limits(options.get("max_tasks"), most, options["max_time"])
 

@@ -3,6 +3,10 @@ Replace this process by a new one with the same arguments and the same process i
 
 A worker loads changed code this way. It is also the only way to get rid of a thread that is stuck in a task.
 Inherited descriptors stay open, so the new process keeps the lifeline to its parent.
+
+Django's run_with_reloader() runs the program outside of the main thread and kills a child that takes long to end. A
+worker needs the main thread for signals, and time for its running tasks. So here the watcher runs in a thread; once
+the worker has drained, the process replaces itself.
 """
 
 from __future__ import annotations
@@ -10,20 +14,24 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import NoReturn
 
 from django.utils import autoreload
 
 from components.kit import endings
+from components.kit.worker.loop import Loop
 from components.kit.worker.signals import STOPPING, hold_back
 
 logger = logging.getLogger(__name__)
 
 # This option makes a worker quiet from the start, because the worker that it replaces was quiet.
 QUIETED = "--quieted"
+_PAUSE = 1.0  # seconds between two attempts to load code that cannot be loaded
 
 
 def command_line() -> list[str]:
@@ -66,3 +74,47 @@ def flush(last: Callable[[], None] | None = None) -> None:
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
+
+
+class Reloader:
+    """Stops *worker* when code changes, which Django's own file watchers notice; its caller then restarts it."""
+
+    def __init__(self, worker: Loop) -> None:
+        self._worker = worker
+        #: Whether code has changed.
+        self.is_due = False
+
+    def start(self) -> None:
+        threading.Thread(target=self._watch, name="reloader", daemon=True).start()
+
+    def _watch(self) -> None:
+        try:
+            autoreload.get_reloader().run(threading.main_thread())
+        except SystemExit:  # how Django reports a change
+            self.is_due = True
+            self._worker.stop()
+
+
+def wait_until_loadable() -> bool:
+    """
+    Wait until a process that begins now could load the changed code. Return False if a signal to stop comes first.
+
+    Signals are held back, so one that has arrived is pending.
+    """
+    said = ""
+    while failed := _failure():
+        if failed != said:
+            logger.error("Code has changed, and cannot be loaded; waiting until it can.\n%s", failed)
+            said = failed
+        time.sleep(_PAUSE)
+        if signal.sigpending() & {*STOPPING}:
+            for number in STOPPING:
+                signal.signal(number, signal.SIG_IGN)  # which drops what is pending
+            return False
+    return True
+
+
+def _failure() -> str:
+    """Load settings, apps and models in another process. Return what it writes if it fails, else ""."""
+    ended = subprocess.run([*command_line(), "--help"], capture_output=True, text=True, check=False)
+    return ended.stderr.strip() or "It wrote no error." if ended.returncode else ""

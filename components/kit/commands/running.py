@@ -23,9 +23,9 @@ from components.exceptions import (
     RedisRefused,
     RedisUnavailable,
 )
+from components.kit.commands.options import WrongUsage
 from components.kit.commands.processes import MARGIN, Processes, Program
-from components.kit.commands.reloading import Reloader, wait_until_loadable
-from components.kit.commands.restarting import flush, restart
+from components.kit.commands.restarting import Reloader, flush, restart, wait_until_loadable
 from components.kit.release import check_format
 from components.kit.worker.loop import STUCK, UNHEALTHY, Loop, Pulse
 from components.kit.worker.signals import release
@@ -107,9 +107,7 @@ def run_many(
     Raises CommandError outside of the main thread, because only the main thread receives signals.
     """
     if not _is_main_thread():
-        raise CommandError(
-            "Several processes can only be run from the main thread. Run the command by itself.", returncode=2
-        )
+        raise WrongUsage("Several processes can only be run from the main thread. Run the command by itself.")
     log(verbosity)
     processes = Processes([*programs], patience=shutdown_timeout + MARGIN, on_end=on_end, labels=labels)
     _exit(_guarded(what, processes.run, server=_embedded_server() if embedded else None))
@@ -133,7 +131,7 @@ def _pulse(how: Run) -> Pulse | None:
     try:
         pulse.begin()
     except OSError as error:
-        raise CommandError(f"--heartbeat-file: {error}", returncode=2) from None
+        raise WrongUsage(f"--heartbeat-file: {error}") from None
     return pulse
 
 
@@ -216,9 +214,6 @@ def log(verbosity: int) -> None:
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         app.addHandler(handler)
-
-
-logger = logging.getLogger(__name__)
 
 
 class Lifeline:

@@ -6,8 +6,9 @@ import os
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
+from components.kit.commands.options import WrongUsage
 from components.kit.rights import USERS, line, without_prefix
 
 #: The user for the people who run Redis: backups, MONITOR, another ACL.
@@ -37,12 +38,11 @@ class Command(BaseCommand):
         users = options["user"] or [*USERS, OPERATOR]
         if unknown := [user for user in users if user not in (*USERS, OPERATOR)]:
             known = ", ".join((*USERS, OPERATOR))
-            raise CommandError(f"There is no user {unknown[0]}; there are {known}.", returncode=2)
+            raise WrongUsage(f"There is no user {unknown[0]}; there are {known}.")
         if bare := without_prefix():
-            raise CommandError(
+            raise WrongUsage(
                 f"CACHES[{bare[0]!r}] has no KEY_PREFIX, so its keys begin as those of every other site without one, "
-                "which these users could then read and change. Give it one; what it has cached is made anew.",
-                returncode=2,
+                "which these users could then read and change. Give it one; what it has cached is made anew."
             )
         lines = [line(user, _password(user), cluster=options["cluster"]) for user in users]
         if options["commands"]:
@@ -55,5 +55,5 @@ class Command(BaseCommand):
 def _password(user: str) -> str:
     name = f"REDIS_PASSWORD_{user.upper()}"
     if not (found := os.environ.get(name)):
-        raise CommandError(f"The environment has no {name}, the password of the user {user}.", returncode=2)
+        raise WrongUsage(f"The environment has no {name}, the password of the user {user}.")
     return found

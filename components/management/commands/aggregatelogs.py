@@ -5,10 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from components.exceptions import ComponentsError
-from components.kit.commands.options import add_limits, add_running, find_limits, natural
+from components.kit.commands.options import WrongUsage, add_limits, add_running, find_limits, natural
 from components.kit.commands.running import Run, run
 from components.services.logs import DEFAULT_JOB, LEASE, note_job
 from components.services.logs.worker.options import make_worker
@@ -75,7 +75,7 @@ class Command(BaseCommand):
             worker = make_worker(options)
             note_job(options["job"])
         except ComponentsError as error:
-            raise CommandError(str(error), returncode=2) from None
+            raise WrongUsage(str(error)) from None
         worker.limits = find_limits(options)
         what = (
             f"Logs of job {options['job']!r} for {worker.aggregation.name!r}, by {worker.reader.kernel.name}"

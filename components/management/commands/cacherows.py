@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
-from components.kit.commands.options import add_limits, add_running, find_limits, natural
+from components.kit.commands.options import WrongUsage, add_limits, add_running, find_limits, natural
 from components.kit.commands.running import Run, run
 from components.services.rows import AT_A_TIME, LEASE
 from components.services.rows.models import cached_rows
@@ -43,7 +43,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         sources = cached_rows()
         if not sources:
-            raise CommandError("No model has cached rows. Derive a model from CachedRow.", returncode=2)
+            raise WrongUsage("No model has cached rows. Derive a model from CachedRow.")
         worker = RowWorker(sources, batch=options["batch"], lease=options["lease"])
         worker.limits = find_limits(options)
         run(worker, f"Cached rows of {len(sources)} models", Run.of(options))

@@ -15,7 +15,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from components.exceptions import ExtraNotInstalled, InvalidName, InvalidValue, RedisUnavailable
-from components.kit.commands.options import size
+from components.kit.commands.options import WrongUsage, size
 from components.kit.commands.progress import Progress
 from components.kit.worker.signals import STOPPING
 from components.services.logs import (
@@ -95,15 +95,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["follow"] and "-" in options["paths"]:
-            raise CommandError(
-                "--follow cannot be used with standard input, which is read to its end anyway.", returncode=2
-            )
+            raise WrongUsage("--follow cannot be used with standard input, which is read to its end anyway.")
         if options["follow"] and options["complete"]:
-            raise CommandError(
-                "--complete and --follow cannot be used together; leave out one of them.", returncode=2
-            )
+            raise WrongUsage("--complete and --follow cannot be used together; leave out one of them.")
         if options["follow"] and options["forget"]:
-            raise CommandError("--forget needs files that have an end; leave out --follow.", returncode=2)
+            raise WrongUsage("--forget needs files that have an end; leave out --follow.")
         links: list[str] = []
         files = [] if options["follow"] else list(find_files(options["paths"], tell=links.append))
         self._progress = Progress(self.stdout, sum(map(_size, files)))
@@ -161,7 +157,7 @@ class Command(BaseCommand):
                 progress=show,
             )
         except (InvalidValue, InvalidName) as error:
-            raise CommandError(str(error), returncode=2) from None
+            raise WrongUsage(str(error)) from None
         return copier
 
 

@@ -18,6 +18,7 @@ from components.exceptions import (
     RedisUnavailable,
     UnknownFormat,
 )
+from components.kit.commands.options import WrongUsage
 from components.kit.commands.running import UNREACHABLE
 from components.services.geo import import_places, remove
 
@@ -56,13 +57,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["remove"] and (options["paths"] or options["force"] or options["columns"]):
-            raise CommandError(
-                "--remove cannot be used with files. Use it alone, or with --table.", returncode=2
-            )
+            raise WrongUsage("--remove cannot be used with files. Use it alone, or with --table.")
         if not options["remove"] and not options["paths"]:
-            raise CommandError(
-                "No file is given. Name a .mmdb, or CSV files of blocks and of locations.", returncode=2
-            )
+            raise WrongUsage("No file is given. Name a .mmdb, or CSV files of blocks and of locations.")
         try:
             said = self._remove(options["table"]) if options["remove"] else self._import(options)
         except (InvalidGeoSource, OSError) as error:
@@ -70,7 +67,7 @@ class Command(BaseCommand):
         except RedisUnavailable as error:
             raise CommandError(f"{error} {_hint(error)}", returncode=UNREACHABLE) from None
         except (GeoTableDamaged, InvalidName, InvalidValue, ExtraNotInstalled, UnknownFormat) as error:
-            raise CommandError(str(error), returncode=2) from None
+            raise WrongUsage(str(error)) from None
         self.stdout.write(said)
 
     def _remove(self, table: str) -> str:

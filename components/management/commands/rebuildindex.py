@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from components.exceptions import LoadSuperseded, RedisUnavailable
+from components.kit.commands.options import WrongUsage
 from components.services.autocomplete.models import Fed, feeding, model_books
 
 _PACE = 2.0  # seconds between two lines of progress
@@ -34,9 +35,8 @@ class Command(BaseCommand):
         known = model_books()
         wanted = {name: feeding(name) for name in options["books"] or known}
         if unknown := [name for name, fed in wanted.items() if fed is None]:
-            raise CommandError(
-                f"No model feeds {', '.join(unknown)}. Models feed: {', '.join(known) or 'none'}.",
-                returncode=2,
+            raise WrongUsage(
+                f"No model feeds {', '.join(unknown)}. Models feed: {', '.join(known) or 'none'}."
             )
         if not known:
             self.stdout.write("No model feeds a book: none is declared with ModelBook or ModelBooks.")

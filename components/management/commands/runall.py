@@ -8,11 +8,16 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterator
 from typing import Any
 
-from django.conf import settings
 from django.core.management import get_commands
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
-from components.kit.commands.options import add_heartbeat_file, add_shutdown_timeout, natural
+from components.kit.commands.options import (
+    WrongUsage,
+    add_heartbeat_file,
+    add_reload,
+    add_shutdown_timeout,
+    natural,
+)
 from components.kit.commands.processes import Program
 from components.kit.commands.restarting import command_line
 from components.kit.commands.running import run_many
@@ -57,19 +62,13 @@ class Command(BaseCommand):
         )
         add_shutdown_timeout(parser)
         add_heartbeat_file(parser)
-        parser.add_argument(
-            "--reload",
-            action="store_true",
-            default=settings.DEBUG,
-            help="Restart workers when code changes, after running tasks have finished (default: as DEBUG).",
-        )
-        parser.add_argument("--no-reload", dest="reload", action="store_false", help="Do not.")
+        add_reload(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         programs = [*_workers(options), *options["also"]]
         names = [each.name for each in programs]
         if twice := [name for name in names if names.count(name) > 1]:
-            raise CommandError(f"--also {twice[0]}=…: another process has this name.", returncode=2)
+            raise WrongUsage(f"--also {twice[0]}=…: another process has this name.")
         run_many(
             programs,
             ", ".join(names),

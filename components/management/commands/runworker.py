@@ -7,13 +7,14 @@ from argparse import ArgumentParser
 from dataclasses import replace
 from typing import Any
 
-from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from components.exceptions import InvalidName
 from components.kit.commands.options import (
+    WrongUsage,
     add_limits,
     add_processes,
+    add_reload,
     add_running,
     add_shutdown_timeout,
     find_limits,
@@ -58,14 +59,7 @@ class Command(BaseCommand):
         add_limits(parser)
         add_shutdown_timeout(parser)
         add_running(parser)
-        parser.add_argument(
-            "--reload",
-            action="store_true",
-            default=settings.DEBUG,
-            help="Restart when code changes, after running tasks have finished (default: as DEBUG; not with "
-            "--burst).",
-        )
-        parser.add_argument("--no-reload", dest="reload", action="store_false", help="Do not.")
+        add_reload(parser, " Not with --burst.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         backend = find_backend(options["backend"])
@@ -100,24 +94,21 @@ def choose(given: list[str], backend: RedisBackend, *, round_robin: bool) -> Que
     if ALL in given:
         return None
     if any(item.rpartition("=")[0] == ALL for item in given):
-        raise CommandError(
-            f"--queue: {ALL!r} stands for all queues, each in turn, and has no weight. Use it alone, or name them.",
-            returncode=2,
+        raise WrongUsage(
+            f"--queue: {ALL!r} stands for all queues, each in turn, and has no weight. Use it alone, or name them."
         )
     weights: dict[str, int] = {}
     for item in given:
         name, equals, weight = item.rpartition("=")
         if equals and (not weight.isdecimal() or int(weight) < 1):
-            raise CommandError(f"--queue {item}: the weight must be a whole number, 1 or more.", returncode=2)
+            raise WrongUsage(f"--queue {item}: the weight must be a whole number, 1 or more.")
         weights[_checked(name if equals else item)] = int(weight) if equals else 0
     unknown = [name for name in weights if backend.queues and name not in backend.queues]
     if unknown:
         known = ", ".join(sorted(backend.queues))
-        raise CommandError(
-            f"--queue {unknown[0]}: TASKS[{backend.alias!r}] has only the queues {known}.", returncode=2
-        )
+        raise WrongUsage(f"--queue {unknown[0]}: TASKS[{backend.alias!r}] has only the queues {known}.")
     if any(weights.values()) and not all(weights.values()):
-        raise CommandError("--queue: give every queue a weight, or none.", returncode=2)
+        raise WrongUsage("--queue: give every queue a weight, or none.")
     return QueueChoice(list(weights), weights if any(weights.values()) else {}, round_robin)
 
 
@@ -133,4 +124,4 @@ def _checked(name: str) -> str:
     try:
         return check_queue(name)
     except InvalidName as error:
-        raise CommandError(f"--queue: {error}", returncode=2) from None
+        raise WrongUsage(f"--queue: {error}") from None

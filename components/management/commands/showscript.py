@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
+from components.kit.commands.options import WrongUsage
 from components.kit.scripts import Script
 
 
@@ -24,6 +25,6 @@ class Command(BaseCommand):
         try:
             source = Script(options["name"]).source
         except (FileNotFoundError, NotADirectoryError):
-            raise CommandError(f"There is no script {options['name']}.", returncode=2) from None
+            raise WrongUsage(f"There is no script {options['name']}.") from None
         for number, line in enumerate(source.splitlines(), start=1):
             self.stdout.write(f"{number:4} {line}".rstrip())

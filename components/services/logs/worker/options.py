@@ -12,9 +12,9 @@ from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import CommandError
 from django.utils.module_loading import import_string
 
+from components.kit.commands.options import WrongUsage
 from components.services.geo import GeoTable, PerhapsTable
 from components.services.logs import PLACES, Aggregation
 
@@ -53,10 +53,9 @@ def _format(options: Mapping[str, Any]) -> tuple[Any, str]:
         return find_format(options["format"]), options["format"]
     names = given.split(",")
     if options["format"] != "json" or not (2 <= len(names) <= len(fields(JsonLines)) and all(names)):
-        raise CommandError(
+        raise WrongUsage(
             "--json-keys IP,TIME names two keys, or up to six: IP,TIME,STATUS,PATH,REFERRER,AGENT. It needs --format "
-            "json.",
-            returncode=2,
+            "json."
         )
     return JsonLines(*names), f"json {given}"
 
@@ -64,17 +63,14 @@ def _format(options: Mapping[str, Any]) -> tuple[Any, str]:
 def _callbacks(options: Mapping[str, Any], form: Any) -> tuple[list[Callable[[], Any]], str]:
     given = options["callback"]
     if bool(given) != (options["aggregation"] not in (None, PLACES)):
-        raise CommandError(
-            f"--callback needs --aggregation NAME, and that needs --callback; {PLACES!r} counts places.",
-            returncode=2,
+        raise WrongUsage(
+            f"--callback needs --aggregation NAME, and that needs --callback; {PLACES!r} counts places."
         )
     if given:
         if options["keep"]:
-            raise CommandError("--keep is for tables of places, which callbacks do not fill.", returncode=2)
+            raise WrongUsage("--keep is for tables of places, which callbacks do not fill.")
         if options["level"] or options["table"] or options["by"] is not None:
-            raise CommandError(
-                "--by, --level and --table are for places, which callbacks do not count.", returncode=2
-            )
+            raise WrongUsage("--by, --level and --table are for places, which callbacks do not count.")
         return [_import(path) for path in given], ", ".join(given)
     from components.services.logs.traffic.place_counter import PlaceCounter
 
@@ -90,8 +86,8 @@ def _import(path: str) -> Callable[[], Any]:
     try:
         found = import_string(path)
     except ImportError as error:
-        raise CommandError(f"--callback {path}: {error}.", returncode=2) from None
+        raise WrongUsage(f"--callback {path}: {error}.") from None
     if missing := [name for name in ("block", "flush") if not callable(getattr(found, name, None))]:
-        raise CommandError(f"--callback {path}: it has no {' and no '.join(missing)}().", returncode=2)
+        raise WrongUsage(f"--callback {path}: it has no {' and no '.join(missing)}().")
     made: Callable[[], Any] = found
     return made

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from django.core.management.base import CommandError
-
+from components.kit.commands.options import WrongUsage
 from components.kit.compat import task_backends
 from components.services.queues.backend import RedisBackend
 
@@ -19,10 +18,8 @@ def add_backend(parser: ArgumentParser) -> None:
 def find_backend(alias: str) -> RedisBackend:
     """Return the RedisBackend behind *alias*. Raises CommandError."""
     if alias not in task_backends.settings:
-        raise CommandError(
-            f"--backend {alias}: settings.TASKS has only {', '.join(task_backends.settings)}.", returncode=2
-        )
+        raise WrongUsage(f"--backend {alias}: settings.TASKS has only {', '.join(task_backends.settings)}.")
     backend = task_backends[alias]
     if not isinstance(backend, RedisBackend):
-        raise CommandError(f"--backend {alias}: TASKS[{alias!r}] is not a RedisBackend.", returncode=2)
+        raise WrongUsage(f"--backend {alias}: TASKS[{alias!r}] is not a RedisBackend.")
     return backend
