@@ -77,6 +77,8 @@ $(VENV)/installed: requirements.txt | $(BIN)
 	@touch $@
 
 $(VENV)/installed-docs: docs/requirements.txt $(VENV)/installed
+	@$(BIN) -c 'import sys; sys.exit(sys.version_info < (3, 12))' || { \
+		echo 'Sphinx needs Python 3.12 or newer: make docs PYTHON=/path/to/python3.12 VENV=.venv-docs'; exit 1; }
 	@echo 'Installing the requirements of the manual.'
 	@$(PIP) -r docs/requirements.txt || { echo 'pip has failed, as said above. Is there a network?'; exit 1; }
 	@touch $@

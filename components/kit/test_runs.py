@@ -57,5 +57,5 @@ def refuse() -> None:
             'pytest_plugins = ["components.testing"] into the topmost conftest.py, and let the test ask for the '
             "fixture `redis`. With manage.py test: set TEST_RUNNER = "
             '"components.testing.runner.RedisRunner". If only tests use this Redis, set COMPONENTS["TEST_RUN"] = '
-            "False. docs/testing.md has more."
+            "False."
         )

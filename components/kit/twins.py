@@ -37,6 +37,7 @@ def twins(
     name = logic.__name__.removeprefix("_")
     _dress(method, logic, name, logic.__doc__)
     _dress(twin, logic, f"a{name}", f"{name}(), awaited.")
+    logic.__qualname__ = method.__qualname__  # which a TypeError names
     return method, twin
 
 

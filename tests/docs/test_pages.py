@@ -6,6 +6,7 @@ import ast
 import inspect
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -73,6 +74,26 @@ def test_each_command_is_described_with_its_exit_codes_and_an_example(name):
 
 
 WHERE = "Add them to a block of a page in docs/examples/: methods to one that names their class."
+
+
+def test_readme_lists_each_extra() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    [listed] = re.findall(
+        r"The extras of the distribution are (.+?)\n\n", (ROOT / "README.md").read_text(), re.S
+    )
+    assert [each for each in extras if f"`{each}`" not in listed] == []
+
+
+def test_errors_and_help_name_no_file_that_the_wheel_lacks() -> None:
+    texts = [
+        f"{path.name}: {node.value}"
+        for path in sorted((ROOT / "components").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call | ast.Raise | ast.keyword)
+        for node in ast.walk(node)
+        if isinstance(node, ast.Constant) and "docs/" in str(node.value)
+    ]
+    assert texts == []
 
 
 def test_each_public_name_has_an_example():

@@ -72,3 +72,11 @@ def test_an_odd_number_name_or_state_is_refused_in_a_sentence(
     ):
         call()
     assert redis.keys() == []
+
+
+def test_an_unknown_argument_is_an_error_of_the_public_method() -> None:
+    for call in (lambda: TaskQueue().push("x", id="a"), lambda: RecentContacts("joe").touch("ann", of="x")):  # type: ignore[call-arg]
+        with pytest.raises(
+            TypeError, match=r"^(TaskQueue\.push|RecentContacts\.touch)\(\) got an unexpected"
+        ):
+            call()

@@ -46,4 +46,5 @@ class Command(BaseCommand):
             raise WrongUsage("No model has cached rows. Derive a model from CachedRow.")
         worker = RowWorker(sources, batch=options["batch"], lease=options["lease"])
         worker.limits = find_limits(options)
-        run(worker, f"Cached rows of {len(sources)} models", Run.of(options))
+        models = f"{len(sources)} model{'s' if len(sources) > 1 else ''}"
+        run(worker, f"Cached rows of {models}", Run.of(options))

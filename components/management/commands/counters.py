@@ -50,9 +50,7 @@ class Command(BaseCommand):
         )
         for name, what in (("--since", "first"), ("--until", "end of the last")):
             parser.add_argument(name, metavar="INSTANT", help=f"The {what} slice, as 2026-01-31T12:00Z.")
-        parser.add_argument(
-            "--json", action="store_true", help="Write JSON; docs/counters.md lists its keys."
-        )
+        parser.add_argument("--json", action="store_true", help="Write JSON; the manual lists its keys.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         with command_errors(InvalidValue, InvalidName):

@@ -37,7 +37,11 @@ class Command(BaseCommand):
         super().add_base_argument(parser, *args, **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--json", action="store_true", help="Write JSON; docs/doctor.md lists its keys.")
+        parser.add_argument(
+            "--json",
+            action="store_true",
+            help="Write JSON; the manual lists its keys.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["settings"] == "":

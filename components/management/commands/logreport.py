@@ -63,7 +63,7 @@ class Command(BaseCommand):
             "--top", type=natural, default=10, metavar="N", help="Show this many places (default: 10)."
         )
         form = parser.add_mutually_exclusive_group()
-        form.add_argument("--json", action="store_true", help="Write JSON; docs/logs.md lists its keys.")
+        form.add_argument("--json", action="store_true", help="Write JSON; the manual lists its keys.")
         form.add_argument("--csv", action="store_true", help="Write CSV, with a column for each day.")
 
     def handle(self, *args: Any, **options: Any) -> None:

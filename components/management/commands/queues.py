@@ -47,7 +47,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--backend", metavar="ALIAS", help="Only this alias in TASKS (default: all on Redis)."
         )
-        parser.add_argument("--json", action="store_true", help="Write JSON; docs/queues.md lists its keys.")
+        parser.add_argument(
+            "--json",
+            action="store_true",
+            help="Write JSON; the manual lists its keys.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         wanted = options["backend"]
