@@ -75,6 +75,23 @@ def _words(command: str | list[str]) -> list[str]:
     return shlex.split(command) if isinstance(command, str) else command
 
 
+def test_a_copy_for_a_site_has_its_names_and_no_others(tmp_path: Path) -> None:
+    copy = tmp_path / "deploy"
+    command = [sys.executable, str(DEPLOY / "for_site.py"), "--host", "play.example", "--package", "play_it"]
+    subprocess.run([*command, "--name", "play", str(copy)], check=True)
+
+    made = {path.relative_to(copy).as_posix(): path.read_text() for path in copy.rglob("*") if path.is_file()}
+    assert len(made) == len(
+        [each for each in DEPLOY.rglob("*") if each.is_file() and each.suffix[:3] != ".py"]
+    )
+    assert not re.search("fakegame|project", f"{made}")
+    assert "play_it.asgi:application" in made["systemd/play-web.service"]
+    assert "ALLOWED_HOSTS: play.example\n" in made["kubernetes/config.yaml"]
+    for name, folder in (("Play It", "new"), ("play", "deploy")):
+        refused = subprocess.run([*command, "--name", name, str(tmp_path / folder)], capture_output=True)
+        assert refused.returncode == 2
+
+
 @pytest.mark.slow
 def test_systemd_accepts_the_units_and_finds_little_that_they_may_do(tmp_path: Path) -> None:
     analyze = find_systemd() or pytest.skip(NO_SYSTEMD)
