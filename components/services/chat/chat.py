@@ -37,6 +37,7 @@ from components.exceptions import (
     TooManyMembers,
 )
 from components.kit.aside import aside
+from components.kit.bodies import write_body
 from components.kit.client import AnyRedis, get_async_client, get_client
 from components.kit.ids import new_call, reused, uuid7
 from components.kit.keyspace import bucket
@@ -66,7 +67,6 @@ from components.services.chat.formats import (
     read_members,
     read_message,
     read_news,
-    write_body,
     write_event,
 )
 from components.services.chat.hints import YOUNG_AFTER_LEAVING, check_room, forget_hints, write_hints

@@ -3,35 +3,30 @@ The stored format of a chat: conversion to bytes and back.
 
 An entry of the stream has the fields s (sender, "" of an event), c (client id or call), t (millisecond), n (how many
 messages there were up to here), m (mentions) and b (body); a reply also has r (the seq that it replies to). A body
-begins with a letter: "t" and the text; "j" and JSON of text and data; "e" and an event. What was changed of a message
-is stored beside it: the millisecond of the edit, mentions and body since then, and emoji and person of each reaction.
-Each of these is preceded by its length, as each part of an event and each mention is, because Lua writes some of
-them. The answers of scripts about chats and members are read here as well.
+is that of a message (kit/bodies.py), or "e" and an event. What was changed of a message is stored beside it: the
+millisecond of the edit, mentions and body since then, and emoji and person of each reaction. Each of these is
+preceded by its length, as each part of an event and each mention is, because Lua writes some of them. The answers of
+scripts about chats and members are read here as well.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from components.exceptions import InvalidMessage
+from components.kit.bodies import read_body
 from components.kit.contracts import record
 from components.kit.stored import (
     EPOCH,
-    MAX_DEPTH,
     UNREADABLE,
     Unreadable,
-    changed_by_json,
     from_ms,
     from_ms_or_none,
-    is_too_deep,
     number_of,
-    read_json,
     text_of,
-    too_deep,
 )
 from components.kit.texts import gettext
 from components.kit.values import is_blank
@@ -58,40 +53,6 @@ def muted_until(word: str) -> datetime | None:
     if word == "0":
         return None
     return datetime.max.replace(tzinfo=UTC) if word == "-1" else from_ms(word)
-
-
-def write_body(text: str, data: Any) -> tuple[bytes, int]:
-    """Return the body of a message, and the size of its data in bytes. Raises InvalidMessage."""
-    if not isinstance(text, str):
-        raise InvalidMessage(f"The text is {type(text).__name__}; it must be str.")
-    try:
-        raw = text.encode()
-        if "\0" in text:
-            raise InvalidMessage(
-                gettext("The text holds a NUL character, which cannot be stored. Remove it.")
-            )
-        if data is None:
-            if is_blank(text):
-                raise InvalidMessage(gettext("The message is empty: it needs a text, or data."))
-            return b"t" + raw, 0
-        if is_too_deep(data):
-            raise InvalidMessage(too_deep("The data of the message"))
-        if changed := changed_by_json(data):
-            raise InvalidMessage(f"The data of the message hold {changed}.")
-        size = len(_json(data))
-        return b"j" + _json([text, data]), size
-    except UnicodeEncodeError as error:
-        raise InvalidMessage(
-            f"The message holds half a surrogate pair, which cannot be stored: {error}."
-        ) from None
-    except (TypeError, ValueError, RecursionError) as error:
-        if isinstance(error, InvalidMessage):
-            raise
-        raise InvalidMessage(f"The data of the message are not JSON: {error}.") from None
-
-
-def _json(data: Any) -> bytes:
-    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def check_client_id(client_id: object) -> str:
@@ -208,16 +169,9 @@ def _read_quote(seq: int, sender: bytes, body: bytes, altered: bytes) -> Quote:
 
 def _read_body(body: bytes) -> tuple[str, Any, Event | None]:
     """Return text, data and event. Raises ValueError."""
-    kind, rest = body[:1], body[1:]
-    if kind == b"t":
-        return rest.decode(), None, None
-    if kind == b"e":
-        return "", None, _read_event(rest)
-    if kind == b"j":
-        match read_json(rest, most=MAX_DEPTH + 1):
-            case [str(text), data]:
-                return text, data, None
-    raise Unreadable("It is damaged, or was written by a newer release.")
+    if body[:1] == b"e":
+        return "", None, _read_event(body[1:])
+    return (*read_body(body), None)
 
 
 def _read_event(packed: bytes) -> Event:

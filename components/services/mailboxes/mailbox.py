@@ -12,9 +12,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
+from hashlib import sha1
 from typing import Any
 
-from components.exceptions import Blocked, MailboxFull, MessageNotFound, TooManyBlocked
+from components.exceptions import Blocked, InvalidMessage, MailboxFull, MessageNotFound, TooManyBlocked
+from components.kit.bodies import read_body, write_body
 from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_async_client, get_client, longest_block
 from components.kit.errors import ended_early, redis_errors
 from components.kit.ids import new_call, reused
@@ -24,15 +26,16 @@ from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import EPOCH, UNREADABLE, from_ms, from_ms_or_none, number_of, text_of
 from components.kit.texts import gettext, grouped
 from components.kit.twins import at_once, cancellations, twins
-from components.kit.values import check_int, check_name, check_seconds
+from components.kit.values import check_int, check_name, check_seconds, is_name
 from components.services.counters import tally
-from components.services.mailboxes.body import check_client_id, decode, digest, encode
 from components.services.mailboxes.facts import Delivery, Fate, Mail, MailboxInfo, Mails, Pushed, WhenFull
 from components.services.mailboxes.keys import MailboxKeys
 
 MAX_LIMIT = 100_000  # messages in a mailbox: one script may have to acknowledge them all
 MAX_BLOCKED = 10_000  # senders whose mail one mailbox refuses
 MAX_ID = 2**53 - 1  # the largest integer that Lua, JSON and scores represent exactly
+MAX_CLIENT_ID = 64  # characters
+_DIGITS = 16  # length of a digest: enough to distinguish all pushes of two days
 #: The fields of the mailbox's HASH.
 FIGURES = ("pulled_at", "pushed", "acknowledged", "dropped", "limit")
 
@@ -79,14 +82,21 @@ class Mailbox:
         Raises MailboxFull, Blocked, InvalidMessage, InvalidName.
         """
         check_name("person", sender)
-        body = encode(text, data, max_text=self.max_text, max_data=self.max_data)
+        body, size = write_body(text, data)
+        if len(text) > self.max_text:
+            long = gettext("The text has %(count)s characters; a message takes %(most)s at most.")
+            raise InvalidMessage(long % {"count": grouped(len(text)), "most": grouped(self.max_text)})
+        if size > self.max_data:
+            raise InvalidMessage(
+                f"The data are {size:,} bytes of JSON; a message takes {self.max_data:,} at most."
+            )
         call = new_call()
         said, *facts = await PUSH.run(
             client,
             self._keys,
             name=self.name,
             sender=sender,
-            digest=digest(sender, new_call() if client_id is None else check_client_id(client_id)),
+            digest=_digest(sender, new_call() if client_id is None else _check_client_id(client_id)),
             call=call,
             body=body,
             limit=self.limit,
@@ -320,12 +330,27 @@ def _info(
 def _read(message: bytes, is_again: int, sender: bytes, sent_at: bytes, body: bytes) -> Mail:
     """Return a message from the answer of a script. An unreadable message becomes a placeholder."""
     try:
-        text, data = decode(body)
+        text, data = read_body(body)
         return Mail(int(message), sender.decode(), text, data, from_ms(sent_at), bool(is_again))
     except (ValueError, OverflowError):
         at = from_ms_or_none(sent_at) or EPOCH
         text = gettext(UNREADABLE)
         return Mail(int(message), text_of(sender), text, None, at, bool(is_again), is_unreadable=True)
+
+
+def _digest(sender: str, client_id: str) -> str:
+    """Return a digest by which a repeated push is recognised."""
+    text = f"{len(sender)}:{sender}{client_id}"
+    return sha1(text.encode(), usedforsecurity=False).hexdigest()[:_DIGITS]
+
+
+def _check_client_id(client_id: str) -> str:
+    """Return *client_id* if it is valid. Raises InvalidMessage."""
+    if is_name(client_id) and len(client_id) <= MAX_CLIENT_ID and "\0" not in client_id:
+        return client_id
+    raise InvalidMessage(
+        f"The client id is {repr(client_id)[:80]}; it must be 1 to {MAX_CLIENT_ID} characters, without a NUL."
+    )
 
 
 def check_limit(value: object) -> int:
