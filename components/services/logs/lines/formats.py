@@ -46,8 +46,10 @@ _AFTER_REQUEST = re.compile(_MARK + rb"(?: ([1-5][0-9]{2})(?![0-9]))?")
 _QUOTE, _QUERY, _AFTER_HOST = re.compile(_MARK), re.compile(rb"[?#]"), re.compile(rb"[/?#]")
 #: What stands before the path if the target is a whole address or has a user; it may tell a password.
 _BEFORE_PATH = re.compile(rb"(?:[^:/?#]+://[^/?#]*|[^/?#]*@)?")
-#: An address with a port, as proxies write it: 1.2.3.4:80, [::1]:80, [::1].
-_WITH_PORT = re.compile(rb"([0-9.]+):[0-9]{1,5}|\[([^]]*)\](?::[0-9]{1,5})?")
+#: An address with a port, as proxies write it: 1.2.3.4:80, [::1]:80, [::1]; balancers of AWS 1:2:3:4:5:6:7:8:80.
+_WITH_PORT = re.compile(
+    rb"([0-9.]+|(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}):[0-9]{1,5}|\[([^]]*)\](?::[0-9]{1,5})?"
+)
 _LONGEST = len("10/Oct/2000:13:55:36") + 1  # bytes that are looked at in a text that begins with a time
 
 
