@@ -195,6 +195,10 @@ BOOK = "https://example.com/book"
         ("[x](javascript:alert(1))", ["[x](javascript:alert(1))"]),
         ("![x](https://evil.example/x.png)", ["!", ["a", "https://evil.example/x.png", "x"]]),
         ("https:// http://.", ["https:// http://."]),
+        ("xhttps://x.example http://a_b http://", ["xhttps://x.example http://a_b http://"]),
+        (r"[x](https://a.example/b_(c))", [["a", "https://a.example/b_(c)", "x"]]),
+        ("**https://x.example/a**", [["strong", ["a", "https://x.example/a", "https://x.example/a"]]]),
+        ("www.x.example/a. www.x", [["a", "http://www.x.example/a", "www.x.example/a"], ". www.x"]),
         ("> said\n> **so**\nno", [["blockquote", "said\n", ["strong", "so"]], "no"]),
         ("buy:\n- eggs\n- *milk*\nnow", ["buy:", ["ul", ["li", "eggs"], ["li", ["em", "milk"]]], "now"]),
         ("1. one\n2) two\n4. four", [["ol", ["li", "one"], ["li", "two"]], "4. four"]),
@@ -207,6 +211,34 @@ BOOK = "https://example.com/book"
 )
 def test_the_tree_of_a_message(text: str, tree: list[Node]) -> None:
     assert rich(text) == tree
+
+
+@pytest.mark.parametrize(
+    ("address", "after"),
+    [
+        ("https://w.example/Terminator_(franchise)", ""),
+        ("https://w.example/Terminator_(franchise)", "), and"),
+        ("https://w.example/Hobson's_choice", "' he"),
+        ("https://w.example/a?b=c(d)&e=[f]", "]."),
+        ("https://w.example/a;b", ";"),
+        ("https://w.example/?q=a", "&amp;."),
+        ("https://w.example/a", "**_~"),
+        ("https://w.example/a~b_c*d-", ""),
+        ("http://localhost:8000/a", "!"),
+        ("http://[::1]:8000/", ""),
+        ("https://пример.example/путь", "».\u2026"),
+        ("https://w.example/東京_(曖昧)", "\uff09\u3068"),
+        ("https://w.example/東京", "\u3002看"),
+        ("https://w.example/東京\uff08x\uff09", "\uff01"),
+        ("https://w.example/a", "\u300d\u3068"),
+        ("https://उदाहरण.example/अ", "\u0964"),
+        ("https://w.example/مثال", "\u061f"),
+        ("https://w.example/a", "\u2014"),
+        ("https://w.example/a", "\u202eb"),
+    ],
+)
+def test_an_address_ends_where_its_sentence_goes_on(address: str, after: str) -> None:
+    assert rich(f"看{address}{after}") == ["看", ["a", address, address], *([after] if after else [])]
 
 
 class Reader(HTMLParser):
@@ -244,7 +276,7 @@ def assert_safe(text: str) -> None:
         assert tag in TAGS
         assert its.keys() == ({"href", "rel", "target"} if tag == "a" else set())
         if tag == "a":
-            assert re.match(r"https?://[^\s<>\"'`]+$", its["href"] or "", re.IGNORECASE)
+            assert re.match(r"https?://[^\s<>\"`]+$", its["href"] or "", re.IGNORECASE)
             assert (its["rel"], its["target"]) == ("noopener noreferrer nofollow ugc", "_blank")
 
 
@@ -327,6 +359,8 @@ def test_the_words_of_a_message_stay(text: str) -> None:
         "*_",
         "\\",
         "a-",
+        "https://x.example/&a;)",
+        "[a](https://(",
         "#-",
         "'a",
     ],

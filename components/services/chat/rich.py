@@ -3,7 +3,9 @@ The formatting of messages: a small part of Markdown, as a tree.
 
 People write **bold**, *italic* or _italic_, ~~struck~~, `code`, [text](https://…), and, each on lines of its own,
 > quotations, - lists, 1. numbered lists, and code between lines of ```. A backslash takes a mark its meaning.
-Everything else is text, HTML and pictures among it.
+Everything else is text, HTML and pictures among it. Addresses in the text are links by the rules of GitHub's extended
+autolinks, in all scripts: an address ends before punctuation that ends a sentence, and before a bracket or a
+quotation mark that was opened before it.
 
 The page and the HTTP API get the tree, never HTML: the server makes escaped HTML of it, and scripts make nodes. A
 node is text, or a list of its tag, of a link also its address, and its children. Only the tags in TAGS occur, and
@@ -13,10 +15,10 @@ addresses begin with http:// or https://. The time that this takes grows with th
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
+from unicodedata import category, normalize
 
 #: Text, or ["strong", *children], or ["a", address, *children].
 Node: TypeAlias = str | list[Any]
@@ -25,8 +27,16 @@ TAGS = ("a", "blockquote", "code", "del", "em", "li", "ol", "pre", "strong", "ul
 
 _DEEPEST = 4  # marks within marks
 _FENCE = "```"
-#: The end of a sentence, not of the address in it.
-_TRAILING = ".,:;!?)]}"
+#: What ends a sentence, besides the punctuation of other scripts; marks of the formatting; the name of a character.
+_TRAILING = "?!.,:;*_~'"
+_ENTITY = re.compile(r"&[a-z0-9]+;$", re.IGNORECASE)
+#: No characters of addresses: white space, quotation marks, what cannot be seen, and punctuation of scripts without
+#: blanks, of which only brackets in pairs belong to an address.
+_UNLINKED = (
+    r"\s<>\"`\xab\xbb\u200b\u200e\u200f\u201c-\u201f\u202a-\u202e\u2039\u203a\u2060-\u2069\ufeff"
+    r"\u3001\u3002\u3008-\u3011\uff01\uff08\uff09\uff0c\uff0e\uff1a\uff1b\uff1f\uff61-\uff64"
+)
+_LINKED = rf"(?:[^{_UNLINKED}]|\uff08[^{_UNLINKED}]*\uff09)+"
 _ITEM = re.compile(r"[-*] +(\S.*)")
 _NUMBERED = re.compile(r"(\d{1,4})[.)] +(\S.*)")
 _LONGEST = 500  # characters between two marks
@@ -42,11 +52,11 @@ _READS_AS_ADDRESS = re.compile(
 )
 # Marks stand at words, as quotation marks do, so that 2*3*4 and snake_case_names are text.
 _INLINE = re.compile(
-    r"""
+    rf"""
       \\(?P<escaped>[\\`*_~\[\]>\#-])
-    | `(?P<code>[^`\n]{1,500})`
-    | \[(?P<label>[^\[\]\n]{1,200})\]\((?P<to>https?://[^\s<>"'`()]{1,2000})\)
-    | (?P<address>https?://[^\s<>"'`]+)
+    | `(?P<code>[^`\n]{{1,500}})`
+    | \[(?P<label>[^\[\]\n]{{1,200}})\]\((?P<to>https?://(?:[^{_UNLINKED}()]|\([^{_UNLINKED}()]*\)){{1,2000}})\)
+    | (?<![a-z])(?P<address>https?://{_LINKED}|(?<![\w@./:-])www\.{_LINKED})
     | (?<![\w*])(?P<strong>\*\*)(?=[^\s*])
     | (?<![\w~])(?P<del>~~)(?=[^\s~])
     | (?<![\w*])(?P<em>\*)(?=[^\s*])
@@ -130,9 +140,9 @@ def _marked(text: str, depth: int) -> Iterator[Node]:
             case "to":
                 yield _link(found)
             case "address":
-                address = inner.rstrip(_TRAILING)
-                at = found.start() + len(address)
-                yield address if address.lower() in ("http://", "https://") else ["a", address, address]
+                shown = _ended(inner)
+                at = found.start() + len(shown)
+                yield _autolink(shown)
             case _:
                 if kind not in ends:
                     ends[kind] = [each.start() for each in _ENDS[kind].finditer(text)]
@@ -146,6 +156,39 @@ def _marked(text: str, depth: int) -> Iterator[Node]:
     yield text[at:]
 
 
+def _ended(address: str) -> str:
+    """Return an address without what follows it in a sentence."""
+    unopened = {last: _unopened(address, last) for last in {*address} if category(last) == "Pe"}
+    end = len(address)
+    while end:
+        last = address[end - 1]
+        if last == ";" and (entity := _ENTITY.search(address, max(0, end - 32), end)):
+            end = entity.start()
+        elif last in _TRAILING or (not last.isascii() and category(last) in ("Po", "Pd", "Pi", "Pf", "Cf")):
+            end -= 1
+        elif unopened.get(last, 0) > 0:
+            end, unopened[last] = end - 1, unopened[last] - 1
+        else:
+            break
+    return address[:end]
+
+
+def _unopened(address: str, closing: str) -> int:
+    """Return how many brackets *closing* an address has beyond those that open in it."""
+    opening = next((each for code in (1, 2) if category(each := chr(ord(closing) - code)) == "Ps"), "\0")
+    return address.count(closing) - address.count(opening)
+
+
+def _autolink(text: str) -> Node:
+    """Return a link; or text, if it has no host."""
+    address = f"http://{text}" if text[:4].lower() == "www." else text
+    host = re.split("[/?#]", address, maxsplit=3)[2]
+    names = host.split(".")
+    if not re.search(r"\w", host) or "_" in "".join(names[-2:]) or (text != address and len(names) < 3):
+        return text
+    return ["a", address, text]
+
+
 def _link(found: re.Match[str]) -> Node:
     """Return a link; or text, if its label reads as a host or an address that is not the link's own."""
     label, address = found["label"], found["to"]
@@ -157,9 +200,7 @@ def _addresses(label: str) -> list[str]:
     """Return what reads as a host or as an address in a label, as whoever reads it takes the characters."""
     if _TURNS.search(label):
         return [label]
-    seen = "".join(
-        each for each in unicodedata.normalize("NFKC", label) if unicodedata.category(each) != "Cf"
-    )
+    seen = "".join(each for each in normalize("NFKC", label) if category(each) != "Cf")
     return [each for each in seen.translate(_ALIKE).split() if _READS_AS_ADDRESS.search(each)]
 
 

@@ -5,8 +5,6 @@
 
 import { gettext, LANGUAGE } from "../i18n.js";
 
-const ADDRESS = /https?:\/\/[^\s<>"'`]+/gi;
-const TRAILING = /[.,:;!?)\]}]+$/; // the end of the sentence, not of the address
 const TONES = 8;
 
 /** An element: h("p", { class: "x", onclick: f }, "text", child). Strings become text nodes; null and false are left out. */
@@ -66,20 +64,6 @@ export function link(address, text) {
     return h("a", { href: address, rel: "noopener noreferrer nofollow ugc", target: "_blank" }, text);
 }
 
-/** *text* as nodes, with links, and with the "@name" of each of *mentioned* ([{name, isMe}]) marked. */
-export function rich(text, mentioned) {
-    const nodes = [];
-    let end = 0;
-    for (const found of text.matchAll(ADDRESS)) {
-        const shown = found[0].replace(TRAILING, "");
-        const address = httpAddress(shown);
-        if (!address) continue;
-        nodes.push(...marked(text.slice(end, found.index), mentioned), link(address, shown));
-        end = found.index + shown.length;
-    }
-    return [...nodes, ...marked(text.slice(end), mentioned)];
-}
-
 /** The text of a tree, without its marks. */
 export function plain(tree) {
     return tree.map((node) => (typeof node === "string" ? node : plain(node.slice(node[0] === "a" ? 2 : 1)))).join("");
@@ -88,7 +72,10 @@ export function plain(tree) {
 const TAGS = new Set(["blockquote", "code", "del", "em", "li", "ol", "pre", "strong", "ul"]);
 const RAW = new Set(["code", "pre"]); // nobody is mentioned in code
 
-/** The tree of a message, which the server has made of its text, as nodes. Unknown tags stay text. */
+/**
+ * The tree of a message, which the server has made of its text, as nodes, with the "@name" of each of *mentioned*
+ * ([{name, isMe}]) marked. Unknown tags stay text.
+ */
 export function built(tree, mentioned) {
     return tree.flatMap((node) => {
         if (typeof node === "string") return marked(node, mentioned);

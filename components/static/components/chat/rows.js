@@ -5,7 +5,7 @@
  */
 
 import { gettext, interpolate } from "../i18n.js";
-import { avatar, built, dayKey, dayOf, h, httpAddress, icon, instantOf, link, rich, timeOf } from "./dom.js";
+import { avatar, built, dayKey, dayOf, h, httpAddress, icon, instantOf, link, timeOf } from "./dom.js";
 import { seenBy, sentence } from "./sentences.js";
 
 const TOGETHER = 5 * 60_000; // ms: messages of one sender that are closer together stand under one name
@@ -86,7 +86,7 @@ function said(message, isFollowing, view) {
         const bubble = h("div", { class: `chat-bubble${mentioned.some((who) => who.isMe) ? " mentions-me" : ""}` },
             h("p", { class: "chat-by", hidden: isFollowing }, h("b", { class: isMine ? "chat-hidden" : null }, name), " ", when(message, view)),
             message.reply_to && quoted(message, quote, view),
-            message.text && h("div", { class: "chat-text", dir: "auto" }, message.rich ? built(message.rich, mentioned) : rich(message.text, mentioned)), picture(message.data),
+            message.text && h("div", { class: "chat-text", dir: "auto" }, built(message.rich ?? [message.text], mentioned)), picture(message.data),
             message.edited_at && edited(message),
             reactionsOf(message, view),
             message.item && fate(message.item, view));
