@@ -25,7 +25,7 @@ from components.exceptions import RedisUnavailable
 from components.kit.client import get_async_client, get_client
 from components.kit.scripts import MOVING, Script
 from components.kit.together import together
-from components.observing.gathering import gather
+from components.observing.exposition import gather
 from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts
 from components.services.autocomplete.report import find as find_book
 from components.services.chat import Chat, ChatReader, Inbox, Presence

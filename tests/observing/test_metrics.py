@@ -20,8 +20,7 @@ from redis.connection import AbstractConnection
 
 import components
 from components.kit.keyspace import bucket
-from components.observing.exposition import expose
-from components.observing.gathering import gather
+from components.observing.exposition import expose, gather
 from components.services.chat import Chat
 from components.services.counters import flush, forget, tally
 from components.services.locks import lock

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from components.services.queues import keys, task
-from components.services.queues.admin.tracebacks import parts_of
+from components.services.queues.admin.contents import parts_of
 from components.services.queues.facts import to_us
 from tests.control_room.pages import text_of
 from tests.queues.admin import scene

@@ -7,26 +7,27 @@ messages see the messages. The actions are in moderation.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import wraps
 from operator import itemgetter
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
+from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import ControlRoomAdmin, Paging, View
 from components.exceptions import ChatNotFound, InvalidValue
-from components.people.person import persons
-from components.services.chat import Chat, ChatReader, ChatSettings, Found
+from components.people.person import Person, persons
+from components.services.chat import Chat, ChatMessage, ChatReader, ChatSettings, Event, EventKind, Found
 from components.services.chat.admin.moderation import VERBS
 from components.services.chat.admin.targets import Row, Seat, find_row
-from components.services.chat.admin.transcripts import transcript
+from components.services.chat.page import texts
 from components.services.chat.search import MAX_WORDS, Search
-from components.templatetags.control_room import duration, grouped
+from components.templatetags.control_room import duration, grouped, legible
 
 MESSAGES = 50  # messages on a page
 NEWER = 10  # of these, messages after the one that a link leads to
@@ -200,3 +201,50 @@ def _settings(settings: ChatSettings) -> Iterator[tuple[str, str]]:
         else:
             written = grouped(value)
         yield str(LABELS[name]), written
+
+
+#: The sentence for each kind of event, with placeholders for the actor, the person concerned, and the detail.
+TOLD: Mapping[EventKind, Promise] = {
+    **{kind: told for kind, (told, _by_nobody) in texts.TOLD.items()},
+    EventKind.ROLE: _("%(by)s changed the role of %(user)s: %(detail)s"),
+    EventKind.DELETED: _("%(by)s deleted message %(detail)s"),
+    EventKind.RENAMED: _("%(by)s renamed the chat: %(detail)s"),
+    EventKind.REOPENED: _("%(by)s opened the chat again"),
+}
+ON_THEIR_OWN = _("%(user)s joined")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A message, unchanged, or an event as the page shows it."""
+
+    message: ChatMessage
+    #: The sender; None for an event.
+    person: Person | None
+    mentions: str
+    #: The sentence of an event.
+    told: str
+
+
+def transcript(messages: Sequence[ChatMessage]) -> list[Line]:
+    """Return the lines for *messages*. One query fetches all names."""
+    known = persons(id for message in messages for id in message.people)
+    return [
+        Line(
+            message,
+            known.get(message.sender),
+            ", ".join(str(known[user]) for user in message.mentions),
+            _told(message.event, known) if message.event else "",
+        )
+        for message in messages
+    ]
+
+
+def _told(event: Event, known: Mapping[str, Person]) -> str:
+    sentence = TOLD[event.kind]
+    if event.kind is EventKind.ROLE:
+        sentence = texts.MADE.get(event.detail, (sentence,))[0]  # newer releases may have others
+    if event.kind is EventKind.JOINED and event.by == event.user:
+        sentence = ON_THEIR_OWN
+    by = known.get(event.by, gettext("The system"))
+    return str(sentence) % {"by": by, "user": known.get(event.user, by), "detail": legible(event.detail)}

@@ -31,14 +31,13 @@ from components.models import Queue
 from components.servers import server_name
 from components.services.queues import State, TaskInfo, TaskQueue
 from components.services.queues.admin import filters as filter_page
-from components.services.queues.admin.contents import Contents, is_sensitive, loaded
+from components.services.queues.admin.contents import Contents, is_sensitive, loaded, parts_of
 from components.services.queues.admin.filters import Filters
 from components.services.queues.admin.listing import AliasOverview
 from components.services.queues.admin.lookups import STATES, WORDS, QueuePage, find_service, find_state
 from components.services.queues.admin.periodic import PERIODIC, Row
 from components.services.queues.admin.rerun import ORIGIN, RERUN
 from components.services.queues.admin.selections import title_of
-from components.services.queues.admin.tracebacks import parts_of
 from components.services.queues.admin.verbs import OF_TASKS, VERBS, trail_of
 from components.services.queues.backend import redis_aliases
 from components.services.queues.failures import groups
