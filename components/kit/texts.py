@@ -24,3 +24,8 @@ def gettext(message: str) -> str:
 def grouped(number: float) -> str:
     """Write a number with the separators of the language of the visitor: 1234567 as "1,234,567"."""
     return str(formats.number_format(number, force_grouping=True)) if apps.ready else f"{number:,}"
+
+
+def counted(count: int, thing: str) -> str:
+    """Return such as "1 name" or "2,000 names", in English."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"

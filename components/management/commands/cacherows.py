@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand
 
 from components.kit.commands.options import WrongUsage, add_limits, add_running, find_limits, natural
 from components.kit.commands.running import Run, run
+from components.kit.texts import counted
 from components.services.rows import AT_A_TIME, LEASE
 from components.services.rows.models import cached_rows
 from components.services.rows.worker import RowWorker
@@ -46,5 +47,4 @@ class Command(BaseCommand):
             raise WrongUsage("No model has cached rows. Derive a model from CachedRow.")
         worker = RowWorker(sources, batch=options["batch"], lease=options["lease"])
         worker.limits = find_limits(options)
-        models = f"{len(sources)} model{'s' if len(sources) > 1 else ''}"
-        run(worker, f"Cached rows of {models}", Run.of(options))
+        run(worker, f"Cached rows of {counted(len(sources), 'model')}", Run.of(options))

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from components.kit.commands.running import command_errors
+from components.kit.texts import counted
 from components.services.counters import Cleaned, clean
 
 
@@ -26,5 +27,5 @@ class Command(BaseCommand):
 
     def _tell(self, done: Cleaned) -> None:
         self.stdout.write(
-            f"{done.looked:,} keys of counters: {done.removed:,} removed, {done.mended:,} repaired."
+            f"{counted(done.looked, 'key')} of counters: {done.removed:,} removed, {done.mended:,} repaired."
         )

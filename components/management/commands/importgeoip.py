@@ -20,6 +20,7 @@ from components.exceptions import (
 )
 from components.kit.commands.options import WrongUsage
 from components.kit.commands.running import UNREACHABLE
+from components.kit.texts import counted
 from components.services.geo import import_places, remove
 
 _PACE = 2.0  # seconds between two lines of progress
@@ -87,9 +88,10 @@ class Command(BaseCommand):
         )
         took = time.monotonic() - started_at
         said = "was current already" if done.was_current else "is current"
-        nameless = f" {done.nameless:,} ranges name no place." if done.nameless else ""
+        nameless = f" {counted(done.nameless, 'range')} without a place." if done.nameless else ""
+        places = counted(done.places, "place")
         return (
-            f"{done.source}: {done.ipv4:,} ranges of IPv4 and {done.ipv6:,} of IPv6, {done.places:,} places, "
+            f"{done.source}: {counted(done.ipv4, 'range')} of IPv4 and {done.ipv6:,} of IPv6, {places}, "
             f"{done.stored_size / 1e6:.1f} MB in Redis, in {took:.1f} s.{nameless} Version {done.version} {said}."
         )
 

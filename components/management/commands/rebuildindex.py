@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from components.exceptions import LoadSuperseded, RedisUnavailable
 from components.kit.commands.options import WrongUsage
+from components.kit.texts import counted
 from components.services.autocomplete.models import Fed, feeding, model_books
 
 _PACE = 2.0  # seconds between two lines of progress
@@ -50,10 +51,10 @@ class Command(BaseCommand):
             nonlocal said_at
             if (now := time.monotonic()) - said_at >= _PACE:
                 said_at = now
-                self.stdout.write(f"{fed.name}: {count:,} names")
+                self.stdout.write(f"{fed.name}: {counted(count, 'name')}")
 
         try:
             count = fed.rebuild(progress, using=database)
         except (LoadSuperseded, RedisUnavailable) as error:
             raise CommandError(f"{fed.name}: {error} The book is unchanged.") from None
-        self.stdout.write(f"{fed.name}: {count:,} names in {time.monotonic() - started_at:.1f} s")
+        self.stdout.write(f"{fed.name}: {counted(count, 'name')} in {time.monotonic() - started_at:.1f} s")

@@ -432,7 +432,7 @@ def test_the_command_rebuilds_one_of_them_or_all(of_shelves: ModelBooks, maps: S
     out = StringIO()
 
     call_command("rebuildindex", f"shelf:{maps.pk}", stdout=out)
-    assert out.getvalue().startswith(f"shelf:{maps.pk}: 1 names in ")
+    assert out.getvalue().startswith(f"shelf:{maps.pk}: 1 name in ")
     assert (of_shelves.of(maps.pk).count(), of_shelves.of(tools.pk).count()) == (1, 0)
 
     call_command("rebuildindex", stdout=out)

@@ -31,8 +31,8 @@ def test_it_says_what_it_has_done(redis: Redis, mmdb: Path) -> None:
     said = [run(mmdb, verbosity=0), run(mmdb)]
     assert locate("1.0.0.1") is not None
     for each, state in zip(said, ("is current", "was current already"), strict=True):
-        assert each.startswith("Test-City, built 2026-09-21: 1 ranges of IPv4 and 0 of IPv6, 1 places, ")
-        assert " 1 ranges name no place. " in each
+        assert each.startswith("Test-City, built 2026-09-21: 1 range of IPv4 and 0 of IPv6, 1 place, ")
+        assert " 1 range without a place. " in each
         assert each.endswith(f" {state}.\n")
         assert len(each.splitlines()) == 1
 

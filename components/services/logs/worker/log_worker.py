@@ -20,6 +20,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 
 from components.exceptions import ChunkNotFound, ChunksLost, RedisUnavailable, UnknownFormat, WorkersDiffer
+from components.kit.texts import counted
 from components.kit.worker.loop import DRAINED, Loop
 from components.kit.worker.outage import sentence
 from components.services.logs import Aggregation, Chunk, WorkerRecord
@@ -90,7 +91,7 @@ class LogWorker(Loop):
         self._batch = Batch(self.aggregation.name, self.reader, self._callbacks)
 
     def describe_running(self) -> Iterable[str]:
-        yield f"{self.lines} lines of {self.chunks} chunks counted so far."
+        yield f"{counted(self.lines, 'line')} of {counted(self.chunks, 'chunk')} counted so far."
 
     def is_done(self) -> bool:
         return super().is_done() or self._is_drained

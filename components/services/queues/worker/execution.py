@@ -37,6 +37,7 @@ from components.exceptions import (
     WorkerDied,
 )
 from components.kit.compat import Task, TaskContext, TaskResult, TaskResultStatus, task_finished, task_started
+from components.kit.texts import counted
 from components.services.queues import Claimed, Finished, TaskFailure, TaskInfo, TaskRun, normalize
 from components.services.queues.arguments import encode_metadata
 from components.services.queues.backend import RedisBackend, as_error, as_set
@@ -108,8 +109,8 @@ class Execution:
         most = getattr(result.task, "max_crashes", None)
         if most and info.crashes + info.cut_off >= most:
             raise WorkerDied(
-                f"{info.crashes + info.cut_off} workers ended while they ran it, and it declares max_crashes={most}: "
-                "it is not started again."
+                f"{counted(info.crashes + info.cut_off, 'worker')} ended while running it, and it declares "
+                f"max_crashes={most}: it is not started again."
             )
 
     def _call_within(
