@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import os
 import re
 import signal
@@ -99,12 +100,14 @@ def test_a_file_that_begins_as_a_shorter_one_did_is_another(tmp_path: Path) -> N
 
 def test_an_unreadable_file_is_reported_and_the_rest_is_copied(tmp_path: Path, log: Path) -> None:
     (tmp_path / "cut.gz").write_bytes(gzip.compress(lines(500, 2_000))[:-12])
+    (tmp_path / "old.xz").write_bytes(lzma.compress(lines(0, 9)))
     (tmp_path / "junk").write_bytes(os.urandom(20_000))
 
-    code, said = run(*(tmp_path / name for name in ("nothing", "cut.gz", "junk")), log, CHUNK)
+    code, said = run(*(tmp_path / name for name in ("nothing", "cut.gz", "junk", "old.xz")), log, CHUNK)
 
     assert code == 1
     assert "nothing, line 0, byte 0: cannot be read: No such file or directory" in said
+    assert re.search(r"old\.xz, line 1, byte 0: it is compressed by xz, .*copylogs -`\n", said)
     assert re.search(r"cut\.gz, line [12],\d\d\d, byte \d\d,\d\d\d: ", said)
     found = copied()
     assert each_once(lines(0, 1_500)).items() <= found.items()
