@@ -11,6 +11,7 @@ from components.services.autocomplete import RecentContacts
 from components.services.chat import Chat, Inbox, Presence
 from tests.browser.axe import assert_accessible
 from tests.browser.conftest import LIVE
+from tests.support.chats import MENTIONING, SILENT
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.slow
@@ -457,6 +458,14 @@ def test_a_member_is_mentioned_by_keys_alone(named, served, chat):
     joe = served.ids["joe"]
     assert mentions(chat, joe)[-1] == (ANNA, ELODIE)
     assert eventually(lambda: [each.id for each in RecentContacts(joe).list()] == [ANNA, ELODIE])
+
+
+def test_scripts_find_the_mentions_that_the_server_finds(enter):
+    find = """async (texts) => {
+        const { mentionsIn } = await import("/static/components/chat/mentions.js");
+        return texts.filter((text) => mentionsIn(text, [{ id: "1", name: "jack" }]).length);
+    }"""
+    assert enter("joe").chat("/chat/").evaluate(find, MENTIONING + SILENT) == MENTIONING
 
 
 #: Keys that come faster than any answer: what is in the text area after each.

@@ -16,15 +16,17 @@ from components.exceptions import ChatNotFound, InvalidValue
 from components.services.autocomplete.folding import fold, spell
 from components.services.chat import Chat, ChatSettings, Inbox
 from components.services.chat.chat import MAX_LIMIT, SEARCHED
-from components.services.chat.page.texts import formatted
+from components.services.chat.page.texts import formatted, mentioned
 from components.services.chat.rich import TAGS, Node, plain, rich
 from components.services.chat.search import EXCERPT, Search, _fits
 from tests.browser.payloads import PAYLOADS
-from tests.support.chats import FREE, texts
+from tests.support.chats import FREE, MENTIONING, SILENT, texts
 from tests.support.snapshots import snapshot
 
 #: Letters of which some need the rules of address books, and signs between words.
-LETTERS = "abXYzäÖßøłéñіїйЙгґώΣςσ'-_.,*@#12\uff12\ufb01\u217b\ud55c\uad6d\u65e5\u672c\u304b\u30ab"  # noqa: RUF001
+LETTERS = "abXYzäÖßøłéñіїйЙгґώΣςσ'-_.,*@#+=$€£%&~^`<|(?!§«½²©12\uff12\ufb01\u217b\ud55c\uad6d\u65e5\u672c\u304b\u30ab"  # noqa: RUF001
+
+SIGNED = "5€ $20 £180 C++ Notepad++ C# A&B ½ x² 100% <b> ©"
 
 
 @pytest.fixture
@@ -51,6 +53,7 @@ def found(chat: Chat, words: str, user: str = "joe") -> list[str]:
         ("\uff21\uff22\uff23 123", "abc"),
         ("\u6211\u4eec\u4eca\u5929\u53bb\u516c\u56ed", "\u516c\u56ed"),
         ("don't", "dont"),
+        *((f"It is ({sign}), or: {sign}.", sign) for sign in SIGNED.split()),
         ("x" * 500 + " end", "end"),
         ("\u6211" * 450 + "\u516c\u56ed" + "\u6211" * 99, "\u516c\u56ed"),
     ],
@@ -60,7 +63,16 @@ def test_words_are_found_as_address_books_find_names(text: str, words: str) -> N
 
 
 def test_other_texts_are_not_found() -> None:
-    others = {"key board": "the keys", "key": "monkey", "keys": "keep", "#tags": "#tag", "word": ""}
+    others = {
+        "c++": "(c)",
+        "5€": "5",
+        "$20": "20",
+        "key board": "the keys",
+        "key": "monkey",
+        "keys": "keep",
+        "#tags": "#tag",
+        "word": "",
+    }
     assert not any(Search(words).finds(text) for words, text in others.items())
 
 
@@ -93,6 +105,10 @@ def test_an_excerpt_is_a_part_of_the_text(text: str, words: str) -> None:
     assert all(
         Search(words)._matches(piece) for piece, is_found in pieces if is_found and len(text) < EXCERPT
     )
+
+
+def test_an_excerpt_shows_words_with_their_signs() -> None:
+    assert Search("c++ $20").excerpt("(C++) for $20.")[1::2] == [("C++", True), ("$20", True)]
 
 
 def test_an_excerpt_begins_near_the_first_word_that_was_found() -> None:
@@ -171,6 +187,10 @@ def test_the_present_text_is_searched_and_nothing_that_is_gone(chat: Chat) -> No
     assert found(chat, "silver") == []
 
 
+def test_a_mention_is_neither_code_nor_an_address() -> None:
+    assert [text for text in MENTIONING + SILENT if mentioned(text, {"1": "jack"})] == MENTIONING
+
+
 BOOK = "https://example.com/book"
 
 
@@ -187,7 +207,7 @@ BOOK = "https://example.com/book"
         ("2*3*4 = 24, snake_case_name", ["2*3*4 = 24, snake_case_name"]),
         ("no * no * and ** none **", ["no * no * and ** none **"]),
         ("*not\nhere*", ["*not\nhere*"]),
-        (r"\*plain\* \`x\`", ["*plain* `x`"]),
+        (r"\*plain\* \`x\` \@x", ["*plain* `x` @x"]),
         (f"see {BOOK}.", ["see ", ["a", BOOK, BOOK], "."]),
         (f"[the book]({BOOK})", [["a", BOOK, "the book"]]),
         (f"**[the book]({BOOK})**", [["strong", ["a", BOOK, "the book"]]]),
@@ -369,6 +389,6 @@ def test_no_text_takes_long(mark: str) -> None:
     text, search = mark * (40_000 // len(mark)), Search(" ".join(["a-b-c-d-e-f-g-h"] * 8))
     begun = time.process_time()
 
-    rich(text), fold(text), search.finds(text), search.excerpt(text)
+    rich(text), fold(text), mentioned(text, {}), search.finds(text), search.excerpt(text)
 
     assert time.process_time() - begun < 2  # it takes less than half a second

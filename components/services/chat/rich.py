@@ -53,7 +53,7 @@ _READS_AS_ADDRESS = re.compile(
 # Marks stand at words, as quotation marks do, so that 2*3*4 and snake_case_names are text.
 _INLINE = re.compile(
     rf"""
-      \\(?P<escaped>[\\`*_~\[\]>\#-])
+      \\(?P<escaped>[\\`*_~\[\]>\#@-])
     | `(?P<code>[^`\n]{{1,500}})`
     | \[(?P<label>[^\[\]\n]{{1,200}})\]\((?P<to>https?://(?:[^{_UNLINKED}()]|\([^{_UNLINKED}()]*\)){{1,2000}})\)
     | (?<![a-z])(?P<address>https?://{_LINKED}|(?<![\w@./:-])www\.{_LINKED})

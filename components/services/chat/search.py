@@ -23,11 +23,13 @@ EXCERPT = 240  # characters of a text that are shown around the first word found
 _BEFORE = 60  # of these, characters before that word
 #: Between words: white space, slashes in addresses, and punctuation that other scripts write without a blank.
 _WORD = re.compile(r"[^\s/\u2026\u3001-\u3011\u30fb\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f]+")
+#: Punctuation around words, which folding ignores. Signs such as + and $ distinguish names.
+_AROUND = r"!\"'(),\-./:;=?\[\\\]^_`{}~\xa1\xa7\xab\xb7\xbb\xbf\u060c\u061b\u061f\u0964\u2010-\u2027"
 #: A word without the punctuation around it.
-_INNER = re.compile(r"\w(?:.*\w)?", re.DOTALL)
+_INNER = re.compile(f"[^{_AROUND}](?:.*[^{_AROUND}])?", re.DOTALL)
 #: A word of digits and of Latin, Greek or Cyrillic letters. Without its marks, it needs no other folding, which saves
-#: most of the time. Signs that may distinguish names are left to the full rules.
-_PLAIN = re.compile(r"[^\w#%&*@]*([a-z0-9\u03b1-\u03c9\u0430-\u044f]+)[^\w#%&*@]*")
+#: most of the time.
+_PLAIN = re.compile(f"[{_AROUND}]*([a-z0-9\u03b1-\u03c9\u0430-\u044f]+)[{_AROUND}]*")
 _MARKS = re.compile("[\u0300-\u036f]")
 #: Scripts without blanks between words: Thai to Burmese, Khmer, kana, Han.
 _UNSPACED = re.compile(

@@ -15,7 +15,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from components.services.chat import ChatMessage, ChatNews, Event, EventKind, Role
-from components.services.chat.rich import TAGS, Node
+from components.services.chat.rich import TAGS, Node, rich
 
 #: A function from a person's id to the name to show.
 NameOf = Callable[[str], str]
@@ -25,7 +25,10 @@ PICTURE = _("Picture")
 REACTIONS = ("👍", "❤️", "😂", "🎉", "😮", "😢", "🙏", "👀")
 _TONES = 8  # colours of avatars, in chat.css
 _LINK = '<a href="{}" rel="noopener noreferrer nofollow ugc" target="_blank">{}</a>'
-_NO_LETTER = re.compile(r"(?!\w)")
+_NO_LETTER = re.compile(r"(?!_*[^\W_])")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+#: An address without http://; or one of a person at a server. Messages do not show them as links.
+_ADDRESS = re.compile(r"(?<![\w@.-])[\w-]+(?:\.[\w-]+)+/\S*|@[\w.-]+@[\w-]+\.\w+")
 #: The sentences for events: with the person who did it, and without. ROLE has them for each role.
 TOLD: Mapping[EventKind, tuple[Promise, Promise]] = {
     EventKind.CREATED: (_("%(by)s started the chat"), _("The chat was started")),
@@ -130,16 +133,35 @@ def _element(node: Node) -> SafeString | str:
 
 def mentioned(text: str, names: Mapping[str, str]) -> list[str]:
     """
-    Return the ids in *names* whose name follows an "@".
+    Return the ids in *names* whose name follows an "@", except in code, after a backslash, or in an address.
 
-    If one name is a prefix of another, the longer one counts.
+    If one name is a prefix of another, the longer one counts. mentions.js has the same rules.
     """
+    said = _said(rich(_ESCAPED.sub(lambda found: " " if found[1] == "@" else found[0], text)))
+    said = _ADDRESS.sub(" ", said)
     ids = {name: id for id, name in names.items()}
     lengths, end = sorted({*map(len, ids)}, reverse=True), 0
     found: dict[str, None] = {}
-    for start in (at.end() for at in re.finditer(r"(?<!\w)@", text)):
+    for start in (at.end() for at in re.finditer(r"(?<!\w)@", said)):
         for length in lengths if start >= end else ():
-            if (id := ids.get(text[start : start + length])) and _NO_LETTER.match(text, start + length):
+            if (id := ids.get(said[start : start + length])) and _NO_LETTER.match(said, start + length):
                 found[id], end = None, start + length
                 break
     return [*found]
+
+
+def _said(nodes: Iterable[Node]) -> str:
+    """Return the text of a tree without its code and addresses."""
+    return "".join(map(_part, nodes))
+
+
+def _part(node: Node) -> str:
+    if isinstance(node, str):
+        return node
+    tag, *children = node
+    if tag == "a":
+        address, label = children
+        return " " if address.endswith(label) else label
+    if tag in ("code", "pre"):
+        return " "
+    return _said(children) if tag in ("del", "em", "strong") else f" {_said(children)} "

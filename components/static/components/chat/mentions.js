@@ -17,6 +17,18 @@ const TOUCH = matchMedia("(pointer: coarse)");
 const LONGEST = 50; // the most characters that are typed of a name
 const ENDED = /^\s|\s$|[\p{L}\p{N}].*[^\p{L}\p{M}\p{N}_]$/u; // text that is no name, or after which none goes on
 const ASKED = new RegExp(`(?<![\\p{L}\\p{N}_])@([^@\\n]{0,${LONGEST}})$`, "u");
+// Where a name notifies nobody, as in texts.py: code, what follows a backslash, and addresses.
+const SILENT = new RegExp(
+    [
+        String.raw`^\x60{3}(?!.*\x60{3}).*\n(?:.*\n)*?[^\S\n]*\x60{3}[^\S\n]*$`,
+        String.raw`\\[^]`,
+        "`[^`\\n]{1,500}`",
+        String.raw`(?:https?://|(?<![\p{L}\p{N}_@./:\-])www\.)[^\s<>"\x60\u3001\u3002\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f]+`,
+        String.raw`(?<![\p{L}\p{N}_@.\-])[\p{L}\p{N}_\-]+(?:\.[\p{L}\p{N}_\-]+)+/\S*`,
+        String.raw`@[\p{L}\p{N}_.\-]+@[\p{L}\p{N}_\-]+\.[\p{L}\p{N}_]+`,
+    ].join("|"),
+    "gimu",
+);
 
 export class Mentions {
     node; // to be placed beside the text area
@@ -112,13 +124,13 @@ export class Mentions {
     }
 }
 
-/** Return those of *people* who are mentioned with "@". Of two names that begin alike, the longer one counts. */
+/** Return those of *people* who are mentioned with "@", and not in code or an address. Of two names that begin alike, the longer one counts. */
 export function mentionsIn(text, people) {
     const found = [];
-    let rest = text;
+    let rest = text.replace(SILENT, " ");
     for (const { id, name } of [...people].sort((a, b) => b.name.length - a.name.length)) {
         const escaped = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-        const pattern = new RegExp(`(?<![\\p{L}\\p{N}_])@${escaped}(?![\\p{L}\\p{N}_])`, "gu");
+        const pattern = new RegExp(`(?<![\\p{L}\\p{N}]_*)@${escaped}(?!_*[\\p{L}\\p{N}])`, "gu");
         if (!pattern.test(rest)) continue;
         found.push(id);
         rest = rest.replace(pattern, " ");
