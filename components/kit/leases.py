@@ -364,9 +364,6 @@ class Holder:
         return cls(parts[0], int(parts[1]), parts[2], parts[3])
 
 
-logger = logging.getLogger(__name__)
-
-
 def tell_waited(kind: Literal["lock", "semaphore"], name: str, seconds: float, *, is_granted: bool) -> None:
     """
     Call the functions with what was waited for, for how long, and whether it was granted.

@@ -16,7 +16,7 @@ from django.utils.translation import gettext, ngettext
 from components.exceptions import RedisUnavailable
 from components.kit.figures import Ask, Reading
 from components.reports import Line
-from components.servers import Memory, failed_saves, risks
+from components.servers import Memory, described, failed_saves, risks
 from components.templatetags.control_room import duration, grouped, took
 
 #: The most nodes that are shown; those with trouble come first.
@@ -58,9 +58,8 @@ class Node:
     @property
     def version(self) -> str:
         """Return such as "Valkey 9.1.2"; "" if it is not known."""
-        if valkey := self.info.get("valkey_version"):
-            return f"Valkey {valkey}"
-        return f"Redis {self.info['redis_version']}" if "redis_version" in self.info else ""
+        server = described(self.info)
+        return f"{server.name} {server.version}" if server.version else ""
 
     @property
     def facts(self) -> Iterator[tuple[str, str]]:

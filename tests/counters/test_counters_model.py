@@ -126,4 +126,3 @@ def test_as_many_samples_as_the_settings_say_are_kept(samples: int) -> None:
         assert precision % stored == 0
         assert precision // stored <= 24
         assert chosen.slices(precision) >= samples
-        assert chosen.longest_ttl(stored) == 120 * stored + chosen.kept[stored]

@@ -236,9 +236,6 @@ class Loop(ABC):
             self.receive(item)
 
 
-logger = logging.getLogger(__name__)
-
-
 class Pulse:
     """The file at *path*, until end()."""
 

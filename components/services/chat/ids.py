@@ -14,12 +14,12 @@ from hashlib import sha256
 from components.exceptions import InvalidName
 from components.kit.values import check_name
 
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}", re.ASCII)
+AN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}", re.ASCII)
 
 
 def is_id(text: object) -> bool:
     """Return whether a chat can have this id."""
-    return isinstance(text, str) and _ID.fullmatch(text) is not None
+    return isinstance(text, str) and AN_ID.fullmatch(text) is not None
 
 
 def check_id(chat_id: object) -> str:

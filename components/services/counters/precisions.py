@@ -90,10 +90,6 @@ class Plan:
         """Return how many slices of it are kept, with the one that is not yet over."""
         return self.kept[self.made_of[precision]] // precision
 
-    def longest_ttl(self, stored: int) -> int:
-        """Return the most seconds that a key of a stored precision has to live."""
-        return WINDOW * stored + self.kept[stored]
-
 
 def plan() -> Plan:
     """Return the plan for the current settings."""

@@ -22,6 +22,7 @@ from typing import Any
 from components.exceptions import AggregationNotFound, ChunkNotFound, ChunksLost, InvalidName, InvalidValue
 from components.kit.client import get_client, longest_block
 from components.kit.errors import redis_errors, unblocked
+from components.kit.leases import server_clock
 from components.kit.scripts import Script
 from components.kit.stored import EPOCH, instant_of, text_of
 from components.kit.twins import at_once
@@ -309,9 +310,7 @@ class Consumer:
 
     def now(self) -> datetime:
         """Return the time by the clock of Redis."""
-        with redis_errors():
-            seconds, micros = get_client().time()
-        return EPOCH + timedelta(seconds=int(seconds), microseconds=int(micros))
+        return EPOCH + timedelta(microseconds=server_clock(get_client()))
 
     def is_drained(self) -> bool:
         """Return True if no consumer of the aggregation holds a chunk. After a claim of nothing, all is counted."""

@@ -21,6 +21,7 @@ from redis.exceptions import ResponseError
 from components.kit.client import get_client
 from components.kit.contracts import record
 from components.kit.errors import redis_errors
+from components.kit.leases import server_clock
 from components.kit.stored import instant_of, text_of
 from components.services.logs.codec import read_fields, read_name
 from components.services.logs.keys import JobKeys, index
@@ -174,9 +175,8 @@ def list_jobs() -> list[str]:
 def look_at(job: str) -> JobStatus:
     """Return the status of *job*. Raises RedisUnavailable, and InvalidName."""
     keys, client = JobKeys(job), get_client()
+    now = server_clock(client) // 1_000
     with redis_errors(), client.pipeline(transaction=False) as pipe:
-        seconds, micros = client.time()
-        now = int(seconds) * 1_000 + int(micros) // 1_000
         pipe.hmget(keys.state, _FIGURES)
         pipe.hgetall(keys.aggregations)
         pipe.xrange(keys.stream, count=1)

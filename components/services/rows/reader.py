@@ -26,7 +26,10 @@ from components.kit.client import get_client
 from components.kit.contracts import record
 from components.kit.errors import redis_errors
 from components.kit.keyspace import BUCKETS, bucket
+from components.kit.leases import server_clock
+from components.kit.scripts import pipelined
 from components.kit.stored import number_of, text_of
+from components.kit.twins import at_once
 from components.services.rows.keys import RowKeys
 from components.services.rows.members import check_cache_name, check_key, member, name_and_key, pattern_of
 from components.services.rows.shape import instant
@@ -108,7 +111,7 @@ class RowReader:
         """Return the seconds for which the most overdue row has been due; 0 if none is due."""
         client = get_client()
         heads = _heads(client, 1)
-        now = _now(client)
+        now = server_clock(client)
         return max((_late(now, head[0][1]) for head in heads if head), default=0.0)
 
     def names(self) -> list[CacheInfo]:
@@ -117,7 +120,7 @@ class RowReader:
         """
         client = get_client()
         answers = _ask(client, _add_names)
-        now = _now(client)
+        now = server_clock(client)
         counts, late, most = Counter[str](), dict[str, float](), dict[str, float]()
         for tally, head in zip(answers[::2], answers[1::2], strict=True):
             here = {text_of(what): number_of(number) for what, number in tally.items()}
@@ -181,11 +184,8 @@ class RowReader:
         if not members:
             return []
         client = get_client()
-        with redis_errors(), client.pipeline(transaction=False) as pipe:
-            for each in members:
-                _add_row(pipe, each)
-            answers = iter(pipe.execute())
-        now = _now(client)
+        answers = iter(at_once(pipelined(client, members, _add_row)))
+        now = server_clock(client)
         rows = zip(members, zip(*[answers] * _SIX, strict=True), strict=True)
         return [_read_row(each, now, six) for each, six in rows]
 
@@ -285,13 +285,4 @@ def _scan(
 
 def _ask(client: Redis, add: Callable[[Any, RowKeys], object]) -> list[Any]:
     """Return the answers of all buckets to the commands that *add* puts into a pipeline for each."""
-    with redis_errors(), client.pipeline(transaction=False) as pipe:
-        for tag in BUCKETS:
-            add(pipe, RowKeys(tag))
-        return list(pipe.execute())
-
-
-def _now(client: Redis) -> int:
-    with redis_errors():
-        seconds, microseconds = client.time()
-    return int(seconds) * 1_000_000 + int(microseconds)
+    return at_once(pipelined(client, [*map(RowKeys, BUCKETS)], add))

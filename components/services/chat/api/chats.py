@@ -26,14 +26,14 @@ from components.people import anames_of, anote_contacts
 from components.people.api import check_members, check_newcomer
 from components.services.chat import Chat, ChatSettings, Inbox
 from components.services.chat.api import shapes
-from components.services.chat.ids import id_for
+from components.services.chat.ids import AN_ID, id_for
 
-_ID = "[A-Za-z0-9][A-Za-z0-9._:-]{0,63}"
-
-CHAT_ID = Text("chat_id", also={"pattern": f"^{_ID}$"})
+CHAT_ID = Text("chat_id", also={"pattern": f"^{AN_ID.pattern}$"})
 LIMIT = Integer("limit", 100, least=1, most=200)
 AFTER = Text(
-    "after", also={"pattern": f"^[0-9]{{1,16}}-{_ID}$"}, about="The value of next in the previous answer."
+    "after",
+    also={"pattern": f"^[0-9]{{1,16}}-{AN_ID.pattern}$"},
+    about="The value of next in the previous answer.",
 )
 MEMBERS = Ids("members")
 

@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
+from components.kit.scripts import pipelined
+from components.kit.twins import at_once
 from components.services.geo import Level
 from components.services.logs.keys import JobKeys
 
@@ -153,8 +155,4 @@ def _parts(tables: Sequence[str], size: int) -> Iterator[Sequence[str]]:
 
 def _ask(put: Callable[[Any, str], object], keys: Iterable[str]) -> list[Any]:
     """Return the answers to the commands that *put* puts into a pipeline for each of *keys*, in one round trip."""
-    with redis_errors():
-        pipe = get_client().pipeline(transaction=False)
-        for key in keys:
-            put(pipe, key)
-        return list(pipe.execute())
+    return at_once(pipelined(get_client(), [*keys], put))
