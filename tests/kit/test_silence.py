@@ -373,20 +373,6 @@ def test_a_server_that_is_no_sentinel_is_passed_over(
 @pytest.mark.long
 @KINDS
 @ACTS
-def test_a_sentinel_that_hangs_costs_a_second_once(
-    site: Site, act: Callable[[], int], kind: dict[str, str]
-) -> None:
-    stop(site.sentinels[0].pid)
-    url = f"{SHOP}?client_name={site.ports[0]}"  # pools are kept by their URL
-    with redis_at(url, SENTINELS=site.addresses(), SOCKET_TIMEOUT=1, **kind):
-        assert seconds(act) < SOON
-        assert min(seconds(act) for _ in range(5)) < 1  # it is not asked again, nor does a new loop ask it
-
-
-@pytest.mark.slow
-@pytest.mark.long
-@KINDS
-@ACTS
 def test_the_host_of_the_master_and_of_the_first_sentinel_hang_together(
     site: Site, act: Callable[[], int], kind: dict[str, str]
 ) -> None:
