@@ -234,6 +234,7 @@ def test_a_pattern_that_cannot_be_used_is_refused_at_once(expression: str, of: s
         (JSON, '{"ip": "8.8.8.8", "time": "2011-10-10", "status": true}', -1, 0),
         (Pattern(rf"{WORDS} (?P<status>\S+)"), "8.8.8.8 10/Oct/2011:23:59:59 200", 1_439, 200),
         (Pattern(WORDS), "8.8.8.8 2011-10-10 200", -1, 0),
+        (Pattern(r"(?P<time>\S+\t\S+)\t\S+\t(?P<ip>\S+)"), "2011-10-10\t13:55:36\tLAX1\t8.8.8.8", 835, 0),
     ],
 )
 def test_minutes_and_statuses_are_read_where_there(form: Format, line: str, minute: int, status: int) -> None:
@@ -274,6 +275,9 @@ def test_json_and_patterns_have_parts_where_they_say_so() -> None:
     line = b'{"ip": "1.2.3.4", "time": "2011-10-10", "at": {"path": "/a?b"}, "agent": "-", "referrer": 7}'
     pattern = Pattern(rf"{WORDS} (?P<path>\S+)(?: (?P<status>\d+))?")
     assert JsonLines(path="at.path").parts(line) == Parts(b"/a", b"", b"")
+    caddy = b'{"request": {"headers": {"User-Agent": ["a (b, c)"], "Referer": []}}}'
+    form = JsonLines(referrer="request.headers.Referer", agent="request.headers.User-Agent")
+    assert form.parts(caddy) == Parts(b"", b"", b"a (b, c)")
     assert pattern.parts(b"1.2.3.4 2011-10-10 /x?y") == Parts(b"/x")
     assert [*pattern.dimensions] == ["path"]
     assert {*Combined().dimensions} == {*JsonLines().dimensions} == {"path", "referrer", "agent"}

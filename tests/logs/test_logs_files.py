@@ -232,13 +232,6 @@ def test_a_file_that_is_not_what_the_place_was_of_is_refused(tmp_path: Path) -> 
         list(readblocks(path, place=place))
 
 
-def test_plain_is_plain_even_if_it_looks_like_gzip(tmp_path: Path) -> None:
-    (tmp_path / "log").write_bytes(b"\x1f\x8b\nnot gzip\n")
-    assert list(readlines(tmp_path / "log", format="plain")) == [b"\x1f\x8b", b"not gzip"]
-    with pytest.raises(FileDamaged):
-        list(readlines(tmp_path / "log"))
-
-
 #: Files that are not read, and how they are called.
 NOT_READ = {
     lzma.compress(LOG): "xz",
