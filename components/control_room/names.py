@@ -15,6 +15,11 @@ def searched(request: HttpRequest) -> list[str]:
     return [text for text in dict.fromkeys([typed, typed.strip()]) if text.strip()]
 
 
+def number_in(text: str) -> int | None:
+    """Return the number that a part of a query names; None if it is none, or larger than any that is stored."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 17 else None
+
+
 def who(holder: Holder, unknown: str) -> str:
     """Return the holder as a part of a sentence; *unknown* if its id tells nothing."""
     if not holder.host:

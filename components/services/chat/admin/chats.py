@@ -19,6 +19,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from components.control_room.names import number_in
 from components.control_room.pages import ControlRoomAdmin, Paging, View
 from components.exceptions import ChatNotFound, InvalidValue
 from components.people.person import Person, persons
@@ -108,7 +109,7 @@ class ChatAdmin(ControlRoomAdmin):
         return self.render(request, "admin/components/chats/chat.html", row.trail, context)
 
     def messages(self, request: HttpRequest) -> HttpResponse:
-        row, before = find_row(request), _number(request.GET.get("before", ""))
+        row, before = find_row(request), number_in(request.GET.get("before", ""))
         self.note_reading(request, self.subject(row.info.id))
         if words := request.GET.get("q", "").strip():
             return self._found(request, row, words, before)
@@ -163,11 +164,6 @@ class ChatAdmin(ControlRoomAdmin):
             live=False,
             status=400 if problem else 200,
         )
-
-
-def _number(text: str) -> int | None:
-    """Return the number of a message from a URL; None if it is not a number."""
-    return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
 #: What each setting is called on the page.

@@ -12,7 +12,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import shortened
+from components.control_room.names import number_in, shortened
 from components.exceptions import InvalidName
 from components.people.person import Person, persons
 from components.services.chat import Chat, ChatInfo, ChatMessage, ChatReader, Inbox, Member, Role
@@ -87,14 +87,13 @@ class Target:
 
     @classmethod
     def of(cls, request: HttpRequest) -> Target:
-        user, seq = request.GET.get("user", ""), request.GET.get("seq", "")
+        user = request.GET.get("user", "")
         try:
             user = user and Inbox(user).user  # makes no call to Redis
         except InvalidName:
             nobody = gettext("Nobody can have this name: a name is text of 1 to 500 characters.")
             raise Http404(nobody) from None
-        # Redis counts to 2^63, so no message number has more digits.
-        return cls(find_row(request), user, int(seq) if seq.isdecimal() and len(seq) < 19 else 0)
+        return cls(find_row(request), user, number_in(request.GET.get("seq", "")) or 0)
 
     @property
     def chat(self) -> Chat:

@@ -18,6 +18,7 @@ from django.urls import URLPattern
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from components.control_room.names import number_in
 from components.control_room.pages import ControlRoomAdmin, Paging
 from components.control_room.verbs import Action, Done, Trail, Verb
 from components.people import people
@@ -94,7 +95,7 @@ class MailboxAdmin(ControlRoomAdmin):
         return self.render(request, template, _title(row), context)
 
     def messages(self, request: HttpRequest) -> HttpResponse:
-        row, first = _find(request), _number(request.GET.get("first", ""))
+        row, first = _find(request), number_in(request.GET.get("first", "")) or 0
         self.note_reading(request, self.subject(row.info.name))
         mails = MailboxReader().messages(row.info.name, first=first, limit=MESSAGES + 1)
         known = persons(mail.sender for mail in mails)
@@ -189,8 +190,3 @@ def _find(request: HttpRequest) -> Row:
 
 def _title(row: Row) -> str:
     return gettext("Mailbox of %(person)s") % {"person": row.person}
-
-
-def _number(text: str) -> int:
-    """Return the id of a message from a URL; 0 if it is not a valid id."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 17 else 0

@@ -15,7 +15,7 @@ from django.http import Http404, HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import shortened
+from components.control_room.names import number_in, shortened
 from components.control_room.pages import ControlRoomAdmin
 from components.control_room.verbs import Action, Done, Trail, Verb, filled
 from components.exceptions import InvalidName
@@ -72,9 +72,7 @@ class Target:
         known = known_caches(RowReader()).get(name)
         if known is None:
             raise Http404(no_cache(name))
-        text = request.GET.get("bucket", "")
-        start = int(text) if text.isascii() and text.isdecimal() and len(text) < 3 else 0
-        return cls(name, None, None, known.count, start)
+        return cls(name, None, None, known.count, number_in(request.GET.get("bucket", "")) or 0)
 
     @property
     def id(self) -> str:
