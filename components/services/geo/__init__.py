@@ -2,9 +2,8 @@
 
 from components.services.geo.facts import UNKNOWN, Imported, Level, Place, TableInfo
 from components.services.geo.importing import import_places, remove
-from components.services.geo.lookups import Kept, alocate, forget, locate
+from components.services.geo.lookups import Kept, alocate, forget, locate, place_name
 from components.services.geo.outlines import Outline, Outlines, country_outlines
-from components.services.geo.place_names import place_name
 from components.services.geo.ranges import Ipv4Ranges, Ipv6Ranges
 from components.services.geo.table import DEFAULT as DEFAULT_TABLE
 from components.services.geo.table import GeoTable, PerhapsTable, alook, look
