@@ -7,6 +7,7 @@ in any order must keep is in test_chat_model.py.
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -24,8 +25,10 @@ from components.exceptions import (
 )
 from components.kit.twins import at_once
 from components.services.chat import Chat, ChatReader, ChatSettings, Inbox, Quote, Role
+from components.services.chat.emoji import FORM
 from components.services.chat.hints import YOUNG, write_hints
 from components.services.chat.keys import ChatKeys, InboxKeys
+from components.services.chat.page.texts import REACTIONS
 from tests.support.chats import FREE, let_pass, size_of, stored, texts
 
 
@@ -334,17 +337,74 @@ def reactions(chat: Chat) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize(
     "emoji",
-    ["👍", "👍🏽", "❤️", "👩‍👩‍👧‍👦", "🇩🇪", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "✅"],
+    [
+        *REACTIONS,
+        *("👍🏽", "👩\u200d👩\u200d👧\u200d👦", "🇩🇪", "✅", "1️⃣", "#️⃣", "‼️", "™️", "㊗️", "▶️", "↔️"),
+        *(
+            "\u2139\ufe0f",
+            "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+            "©️",
+            "Ⓜ️",
+            "🧑🏻\u200d🤝\u200d🧑🏿",
+            "🧑🏻\u200d🤝\u200d🧑🏻",
+            "🏽",
+            "👁️\u200d🗨️",
+        ),
+    ],
     ids=lambda each: each.encode("unicode_escape").decode(),
 )
 def test_emojis_are_reactions(chat: Chat, emoji: str) -> None:
     chat.react("jack", 2, emoji)
+    chat.react("jill", 2, emoji.replace("\ufe0f", ""))
+    assert reactions(chat) == {emoji: ["jack", "jill"]}
+    assert re.fullmatch(FORM, emoji)
 
-    assert reactions(chat) == {emoji: ["jack"]}
+    chat.react("jack", 2, emoji.replace("\ufe0f", ""), is_on=False)
+
+    assert reactions(chat) == {emoji: ["jill"]}
+
+
+def test_reactions_of_earlier_releases_are_one_kind_and_can_be_removed(redis: Redis, chat: Chat) -> None:
+    chat.react("jill", 2, HEART)
+    stored = redis.hget(ChatKeys(chat.id).altered, "2")
+    old = [part for emoji in ("❤", HEART, "👍👍") for part in (emoji, "jack")]
+    packed = b"".join(b"%d:%b" % (len(part.encode()), part.encode()) for part in old)
+    redis.hset(ChatKeys(chat.id).altered, "2", stored + packed)
+    assert reactions(chat) == {HEART: ["jill", "jack"], "👍👍": ["jack"]}
+
+    chat.react("jack", 2, HEART, is_on=False)
+    chat.react("jack", 2, "👍👍", is_on=False)
+
+    assert reactions(chat) == {HEART: ["jill"]}
 
 
 def test_other_texts_are_none(chat: Chat) -> None:
-    no_emojis: list[Any] = [*"a1 <", "", "+1", "👍a", "\u202e", "👍\u202e", "\ufe0f", "👍" * 13, "\ud83d"]
+    no_emojis: list[Any] = [
+        *"a1 <",
+        "",
+        "+1",
+        "👍a",
+        "\u202e",
+        "👍\u202e",
+        "\ufe0f",
+        "👍" * 9,
+        "\ud83d",
+        "7",
+        "🇩",
+        "👍\u200d",
+    ]
+    no_emojis += [
+        "👍\ufe0f",
+        "❤\ufe0e",
+        "❤️❤️",
+        "😀👍",
+        "🇩🇩",
+        "🏴\U000e0067",
+        "👩‍❤️‍🐈",
+        "a🏽",
+        "😀🏽",
+        "1\u20e3\u20e3",
+    ]
     for emoji in [*no_emojis, None, 7, b"x"]:
         with pytest.raises(InvalidMessage):
             chat.react("jack", 2, emoji)

@@ -48,6 +48,7 @@ from components.kit.texts import gettext, grouped
 from components.kit.together import together
 from components.kit.twins import at_once, twins
 from components.kit.values import check_int, check_seconds, check_several
+from components.services.chat.emoji import check_emoji
 from components.services.chat.facts import (
     ChatInfo,
     ChatMessage,
@@ -62,7 +63,6 @@ from components.services.chat.facts import (
 from components.services.chat.formats import (
     LETTERS,
     check_client_id,
-    check_emoji,
     check_title,
     read_members,
     read_message,
@@ -417,7 +417,8 @@ class Chat:
 
     async def _react(self, client: AnyRedis, user: str, seq: int, emoji: str, *, is_on: bool = True) -> None:
         """
-        Add a reaction of *user* to a message, or remove it if *is_on* is false. *emoji* is one emoji.
+        Add a reaction of *user* to a message, or remove it if *is_on* is false. *emoji* is one of
+        Unicode's emoji. It is stored with the variation selectors that Unicode names.
 
         Nothing becomes unread. A reaction counts towards the rate limit.
 
@@ -428,7 +429,7 @@ class Chat:
             self._keys,
             seq=check_seq("seq", seq),
             person=check_person(user),
-            emoji=check_emoji(emoji),
+            emoji=check_emoji(emoji, is_on),
             is_on=int(is_on),
             call=new_call(),
             channel=self._channel,

@@ -11,7 +11,6 @@ scripts about chats and members are read here as well.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -30,16 +29,12 @@ from components.kit.stored import (
 )
 from components.kit.texts import gettext
 from components.kit.values import is_blank
+from components.services.chat.emoji import qualified
 from components.services.chat.facts import ChatMessage, ChatNews, Event, EventKind, Member, Quote, Role
 from components.services.counters import tally
 
 MAX_CLIENT_ID = 64  # characters
-MAX_EMOJI = 12  # characters
 LEASE = 60_000  # milliseconds that a sign of life counts, as in _present.lua
-#: The blocks of Unicode with emoji, and what may follow the first: the joiner, the variation selector, tags of flags.
-_SYMBOLS = "\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
-_JOINING = "\u200d\ufe0f\U000e0020-\U000e007f"
-AN_EMOJI = re.compile(f"[{_SYMBOLS}][{_SYMBOLS}{_JOINING}]{{0,{MAX_EMOJI - 1}}}")
 
 ROLES = {"o": Role.OWNER, "m": Role.MODERATOR, "u": Role.MEMBER}
 LETTERS = {role: letter for letter, role in ROLES.items()}
@@ -66,14 +61,6 @@ def check_client_id(client_id: object) -> str:
     raise InvalidMessage(
         f"The client id is {repr(client_id)[:80]}; it must be 1 to {MAX_CLIENT_ID} printable characters."
     )
-
-
-def check_emoji(emoji: object) -> str:
-    """Return *emoji* if it can be a reaction: one symbol, with what may belong to it. Raises InvalidMessage."""
-    if isinstance(emoji, str) and AN_EMOJI.fullmatch(emoji):
-        return emoji
-    wrong = gettext("%(emoji)s cannot be a reaction; it must be one emoji.")
-    raise InvalidMessage(wrong % {"emoji": repr(emoji)[:80]})
 
 
 def check_title(title: object) -> str:
@@ -152,7 +139,9 @@ def _read_altered(altered: bytes) -> tuple[tuple[datetime, bytes, bytes] | None,
     edited_at, mentions, body, *pairs = _parts(altered)
     reactions: dict[str, list[str]] = {}
     for emoji, person in zip(pairs[::2], pairs[1::2], strict=True):
-        reactions.setdefault(emoji, []).append(person)
+        people = reactions.setdefault(qualified(emoji), [])
+        if person not in people:  # earlier releases took an emoji with and without variation selectors as two
+            people.append(person)
     return (from_ms(edited_at), mentions.encode(), body.encode()) if edited_at else None, reactions
 
 

@@ -28,7 +28,7 @@ from components.people import anames_of, anote_contacts
 from components.services.autocomplete.folding import MAX_PREFIX
 from components.services.chat import Chat
 from components.services.chat.api import shapes
-from components.services.chat.formats import AN_EMOJI
+from components.services.chat.emoji import FORM
 from components.services.chat.search import MAX_WORDS
 
 BEFORE = Integer("before", about="List only messages before this seq. Cannot be combined with after.")
@@ -47,7 +47,9 @@ WORDS = Text(
     "Capitals, accents and the width of letters do not count.",
 )
 FOUND = Integer("limit", 20, least=1, most=200)
-EMOJI = Text("emoji", is_required=True, also={"pattern": f"^{AN_EMOJI.pattern}$"}, about="One emoji.")
+EMOJI = Text(
+    "emoji", is_required=True, also={"pattern": f"^(?:{FORM})$"}, about="One emoji of Unicode's list."
+)
 IS_ON = Boolean("is_on", True, about="False removes the reaction.")
 
 

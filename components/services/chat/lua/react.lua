@@ -22,24 +22,27 @@ if head.closed == "1" then return { "closed" } end
 local muted_until = tonumber(member.muted_until)
 if muted_until == -1 or muted_until > NOW then return { "muted", muted_until } end
 
-local parts, kinds, others = alterations_of(seq), {}, 0
-local place
+-- Earlier releases stored an emoji with and without the variation selector, U+FE0F, as two.
+local function kind_of(text) return (text:gsub("\239\184\143", "")) end
+local parts, kinds, others, places = alterations_of(seq), {}, 0, {}
 for at = 4, #parts, 2 do
-  if parts[at] == emoji and parts[at + 1] == person then place = at end
-  if not kinds[parts[at]] then kinds[parts[at]], others = true, others + 1 end
+  local kind = kind_of(parts[at])
+  if kind == kind_of(emoji) and parts[at + 1] == person then table.insert(places, 1, at) end
+  if not kinds[kind] then kinds[kind], others = true, others + 1 end
 end
-if (place ~= nil) == (is_on == "1") then return { "done" } end
+if (#places > 0) == (is_on == "1") then return { "done" } end
 local most = tonumber(head.max_reactions or USUAL)
-if is_on == "1" and ((#parts - 3) / 2 >= most or (not kinds[emoji] and others >= MOST_KINDS)) then
+if is_on == "1" and ((#parts - 3) / 2 >= most or (not kinds[kind_of(emoji)] and others >= MOST_KINDS)) then
   return { "many", most, MOST_KINDS }
 end
 local slow = member.role == "u" and tonumber(head.slow_mode) or 0
 local wait = pay(person, tonumber(head.rate_limit), tonumber(head.rate_period), slow, false)
 if wait > 0 then return { "fast", wait } end
 
-if place then
+for _, place in ipairs(places) do
   for _ = 1, 2 do table.remove(parts, place) end
-else
+end
+if is_on == "1" then
   for _, word in ipairs({ emoji, person }) do table.insert(parts, word) end
 end
 alter(head, seq, parts, channel)

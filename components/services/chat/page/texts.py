@@ -21,7 +21,7 @@ from components.services.chat.rich import TAGS, Node, rich
 NameOf = Callable[[str], str]
 
 PICTURE = _("Picture")
-#: The reactions that the page offers. People can add others by the API.
+#: The reactions that the page offers, as they are stored. People can add others by the API.
 REACTIONS = ("👍", "❤️", "😂", "🎉", "😮", "😢", "🙏", "👀")
 _TONES = 8  # colours of avatars, in chat.css
 _LINK = '<a href="{}" rel="noopener noreferrer nofollow ugc" target="_blank">{}</a>'
