@@ -65,12 +65,11 @@ async def wait_for(
 def place(user: str) -> Iterator[None]:
     """Take a place for *user* to wait. Raises WaitersFull if they have used up their places, or if none is free."""
     with _guard:
-        count = _waiting.total()
-        if count >= conf().max_waiters:
+        if (count := _waiting.total()) >= conf().max_waiters:
             raise WaitersFull(f"{count} requests wait in this process already.")
-        if _waiting[user] >= conf().max_waiters_per_person:
-            count = _waiting[user]
-            _forget_if_none(user)
+        if (
+            count := _waiting[user]
+        ) >= conf().max_waiters_per_person:  # a Counter adds nothing when it is read
             raise WaitersFull(f"{count} requests of this person wait in this process already.")
         _waiting[user] += 1
     try:
@@ -78,12 +77,8 @@ def place(user: str) -> Iterator[None]:
     finally:
         with _guard:
             _waiting[user] -= 1
-            _forget_if_none(user)
-
-
-def _forget_if_none(user: str) -> None:
-    if not _waiting[user]:
-        del _waiting[user]
+            if not _waiting[user]:
+                del _waiting[user]
 
 
 def waiters() -> int:

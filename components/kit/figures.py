@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from operator import methodcaller
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from redis import RedisCluster
@@ -34,14 +34,15 @@ class Ask:
     key: str | None
     add: Callable[[Any], object]
 
+    @classmethod
+    def of(cls, command: str, key: str, *args: Any, **options: Any) -> Ask:
+        """Return the question of a *command* for *key*, such as Ask.of("zcard", key)."""
+        return cls(key, methodcaller(command, key, *args, **options))
+
 
 def ask_sizes(keys: Iterable[str]) -> list[Ask]:
     """Return the questions for how many members the sorted sets at *keys* have."""
-    return [Ask(key, partial(_add_size, key)) for key in keys]
-
-
-def _add_size(key: str, pipe: Any) -> None:
-    pipe.zcard(key)
+    return [Ask.of("zcard", key) for key in keys]
 
 
 @dataclass

@@ -53,8 +53,7 @@ def gather() -> Gathered:
 
 
 def _sums(found: dict[str, Mapping[str, Sum]]) -> Gauges:
-    key = sums_key()
-    [stored] = yield [Ask(key, lambda pipe: pipe.hgetall(key))]
+    [stored] = yield [Ask.of("hgetall", sums_key())]
     found.update(read_sums(stored))
     return []
 

@@ -86,11 +86,7 @@ def _ask_database() -> None:
         cursor.execute("SELECT 1")
 
 
-def _ask_redis() -> None:
-    check_format()
-
-
-_NEEDED: dict[str, Callable[[], object]] = {"database": _ask_database, "redis": _ask_redis}
+_NEEDED: dict[str, Callable[[], object]] = {"database": _ask_database, "redis": check_format}
 
 
 def _answers(name: str, ask: Callable[[], object]) -> bool:

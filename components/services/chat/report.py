@@ -35,16 +35,14 @@ EVENTS = (
 
 def card() -> CardReading:
     """Count the chats."""
-    answers = yield [*ask_sizes(map(index, BUCKETS)), *(_ask_last(index(tag)) for tag in BUCKETS)]
+    keys = [index(tag) for tag in BUCKETS]
+    latest = (Ask.of("zrange", key, 0, 0, desc=True, withscores=True) for key in keys)
+    answers = yield [*ask_sizes(keys), *latest]
     count = sum(answers[: len(BUCKETS)])
     last = max((at for found in answers[len(BUCKETS) :] for _chat, at in found), default=None)
     age = None if last is None else max(0.0, (datetime.now(UTC) - instant_of(last)).total_seconds())
     ago = gettext("%(age)s ago") % {"age": duration(age)} if age is not None else duration(None)
     return Card(count, ngettext("chat", "chats", count), [(gettext("Last message"), ago)])
-
-
-def _ask_last(key: str) -> Ask:
-    return Ask(key, lambda pipe: pipe.zrange(key, 0, 0, desc=True, withscores=True))
 
 
 def find(text: str) -> FinderReading:

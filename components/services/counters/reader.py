@@ -99,7 +99,7 @@ class CounterReader:
         for tag, some in parts:
             keys = CounterKeys(tag)
             asks.append(Ask(keys.samples, partial(READ.put, keys=keys, names=some, **asked.args)))
-        asks.append(Ask(marks_key(), lambda pipe: pipe.zrange(marks_key(), 0, -1, withscores=True)))
+        asks.append(Ask.of("zrange", marks_key(), 0, -1, withscores=True))
         *answers, marked = all_well(send(asks))
         found = _all_series(asked, None, names, parts, answers)
         first = next(iter(found.values()), None)

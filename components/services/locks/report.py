@@ -83,13 +83,9 @@ def gauges() -> Gauges:
     """Count the held locks; by this machine's clock, since asking for the server's would be another round trip."""
     held = Family("components_locks_held", "Locks that are held, except those at keys of the project's own.")
     now = f"({int(time() * 1_000)}"
-    answers = yield [_ask_held(index(tag), now) for tag in BUCKETS]
+    answers = yield [Ask.of("zcount", index(tag), now, "+inf") for tag in BUCKETS]
     held.add(sum(answers))
     return [held]
-
-
-def _ask_held(key: str, now: str) -> Ask:
-    return Ask(key, lambda pipe: pipe.zcount(key, now, "+inf"))
 
 
 def find(text: str) -> FinderReading:
@@ -116,7 +112,4 @@ def _exact(text: str) -> list[LockKeys]:
 
 
 def _ask_exact(keys: LockKeys) -> list[Ask]:
-    return [
-        Ask(keys.state, lambda pipe: pipe.exists(keys.state)),
-        Ask(keys.held, lambda pipe: pipe.zscore(keys.held, keys.lock)),
-    ]
+    return [Ask.of("exists", keys.state), Ask.of("zscore", keys.held, keys.lock)]

@@ -134,7 +134,7 @@ def read_jobs(
 
 def ask_jobs() -> Ask:
     """Return the question for the names of jobs."""
-    return Ask(index(DEFAULT_JOB), lambda pipe: pipe.smembers(index(DEFAULT_JOB)))
+    return Ask.of("smembers", index(DEFAULT_JOB))
 
 
 def _families(jobs: Sequence[str], answers: Sequence[Any]) -> list[Family]:
@@ -162,9 +162,9 @@ def _asks(job: str) -> list[Ask]:
     keys = JobKeys(job)
     return [
         Ask(keys.stream, lambda pipe: pipe.time()),
-        Ask(keys.state, lambda pipe: pipe.hmget(keys.state, _FIGURES)),
-        Ask(keys.stream, lambda pipe: pipe.xrange(keys.stream, count=1)),
-        Ask(keys.dead, lambda pipe: pipe.zcard(keys.dead)),
+        Ask.of("hmget", keys.state, _FIGURES),
+        Ask.of("xrange", keys.stream, count=1),
+        Ask.of("zcard", keys.dead),
     ]
 
 

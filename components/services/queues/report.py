@@ -106,7 +106,11 @@ def card() -> CardReading:
     answers = yield [
         ask
         for alias in aliases
-        for ask in (ask_state(alias), Ticks(alias).ask(names[alias]), _ask_number(BackendKeys(alias).names))
+        for ask in (
+            ask_state(alias),
+            Ticks(alias).ask(names[alias]),
+            Ask.of("scard", BackendKeys(alias).names),
+        )
     ]
     seen = _Seen()
     lines = list[Line]()
@@ -128,10 +132,6 @@ def card() -> CardReading:
             *lines_about(_most_dead(queues), partial(_dead, alias), _MORE_DEAD),
         ]
     return seen.card(lines)
-
-
-def _ask_number(key: str) -> Ask:
-    return Ask(key, lambda pipe: pipe.scard(key))
 
 
 @dataclass
@@ -416,8 +416,8 @@ def find(text: str) -> FinderReading:
 
 def _asks(keys: BackendKeys, text: str) -> list[Ask]:
     return [
-        Ask(keys.names, lambda pipe: pipe.srandmember(keys.names, _MOST)),
-        Ask(keys.names, lambda pipe: pipe.sismember(keys.names, text)),
+        Ask.of("srandmember", keys.names, _MOST),
+        Ask.of("sismember", keys.names, text),
         Ask(keys.tasks, partial(FIND.put, keys=keys, id=id_of(text))),
     ]
 

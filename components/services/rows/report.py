@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 from django.core.checks import CheckMessage, Warning
 from django.utils.translation import gettext, ngettext, ngettext_lazy
@@ -66,7 +64,7 @@ def read_state() -> Reading[State]:
     """Count the rows on the schedule, and find those that have been due for longest."""
     (seconds, micros), *answers = yield [
         Ask(RowKeys(BUCKETS[0]).schedule, lambda pipe: pipe.time()),
-        *(ask for tag in BUCKETS for ask in _asks(RowKeys(tag))),
+        *(ask for keys in map(RowKeys, BUCKETS) for ask in _asks(keys)),
     ]
     now, state = int(seconds) * 1_000_000 + int(micros), State(Counter(), {})
     for stored in answers[::2]:
@@ -160,28 +158,17 @@ def gauges() -> Gauges:
 
 
 def _asks(keys: RowKeys) -> list[Ask]:
-    def first(pipe: Any) -> None:
-        pipe.zrange(keys.schedule, 0, 0, withscores=True)
-
-    return [Ask(keys.counts, lambda pipe: pipe.hgetall(keys.counts)), Ask(keys.schedule, first)]
+    return [Ask.of("hgetall", keys.counts), Ask.of("zrange", keys.schedule, 0, 0, withscores=True)]
 
 
 def find(text: str) -> FinderReading:
     """Find models with rows on the schedule, and the row *text* if it is on it."""
     exact = RowKeys(bucket(text)).schedule
     due, *counts = yield [
-        Ask(exact, partial(_add_due, exact, text)),
-        *(Ask(keys.counts, partial(_add_counts, keys.counts)) for keys in map(RowKeys, BUCKETS)),
+        Ask.of("zscore", exact, text),
+        *(Ask.of("hgetall", keys.counts) for keys in map(RowKeys, BUCKETS)),
     ]
     names = (text_of(name) for stored in counts for name in stored if b":" not in name)
     kind = gettext("Cached model")
     found = [Found(Link("model", legible(name), model=name), kind) for name in best(names, text)]
     return [Found(Link("row", legible(text), row=text)), *found] if due is not None else found
-
-
-def _add_due(key: str, member: str, pipe: Any) -> None:
-    pipe.zscore(key, member)
-
-
-def _add_counts(key: str, pipe: Any) -> None:
-    pipe.hgetall(key)
