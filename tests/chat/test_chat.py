@@ -338,21 +338,12 @@ def reactions(chat: Chat) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     "emoji",
     [
-        *REACTIONS,
-        *("👍🏽", "👩\u200d👩\u200d👧\u200d👦", "🇩🇪", "✅", "1️⃣", "#️⃣", "‼️", "™️", "㊗️", "▶️", "↔️"),
-        *(
-            "\u2139\ufe0f",
-            "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
-            "©️",
-            "Ⓜ️",
-            "🧑🏻\u200d🤝\u200d🧑🏿",
-            "🧑🏻\u200d🤝\u200d🧑🏻",
-            "🏽",
-            "👁️\u200d🗨️",
-        ),
+        *REACTIONS, "👍🏽", "👩\u200d👩\u200d👧\u200d👦", "🇩🇪", "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+        "✅", "1️⃣", "#️⃣", "‼️", "™️", "㊗️", "▶️", "↔️", "\u2139\ufe0f", "©️", "Ⓜ️", "🧑🏻\u200d🤝\u200d🧑🏿",
+        "🧑🏻\u200d🤝\u200d🧑🏻", "🏽", "👁️\u200d🗨️",
     ],
     ids=lambda each: each.encode("unicode_escape").decode(),
-)
+)  # fmt: skip
 def test_emojis_are_reactions(chat: Chat, emoji: str) -> None:
     chat.react("jack", 2, emoji)
     chat.react("jill", 2, emoji.replace("\ufe0f", ""))
@@ -380,31 +371,16 @@ def test_reactions_of_earlier_releases_are_one_kind_and_can_be_removed(redis: Re
 
 def test_other_texts_are_none(chat: Chat) -> None:
     no_emojis: list[Any] = [
-        *"a1 <",
+        *"a1 <7🇩\u202e\ufe0f\ud83d",
         "",
         "+1",
         "👍a",
-        "\u202e",
         "👍\u202e",
-        "\ufe0f",
         "👍" * 9,
-        "\ud83d",
-        "7",
-        "🇩",
         "👍\u200d",
-    ]
-    no_emojis += [
         "👍\ufe0f",
-        "❤\ufe0e",
-        "❤️❤️",
-        "😀👍",
-        "🇩🇩",
-        "🏴\U000e0067",
-        "👩‍❤️‍🐈",
-        "a🏽",
-        "😀🏽",
-        "1\u20e3\u20e3",
     ]
+    no_emojis += ["❤\ufe0e", "❤️❤️", "😀👍", "🇩🇩", "🏴\U000e0067", "👩\u200d🐈", "a🏽", "😀🏽", "1\u20e3\u20e3"]
     for emoji in [*no_emojis, None, 7, b"x"]:
         with pytest.raises(InvalidMessage):
             chat.react("jack", 2, emoji)

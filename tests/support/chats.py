@@ -17,44 +17,15 @@ from components.services.chat.keys import ChatKeys
 FREE = ChatSettings(rate_limit=0)
 #: Texts that mention jack, and texts that do not, although his name follows an "@".
 MENTIONING = [
-    *(
-        "@jack",
-        "(@jack), hi",
-        "_@jack_ **b**",
-        "**@jack**",
-        "- @jack\n- x",
-        "x\n> @jack",
-        "`a` @jack `b`",
-        "```\n@jack",
-    ),
-    *(
-        "```py\nx\n```\n@jack",
-        r"\\@jack",
-        r"\`@jack\`",
-        "https://x.example @jack",
-        "看https://x.example/\u3002@jack",
-    ),
-    *("[x](https://x.example/@jack) @jack", "[@jack](https://x.example/)"),
-]
+    "@jack", "(@jack), hi", "_@jack_ **b**", "**@jack**", "- @jack\n- x", "x\n> @jack", "`a` @jack `b`", "```\n@jack",
+    "```py\nx\n```\n@jack", r"\\@jack", r"\`@jack\`", "https://x.example @jack", "看https://x.example/\u3002@jack",
+    "[x](https://x.example/@jack) @jack", "[@jack](https://x.example/)",
+]  # fmt: skip
 SILENT = [
-    *(
-        "`@jack`",
-        "``@jack``",
-        "``` @jack ```",
-        "```\n@jack\n```",
-        "```py\nx\n\n@jack\n ```\nb",
-        r"\@jack",
-        r"a \\\@jack",
-    ),
-    *(
-        "https://x.example/@jack",
-        "HTTP://x.example/a_(@jack)",
-        "www.x.example/@jack",
-        "x.example/@jack",
-        "jill@jack.example",
-    ),
-    *("@jack@x.example", "[x](https://x.example/@jack)", "a_@jack", "@jacky", "@jack_b"),
-]
+    "`@jack`", "``@jack``", "``` @jack ```", "```\n@jack\n```", "```py\nx\n\n@jack\n ```\nb", r"\@jack",
+    r"a \\\@jack", "https://x.example/@jack", "HTTP://x.example/a_(@jack)", "www.x.example/@jack", "x.example/@jack",
+    "jill@jack.example", "@jack@x.example", "[x](https://x.example/@jack)", "a_@jack", "@jacky", "@jack_b",
+]  # fmt: skip
 
 
 def texts(messages: Iterable[ChatMessage]) -> list[str]:
