@@ -148,7 +148,7 @@ def watched(redis: Redis, seen: Seen) -> Iterator[None]:
 SOMETIMES = {
     "ChatKeys.chat", "ChatKeys.messages", "ChatKeys.own", "ChatKeys.sent", "CounterKeys.names", "TableKeys.manifest",
     "TableKeys.part", "LockKeys.lock", "LockKeys.state", "LockKeys.held", "FencedKeys.value", "FencedKeys.fence",
-    "locks.index", "BackendKeys.worker", "SemaphoreKeys.names", "semaphores.index",
+    "BackendKeys.worker", "SemaphoreKeys.names",
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from redis import Redis
 from components.exceptions import PermitLost
 from components.kit.keyspace import BUCKETS, bucket
 from components.services.semaphores import Semaphore, SemaphoreControls, SemaphoreReader
-from components.services.semaphores.keys import SemaphoreKeys, index
+from components.services.semaphores.keys import SemaphoreKeys
 from components.services.semaphores.reader import _use
 from tests.support.semaphores import Waiter, let_pass, take
 
@@ -136,7 +136,7 @@ def test_semaphores_unused_for_a_month_are_forgotten_unless_their_limit_was_set(
         take(Semaphore(name, limit=7))
     SemaphoreControls("set").set_limit(9)
     for name in ("old", "new", "kept"):
-        key = index(bucket(name))
+        key = SemaphoreKeys.of_bucket(bucket(name)).names
         redis.zadd(key, {name: redis.zscore(key, name) - (30 if name == "kept" else 32)})
     for tag in BUCKETS:  # something in each bucket is used
         number = next(each for each in range(1_000) if bucket(f"any {each}") == tag)
@@ -147,7 +147,7 @@ def test_semaphores_unused_for_a_month_are_forgotten_unless_their_limit_was_set(
 
     assert names == {"set", "new", "kept"}
     SemaphoreControls("set").reset_limit()
-    assert redis.zscore(index(bucket("set")), "set") == int(redis.time()[0]) // 86_400
+    assert redis.zscore(SemaphoreKeys.of_bucket(bucket("set")).names, "set") == int(redis.time()[0]) // 86_400
 
 
 NOW = 29_000_000  # minutes since 1970

@@ -124,11 +124,6 @@ class FencedKeys:
     fence = SharedKey("STRING fence of the last write, 19 digits. Expires a week after the value has gone.")
 
 
-def index(tag: str) -> str:
-    """ZSET key of a lock by the millisecond its time ends, for a bucket; as LockKeys.held. Expires as that."""
-    return f"{_stem(tag)}held"
-
-
 @lru_cache(maxsize=1_024)
 def _named(prefix: str, name: str) -> LockKeys:
     return LockKeys(f"{_stem(bucket(name))}lock:{name}")

@@ -25,12 +25,12 @@ from components.kit.scripts import Script
 from components.kit.stored import instant_of, number_of
 from components.kit.twins import at_once
 from components.kit.values import check_int
-from components.services.locks.keys import LockKeys, index
+from components.services.locks.keys import LockKeys
 
 RELEASE = Script("locks/release")
 
 _T = TypeVar("_T")
-_HELD = Index(index)
+_HELD = Index(lambda tag: LockKeys.of_bucket(tag).held)
 
 _FIGURES = ("fence", "acquired", "waits", "waited", "longest", "expired", "forced")
 

@@ -28,7 +28,7 @@ from components.reports import (
     best_of,
     card_of_waits,
 )
-from components.services.locks.keys import LockKeys, index
+from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
 from components.templatetags.control_room import duration, grouped, legible
 
@@ -83,7 +83,7 @@ def gauges() -> Gauges:
     """Count the held locks; by this machine's clock, since asking for the server's would be another round trip."""
     held = Family("components_locks_held", "Locks that are held, except those at keys of the project's own.")
     now = f"({int(time() * 1_000)}"
-    answers = yield [Ask.of("zcount", index(tag), now, "+inf") for tag in BUCKETS]
+    answers = yield [Ask.of("zcount", LockKeys.of_bucket(tag).held, now, "+inf") for tag in BUCKETS]
     held.add(sum(answers))
     return [held]
 

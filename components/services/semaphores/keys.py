@@ -68,12 +68,3 @@ class SemaphoreKeys:
 @lru_cache(maxsize=1_024)
 def _made(prefix: str, name: str) -> SemaphoreKeys:
     return SemaphoreKeys(name)
-
-
-def index(tag: str) -> str:
-    """
-    ZSET name by the day of its last use, for a bucket.
-
-    An entry goes a month later, and the key with the last one.
-    """
-    return f"{stem('semaphores', tag)}names"

@@ -22,10 +22,10 @@ from components.kit.scripts import pipelined
 from components.kit.stored import instant_of, number_of
 from components.kit.twins import at_once
 from components.services.semaphores.facts import MinuteOfUse, SemaphoreInfo
-from components.services.semaphores.keys import SemaphoreKeys, index
+from components.services.semaphores.keys import SemaphoreKeys
 
 _USE = record("semaphores", "use")
-_ALL = Index(index, desc=True)
+_ALL = Index(lambda tag: SemaphoreKeys.of_bucket(tag).names, desc=True)
 _MINUTE = 60_000_000  # microseconds
 _MINUTES = 120
 #: The fields of the HASH of figures.

@@ -22,7 +22,7 @@ from components.reports import (
     card_of_waits,
     finder_of,
 )
-from components.services.semaphores.keys import SemaphoreKeys, index
+from components.services.semaphores.keys import SemaphoreKeys
 from components.templatetags.control_room import duration, grouped, legible
 
 PAST = Past(
@@ -46,7 +46,7 @@ EVENTS = (
         is_histogram=True,
     ),
 )
-find = finder_of("semaphore", "semaphore", lambda: [*map(index, BUCKETS)])
+find = finder_of("semaphore", "semaphore", lambda: [SemaphoreKeys.of_bucket(tag).names for tag in BUCKETS])
 CONTENDED = Script("semaphores/contended")
 
 
