@@ -338,8 +338,9 @@ def reactions(chat: Chat) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     "emoji",
     [
-        *REACTIONS, "👍🏽", "👩\u200d👩\u200d👧\u200d👦", "🇩🇪", "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
-        "✅", "1️⃣", "#️⃣", "‼️", "™️", "㊗️", "▶️", "↔️", "\u2139\ufe0f", "©️", "Ⓜ️", "🧑🏻\u200d🤝\u200d🧑🏿",
+        *REACTIONS, "👍🏽", "👩\u200d👩\u200d👧\u200d👦", "🇩🇪", "✅",
+        "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+        "1️⃣", "#️⃣", "‼️", "™️", "㊗️", "▶️", "↔️", "\u2139\ufe0f", "©️", "Ⓜ️", "🧑🏻\u200d🤝\u200d🧑🏿",
         "🧑🏻\u200d🤝\u200d🧑🏻", "🏽", "👁️\u200d🗨️",
     ],
     ids=lambda each: each.encode("unicode_escape").decode(),
