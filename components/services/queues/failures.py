@@ -19,10 +19,10 @@ from hashlib import blake2b
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
 from components.kit.scripts import Script
-from components.kit.stored import text_of
+from components.kit.stored import instant_of, text_of
 from components.kit.twins import at_once
 from components.services.queues.facts import Look, TaskFailure
-from components.services.queues.formats import UNSAID, instant_of_ms
+from components.services.queues.formats import UNSAID
 from components.services.queues.keys import QueueKeys
 from components.services.queues.queue import place_of, read_place
 
@@ -84,7 +84,7 @@ class Failure:
 
     @property
     def died_at(self) -> datetime:
-        return instant_of_ms(self.place.score)
+        return instant_of(self.place.score)
 
     @cached_property
     def group(self) -> str:

@@ -20,7 +20,7 @@ from typing import Any, get_args
 
 from components.exceptions import UnknownFormat
 from components.kit.contracts import record
-from components.kit.stored import EPOCH
+from components.kit.stored import EPOCH, instant_of
 from components.services.queues.facts import (
     Progress,
     QueueStats,
@@ -224,13 +224,8 @@ def read_row(
 def placed(info: TaskInfo, *, due_us: float | None, ends_ms: float | None) -> TaskInfo:
     """Return *info* with what only its place tells: when it is due, or when its lease ends."""
     if info.state == "running":
-        return replace(info, lease_expires_at=instant_of_ms(ends_ms) if ends_ms is not None else None)
+        return replace(info, lease_expires_at=instant_of(ends_ms) if ends_ms is not None else None)
     return replace(info, state="delayed", due_at=read_instant(b"%f" % due_us)) if due_us is not None else info
-
-
-def instant_of_ms(score: float) -> datetime:
-    """Return the instant of a score in milliseconds; LAST_INSTANT for a score that is none."""
-    return read_instant(b"%f" % (score * 1000))
 
 
 def read_sizes(queue: str, sizes: Sequence[Any]) -> QueueStats:

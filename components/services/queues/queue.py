@@ -28,7 +28,7 @@ from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_async_client, ge
 from components.kit.errors import ended_early, redis_errors
 from components.kit.ids import id_of, new_call
 from components.kit.scripts import ASYNCHRONOUS, Call, Script, pipelined
-from components.kit.stored import text_of
+from components.kit.stored import instant_of, text_of
 from components.kit.twins import answer, at_once, twins
 from components.kit.values import check_int, check_seconds, check_several, is_name
 from components.services.counters import tally, tally_each
@@ -46,7 +46,6 @@ from components.services.queues.facts import (
     to_us,
 )
 from components.services.queues.formats import (
-    instant_of_ms,
     placed,
     queue_of,
     read_result,
@@ -426,7 +425,7 @@ class TaskQueue:
             answers = pipe.execute()
         lease = timedelta(seconds=self.options.lease)
         return [
-            read_worker(worker_id, about, started, order, instant_of_ms(at), now, lease)
+            read_worker(worker_id, about, started, order, instant_of(at), now, lease)
             for (worker_id, at), (about, started), order in zip(
                 named, answers[::2], answers[1::2], strict=True
             )

@@ -24,7 +24,7 @@ from components.kit.figures import Ask, Event, Family, Gauges
 from components.kit.ids import id_of
 from components.kit.scripts import Script
 from components.kit.site import known_sites
-from components.kit.stored import text_of
+from components.kit.stored import instant_of, text_of
 from components.reports import (
     Card,
     CardReading,
@@ -47,7 +47,7 @@ from components.services.queues.facts import (
     taking,
     unserved,
 )
-from components.services.queues.formats import instant_of_ms, read_sizes, read_worker
+from components.services.queues.formats import read_sizes, read_worker
 from components.services.queues.keys import BackendKeys, QueueKeys
 from components.services.queues.periodic_tasks import declared, late_ticks, tick_infos
 from components.services.queues.queue import FIND, TaskQueue
@@ -359,7 +359,7 @@ def read_state(alias: str, answer: Sequence[Any]) -> tuple[list[QueueStats], lis
     lease = timedelta(seconds=queue_options(alias).lease)
     workers = [
         read_worker(
-            text_of(worker_id), about or b"", started, None, instant_of_ms(float(at)), from_us(clock), lease
+            text_of(worker_id), about or b"", started, None, instant_of(float(at)), from_us(clock), lease
         )
         for worker_id, at, (about, started) in zip(seen[::3], seen[1::3], seen[2::3], strict=True)
     ]
