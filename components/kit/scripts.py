@@ -187,7 +187,7 @@ class Script:
             if isinstance(each, Exception) and is_moving(each.__cause__)
         ]
         until = time.monotonic() + MOVING.get()
-        asked = [self._outcome(client, calls[number], until) for number in moving]
+        asked = [self.outcome(client, calls[number], until) for number in moving]
         if moving and isinstance(client, ASYNCHRONOUS):
             found = await asyncio.gather(*asked)
         else:
@@ -197,8 +197,6 @@ class Script:
 
     async def aoutcomes_now(self, client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
         """Do what aoutcomes() does, but do not wait for slots that move."""
-        if len(calls) == 1:
-            return [await self._outcome(client, calls[0], 0.0)]
         found: list[Any] = [None] * len(calls)
         try:
             groups = await by_node(client, calls)
@@ -220,7 +218,7 @@ class Script:
         failed = [number for number, each in enumerate(outcomes) if isinstance(each, Exception)]
         while failed:
             number = failed.pop(0)
-            outcome = outcomes[number] = await self._outcome(client, calls[number], 0.0)
+            outcome = outcomes[number] = await self.outcome(client, calls[number], 0.0)
             if isinstance(outcome, RedisUnavailable) and isinstance(outcome.__cause__, REPLY_LOST):
                 # The client has reloaded the cluster by now, so calls that still belong to this node would fail as
                 # well.
@@ -240,10 +238,11 @@ class Script:
         for other, numbers in groups:
             if other is not None and other is not node and _name(other) != _name(node):
                 for number in numbers:
-                    found[number] = await self._outcome(client, calls[number], 0.0)
+                    found[number] = await self.outcome(client, calls[number], 0.0)
         return found
 
-    async def _outcome(self, client: AnyRedis, call: Call, until: float | None = None) -> Any:
+    async def outcome(self, client: AnyRedis, call: Call, until: float | None = None) -> Any:
+        """Return the answer to one call or the exception that it raised; *until* is that of send()."""
         keys, args = call
         try:
             return await self.send(client, keys=keys, args=args, until=until)

@@ -76,7 +76,10 @@ class _Line:
                 future.set_result(own)
 
     async def _ask(self, calls: Sequence[Call]) -> list[Any]:
-        return await self._script.aoutcomes_now(get_async_client(), calls)
+        client = get_async_client()
+        if len(calls) == 1:
+            return [await self._script.outcome(client, calls[0], 0.0)]
+        return await self._script.aoutcomes_now(client, calls)
 
 
 async def together(script: Script, calls: Sequence[Call]) -> list[Any]:

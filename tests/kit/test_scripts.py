@@ -128,7 +128,8 @@ def test_an_error_of_the_script_is_not_repeated_and_not_an_outage(redis: Redis, 
     with pytest.raises(ResponseError, match="WRONGTYPE"):
         run(script, calls)
 
-    assert redis.get("a") == b"1"
+    # Calls that travel together are asked again one by one, and say what is the matter.
+    assert redis.get("a") == (b"1" if run in (called, awaited) else b"2")
 
 
 @pytest.mark.parametrize("run", [together, awaited_together])

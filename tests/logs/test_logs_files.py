@@ -241,10 +241,10 @@ NOT_READ = {
     b"\x04\x22\x4d\x18" + LOG: "lz4",
     b"PK\x03\x04" + LOG: "zip",
     b"access.log".ljust(257, b"\0") + b"ustar" + LOG: "tar",
-    gzip.compress(gzip.compress(LOG)): "twice",
-    gzip.compress(zstandard.compress(LOG)): "twice",
+    gzip.compress(gzip.compress(LOG, mtime=0), mtime=0): "twice",
+    gzip.compress(zstandard.compress(LOG), mtime=0): "twice",
     zstandard.compress(LOG.decode().encode("UTF-16")): "UTF-16",
-    gzip.compress(b"PK\x03\x04" + LOG): "zip",
+    gzip.compress(b"PK\x03\x04" + LOG, mtime=0): "zip",
     **{LOG.decode().encode(code): code[:6] for code in ("UTF-16", "UTF-16LE", "UTF-16BE", "UTF-32")},
     **{f"\ufeff{LOG.decode()}".encode(code): "UTF-16" for code in ("UTF-16LE", "UTF-16BE")},
 }

@@ -26,13 +26,13 @@ class Source(Script):
         self.source = source
         self.trips: list[int] = []
 
-    async def acall(self, client: Any, *, keys: Any, args: Any = ()) -> Any:
+    async def outcome(self, client: Any, call: Any, until: Any = None) -> Any:
         self.trips.append(1)
-        return await super().acall(client, keys=keys, args=args)
+        return await super().outcome(client, call, until)
 
-    async def aoutcomes(self, client: Any, calls: Any) -> list[Any]:
+    async def aoutcomes_now(self, client: Any, calls: Any) -> list[Any]:
         self.trips.append(len(calls))
-        return await super().aoutcomes(client, calls)
+        return await super().aoutcomes_now(client, calls)
 
 
 def append() -> Source:
