@@ -98,6 +98,7 @@ def test_whoever_is_muted_is_neither_shown_nor_told(redis: Redis, chat: Chat, pr
     presence.type("jack")
     chat.mute("jack", seconds=60)
 
+    assert presence.look("joe") == NOBODY
     assert presence.attend("jack") == presence.look("jack") == NOBODY
     assert presence.look("joe") == NOBODY
     assert seen(chat, "jack") == dict.fromkeys(("joe", "jack", "jill"), (False, False))

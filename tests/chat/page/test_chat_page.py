@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
@@ -226,6 +227,18 @@ def test_a_page_says_who_is_there_and_who_was(people, chat):
     with override_settings(COMPONENTS={"CHAT_PRESENCE": False}):
         assertNotContains(client.get(f"/chat/{chat.id}/"), "data-presence")
         assertNotContains(client.get(f"/chat/{chat.id}/members/"), "last here")
+
+
+def test_without_time_zones_times_are_those_of_the_site(people, chat):
+    client = visitor("jack")
+    with override_settings(USE_TZ=False, TIME_ZONE="Asia/Kathmandu"):
+        chat.mute(people["jack"], seconds=60)
+        shown = client.get(f"/chat/{chat.id}/")
+        assertContains(client.get(f"/chat/{chat.id}/members/"), "muted")
+        sent_at = chat.history(people["jack"]).messages[-1].sent_at.astimezone(ZoneInfo("Asia/Kathmandu"))
+
+    assertContains(shown, "You are muted in this chat for now.")
+    assertContains(shown, f"{sent_at:%H:%M}</time>")
 
 
 # What is refused

@@ -1,6 +1,7 @@
--- Mute a member for a number of milliseconds. -1 mutes without end; 0 lifts the mute, even of a person who has left.
+-- Mute a member for a number of milliseconds, and show them as here or typing no more. -1 mutes without end; 0 lifts
+-- the mute, even of a person who has left.
 -- *event* lacks its last part, the end of the mute.
--- KEYS    chat messages members calls muted
+-- KEYS    chat messages members calls muted here typing
 -- ARGV    person milliseconds by call event channel
 -- USES    head member answered packed event
 -- RETURNS "done"; "nothing"; "unknown"; "denied"; "absent"
@@ -18,6 +19,10 @@ local till = text(length > 0 and moment(head) + length or length)
 if member then
   member.muted_until = till
   redis.call("HSET", members, person, write_member(member))
+end
+if length ~= 0 then
+  redis.call("ZREM", here, person)
+  redis.call("ZREM", typing, person)
 end
 append_events(head, call, channel, { event .. packed(length > 0 and till or "") })
 return answer(call, "done")

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -126,7 +126,7 @@ def number_in(text: str) -> int | None:
 def _silence(news: ChatNews) -> str:
     if news.is_closed:
         return gettext("This chat is closed. It can be read.")
-    if news.muted_until is not None and news.muted_until > timezone.now():
+    if news.muted_until is not None and news.muted_until > datetime.now(UTC):
         return gettext("You are muted in this chat for now.")
     return ""
 
@@ -226,6 +226,6 @@ def page(
     if opened and name == "search":
         context["found"] = list(rows.found_rows(messages, context["search"], name_of))
     if opened and name == "members":
-        found = rows.member_rows(context["members"], user, opened.role, name_of, timezone.now())
+        found = rows.member_rows(context["members"], user, opened.role, name_of, datetime.now(UTC))
         context["members"] = list(found)
     return render(request, f"components/chat/{name}.html", context, status=status)
