@@ -65,12 +65,11 @@ async def wait_for(
 def place(user: str) -> Iterator[None]:
     """Take a place for *user* to wait. Raises WaitersFull if they have used up their places, or if none is free."""
     with _guard:
-        if (count := _waiting.total()) >= conf().max_waiters:
-            raise WaitersFull(f"{count} requests wait in this process already.")
-        if (
-            count := _waiting[user]
-        ) >= conf().max_waiters_per_person:  # a Counter adds nothing when it is read
-            raise WaitersFull(f"{count} requests of this person wait in this process already.")
+        total, own = _waiting.total(), _waiting[user]  # a Counter adds nothing when it is read
+        if total >= conf().max_waiters:
+            raise WaitersFull(f"{total} requests wait in this process already.")
+        if own >= conf().max_waiters_per_person:
+            raise WaitersFull(f"{own} requests of this person wait in this process already.")
         _waiting[user] += 1
     try:
         yield
