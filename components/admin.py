@@ -16,6 +16,7 @@ from components.services.locks.admin.locks import LockAdmin
 from components.services.logs.admin.logs import LogJobAdmin
 from components.services.mailboxes.admin.mailboxes import MailboxAdmin
 from components.services.queues.admin.queues import QueueAdmin
+from components.services.rates.admin.rates import RateLimitAdmin
 from components.services.rows.admin.rows import CachedRowAdmin
 from components.services.semaphores.admin.semaphores import SemaphoreAdmin
 
@@ -29,6 +30,7 @@ __all__ = [
     "MailboxAdmin",
     "OverviewAdmin",
     "QueueAdmin",
+    "RateLimitAdmin",
     "SemaphoreAdmin",
 ]
 
@@ -41,4 +43,5 @@ admin.site.register(models.LogJob, LogJobAdmin)
 admin.site.register(models.Mailbox, MailboxAdmin)
 admin.site.register(models.Overview, OverviewAdmin)
 admin.site.register(models.Queue, QueueAdmin)
+admin.site.register(models.RateLimit, RateLimitAdmin)
 admin.site.register(models.Semaphore, SemaphoreAdmin)

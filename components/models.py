@@ -138,6 +138,15 @@ class Queue(Anchor):
         verbose_name_plural = _("queues")
 
 
+class RateLimit(Anchor):
+    """The anchor of a rate limit. There is nothing to change, since the code declares the rates."""
+
+    class Meta(Anchor.Meta):
+        default_permissions = ("view",)
+        verbose_name = _("rate limit")
+        verbose_name_plural = _("rate limits")
+
+
 class Semaphore(Anchor):
     """The anchor of a semaphore. Users who may change it may set its limit and evict holders."""
 

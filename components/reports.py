@@ -44,6 +44,7 @@ _FOLDERS: dict[type[models.Anchor], str] = {
     models.CachedRow: "rows",
     models.Lock: "locks",
     models.Semaphore: "semaphores",
+    models.RateLimit: "rates",
     models.LogJob: "logs",
     models.Chat: "chat",
     models.Mailbox: "mailboxes",

@@ -35,6 +35,8 @@ SUFFIXES = {
     "LockKeys.released": ":<digits>",
     "LockKeys.wake": ":<waiter>",
     "MailboxKeys.sent": ":<day>",
+    "RateKeys.calls": "/<key>",
+    "RateKeys.places": "/<key>",
     "RowKeys.claim": ":<member>",
     "RowKeys.row": ":<member>",
     "SemaphoreKeys.ended": ":<permit>",

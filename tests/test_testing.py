@@ -23,6 +23,7 @@ from components.kit.test_runs import is_test_run  # as it was before tests/conft
 from components.services.chat.page import badge
 from components.services.counters import buffer, count
 from components.services.queues import Consumer, TaskQueue, keys
+from components.services.rates import RateLimit
 from components.testing import arun_tasks, empty, let_pass, redis_at, run_tasks
 from tests.support.queues import ECHO, options
 from tests.support.waiting import eventually
@@ -81,7 +82,9 @@ def test_the_clock_can_be_moved_and_tasks_run_in_a_loop(redis: Redis) -> None:
     TaskQueue().push(ECHO, delay=59)
     with options(max_attempts=2, backoff=60):
         assert [info.state for info in run_tasks()] == ["delayed"]
+        RateLimit("api", "1/m").acquire("joe")
         let_pass(60)
+        RateLimit("api", "1/m").acquire("joe")
         assert sorted(info.state for info in asyncio.run(arun_tasks())) == ["dead", "successful"]
 
         async def forgets() -> None:

@@ -18,7 +18,7 @@ from components.locations import is_redis
 #: The second words of all keys of this app.
 KEYS = (
     "books", "chats", "contacts", "counters", "fences", "format", "geo", "inboxes", "locks", "logs", "mailboxes",
-    "queues", "rows", "semaphores", "sums",
+    "queues", "rates", "rows", "semaphores", "sums",
 )  # fmt: skip
 #: What follows the prefix in the names of channels.
 _CHANNELS = "news:*"

@@ -141,10 +141,7 @@ class Script:
                 until = time.monotonic() + MOVING.get() if until is None else until
                 if time.monotonic() >= until or not is_moving(error):
                     raise
-            if isinstance(client, ASYNCHRONOUS):
-                await asyncio.sleep(_PAUSE)
-            else:
-                time.sleep(_PAUSE)
+            await pause(client, _PAUSE)
 
     async def _send(self, client: Redis | AsyncRedis, keys: Sequence[str], args: Sequence[Any]) -> Any:
         try:
@@ -263,6 +260,14 @@ class Script:
         except Exception as error:  # noqa: BLE001  (each is asked singly, and says what is the matter)
             return [error] * len(calls)
         return answers
+
+
+async def pause(client: AnyRedis, seconds: float) -> None:
+    """Sleep for some *seconds*: the thread, or with an asynchronous client the coroutine."""
+    if isinstance(client, ASYNCHRONOUS):
+        await asyncio.sleep(seconds)
+    else:
+        time.sleep(seconds)
 
 
 async def idempotent(send: Callable[[], Any]) -> Any:

@@ -215,16 +215,22 @@ async def arun_tasks(alias: str = "default", *, limit: int | None = None) -> lis
 
 
 def let_pass(seconds: float, alias: str = "default") -> None:
-    """Let delayed tasks of TASKS[*alias*], such as retries, be due as if *seconds* had passed, and leases end."""
+    """
+    Let delayed tasks of TASKS[*alias*], such as retries, be due as if *seconds* had passed, leases end, and rate
+    limits have room.
+    """
     from components.kit.client import get_client
     from components.services.queues.keys import QueueKeys
     from components.services.queues.queue import TaskQueue
+    from components.services.rates.keys import RateKeys
 
     client = get_client()
-    for keys in (QueueKeys(alias, name) for name in TaskQueue(alias).all_names()):
-        for key, unit in ((keys.delayed, 1e6), (keys.running, 1e3)):
-            for task_id in cast("list[bytes]", client.zrange(key, 0, -1)):
-                client.zincrby(key, -seconds * unit, task_id)
+    queues = [QueueKeys(alias, name) for name in TaskQueue(alias).all_names()]
+    units = {keys.delayed: 1e6 for keys in queues} | {keys.running: 1e3 for keys in queues}
+    units |= dict.fromkeys(client.scan_iter(RateKeys.instants()), 1e6)
+    for key, unit in units.items():
+        for member in cast("list[bytes]", client.zrange(key, 0, -1)):
+            client.zincrby(key, -seconds * unit, member)
 
 
 def _free_port() -> int:

@@ -30,7 +30,6 @@ from redis import Redis
 
 from components.api import openapi
 from components.api.problems import KINDS
-from components.api.throttle import Throttle
 from components.api.urls import urlpatterns
 from components.services.autocomplete import AddressBook
 from components.services.autocomplete import api as autocomplete
@@ -39,6 +38,7 @@ from components.services.chat.api import members, messages, presence
 from components.services.chat.keys import ChatKeys
 from components.services.mailboxes import Mailbox
 from components.services.mailboxes.keys import MailboxKeys
+from components.services.rates import RateLimit
 from components.testing import redis_at
 from tests.api.serving import WITHOUT_DATABASE, Everybody
 from tests.fixtures.api import Asker, problem
@@ -216,13 +216,14 @@ class Site:
         self.stack.enter_context(override_settings(COMPONENTS={**SETTINGS, **components}))
 
     def stored(self) -> Mapping[bytes, Any]:
-        """Return what is stored, without what is noted about those who create chats or add people to them."""
-        return {key: value for key, value in snapshot(self.redis).items() if b":inboxes:" not in key}
+        """Return what is stored, without what is counted of those who ask, create chats or add people to them."""
+        stored = snapshot(self.redis).items()
+        return {key: value for key, value in stored if b":inboxes:" not in key and b":rates:" not in key}
 
 
 @pytest.fixture
 def site(redis: Redis, nobody: Asker, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    throttle(monkeypatch, Throttle(rate=1e6, burst=1_000_000))
+    limit(monkeypatch, RateLimit("tests", "10000/s"))
     with override_settings(COMPONENTS=SETTINGS), ExitStack() as stack:
         free = ChatSettings(rate_limit=0, is_open=True)
         chat = Chat.create("joe", id=CHAT, members=["jill"], text="hello", settings=free)
@@ -233,9 +234,9 @@ def site(redis: Redis, nobody: Asker, monkeypatch: pytest.MonkeyPatch) -> Iterat
         yield Site(nobody, redis, chat, mail, stack)
 
 
-def throttle(monkeypatch: pytest.MonkeyPatch, throttle: Throttle) -> None:
+def limit(monkeypatch: pytest.MonkeyPatch, rate: RateLimit) -> None:
     for module in (autocomplete, members, messages, presence):
-        monkeypatch.setattr(module, "_throttle", throttle)
+        monkeypatch.setattr(module, "RATE", rate)
 
 
 @every_operation
@@ -451,9 +452,9 @@ def _too_fast(site: Site, operation: Described) -> Mapping[str, Any]:
     site.chat.send("joe", "hello")
     Chat.create("joe", by="joe", members=["jill"])
     Chat.create("jack", by="jack", members=["jill"])
-    impatient = Throttle(rate=0.01, burst=1)
-    impatient.check("joe")
-    throttle(site.stack.enter_context(pytest.MonkeyPatch.context()), impatient)
+    impatient = RateLimit("tests", "1/h")
+    impatient.acquire("joe")
+    limit(site.stack.enter_context(pytest.MonkeyPatch.context()), impatient)
     return {"q": "he"} if str(operation) == "listMembers" else {}
 
 

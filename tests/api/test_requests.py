@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 from unittest.mock import Mock
 
@@ -18,10 +16,8 @@ from django.test import AsyncClient, Client
 from django.test.utils import override_settings
 from redis import Redis
 
-from components.api import throttle as throttles
 from components.api.endpoints import endpoint, nowhere
-from components.api.problems import KINDS, Problem
-from components.api.throttle import Throttle
+from components.api.problems import KINDS
 from components.kit.stored import UNREADABLE
 from components.services.chat import Chat
 from components.services.chat.keys import ChatKeys
@@ -239,46 +235,3 @@ def test_how_deep_data_may_be_does_not_depend_on_the_python(joe: Asker, jill: As
             problem(answer, 422, "invalid-message")
         else:
             problem(answer, 400, "malformed")
-
-
-# Throttles
-
-
-@pytest.fixture
-def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Return a function that sets the clock to so many seconds after the start."""
-    now = [1_000.0]
-    monkeypatch.setattr(throttles.time, "monotonic", lambda: now[0])
-    return lambda seconds: now.__setitem__(0, 1_000.0 + seconds)
-
-
-def passed(throttle: Throttle, user: str, times: int) -> int:
-    count = 0
-    for _ in range(times):
-        with suppress(Problem):
-            throttle.check(user)
-            count += 1
-    return count
-
-
-def test_a_burst_passes_at_once_and_the_rest_at_the_rate(at: Callable[[float], None]) -> None:
-    throttle = Throttle(rate=0.25, burst=5)
-
-    assert passed(throttle, "joe", 10) == 5
-    with pytest.raises(Problem) as refused:
-        throttle.check("joe")
-    assert (refused.value.kind, refused.value.headers) == ("too-fast", {"Retry-After": "4"})
-    at(4.0)
-    assert passed(throttle, "joe", 10) == 1
-    at(1_000.0)
-    assert passed(throttle, "joe", 10) == 5
-
-
-def test_people_are_counted_apart(at: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(throttles, "_MOST", 3)
-    counted = Throttle(rate=1, burst=1)
-
-    assert [passed(counted, name, 2) for name in "abc"] == [1, 1, 1]
-    assert passed(counted, "d", 2) == 1  # which takes the place of a
-    assert [passed(counted, name, 1) for name in "bcd"] == [0, 0, 0]
-    assert passed(counted, "a", 1) == 1

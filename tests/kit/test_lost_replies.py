@@ -81,6 +81,7 @@ LASTING: dict[str, Callable[[Any], Any]] = {
     "logs/forget": type,
     "queues/release": type,
     "queues/trim": type,
+    "rates/take": bool,
     "rows/schedule": len,
     "semaphores/acquire": lambda said: said[:-1],
 }

@@ -31,7 +31,18 @@ from tests.support.rows import cache, let_pass, refresh
 from tests.support.waiting import eventually
 
 QUEUES = "components:queues:{default}:"
-MODELS = ("queue", "lock", "semaphore", "cachedrow", "logjob", "chat", "mailbox", "addressbook", "counter")
+MODELS = (
+    "queue",
+    "lock",
+    "semaphore",
+    "ratelimit",
+    "cachedrow",
+    "logjob",
+    "chat",
+    "mailbox",
+    "addressbook",
+    "counter",
+)
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ from components.exceptions import (
     MailboxFull,
     NotAllowed,
     StaleFence,
+    TooFast,
 )
 from components.kit.client import get_client
 from components.kit.keyspace import bucket
@@ -56,6 +57,8 @@ from components.services.mailboxes import Mailbox
 from components.services.queues import Consumer, NewTask, Progress, TaskQueue, Ticks
 from components.services.queues.consumer import Parking
 from components.services.queues.keys import BackendKeys, QueueKeys
+from components.services.rates import RateLimit
+from components.services.rates.keys import RateKeys
 from components.services.rows import Loader, RowControls, member
 from components.services.rows.keys import DaemonKeys
 from components.services.rows.loader import CLAIM, begin
@@ -81,6 +84,7 @@ from tests.support.queues import (
     succeeded,
     to_retry,
 )
+from tests.support.rates import let_pass as let_calls_pass
 from tests.support.rows import SHAPE, bodies, cache, let_pass, refresh
 from tests.support.semaphores import Waiter, take
 from tests.support.semaphores import let_pass as let_permits_pass
@@ -288,6 +292,20 @@ def permits_after_all_others_died(redis: Redis) -> None:
     let_permits_pass(redis, "api", 30)
     redis.zadd(SemaphoreKeys("api").beats, {waiter.id: 2**53, other.id: 2**53})
     waiter.ask()
+
+
+@of("rates")
+def rates(redis: Redis) -> None:
+    """Counted, waiting, refused, and after a month without a call."""
+    rate = RateLimit("api", "2/h")
+    for caller in ("one", "two", "three", "three"):
+        rate.ask("joe", caller=caller)
+    with pytest.raises(TooFast):
+        rate.acquire("joe")
+    let_calls_pass(redis, 3_600, key="joe")
+    rate.ask("joe", caller="three")
+    redis.zadd(RateKeys("api").names, {"old": 1, "api": 2})
+    rate.ask("joe", caller="five")
 
 
 # Chats and mailboxes

@@ -19,12 +19,12 @@ from components.api.endpoints import Answer, Reply, endpoint, operation
 from components.api.fields import Integer, Text, Values
 from components.api.problems import Problem
 from components.api.shapes import Instant, shaped
-from components.api.throttle import Throttle
 from components.kit.values import MAX_NAME
 from components.people import anames_of, people
 from components.services.autocomplete import AddressBook, RecentContacts
 from components.services.autocomplete.access import readers
 from components.services.autocomplete.folding import MAX_ID, MAX_PREFIX
+from components.services.rates import RateLimit
 
 BOOK = Text("book", also={"pattern": f"^[^/]{{1,{MAX_NAME}}}$"})
 PREFIX = Text(
@@ -38,7 +38,7 @@ LIMIT = Integer("limit", 10, least=1, most=100)
 ID = Text("id", is_required=True, longest=MAX_NAME, also={"minLength": 1, "maxLength": MAX_ID})
 
 _KEPT = 15  # seconds that a browser may cache an answer, and so show a name that was removed
-_throttle = Throttle(rate=10, burst=30)
+RATE = RateLimit("api:books", "30/3s")
 
 
 class Entry(TypedDict):
@@ -108,8 +108,8 @@ async def select_name(request: HttpRequest, user: str, values: Values, book: str
 
 
 async def _check(user: str, book: str) -> None:
-    """Check that *user* may search *book* and has not asked too often. Raises Problem."""
-    _throttle.check(user)
+    """Check that *user* may search *book* and has not asked too often. Raises Problem, TooFast."""
+    await RATE.aacquire(user)
     if not await sync_to_async(readers().may_search)(user, book):
         raise Problem("book-not-found", gettext("There is no book with this name that you may search."))
 

@@ -16,7 +16,7 @@ Unit: TypeAlias = Literal["", "us", "bytes"]
 
 #: The families whose counters are events of a service (tally()): "tasks:enqueued", "tasks:failed".
 _OF_EVENTS = frozenset(
-    ("autocomplete", "chat", "counters", "locks", "mailboxes", "rows", "runs", "semaphores", "tasks")
+    ("autocomplete", "chat", "counters", "locks", "mailboxes", "rates", "rows", "runs", "semaphores", "tasks")
 )
 
 

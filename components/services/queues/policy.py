@@ -44,12 +44,14 @@ from django.db import connections
 from django.utils import timezone
 
 from components.conf import QueueOptions
+from components.exceptions import ComponentsError
 from components.kit.calls import signature_of
 from components.kit.compat import InvalidTask, Task, TaskContext, TaskResult
 from components.kit.values import check_seconds
 from components.services.queues.arguments import normalize_call
 from components.services.queues.facts import TaskInfo
 from components.services.queues.new_task import LATEST, LONGEST_DELAY
+from components.services.rates import RateLimit
 
 logger = logging.getLogger(__name__)
 
@@ -131,6 +133,10 @@ class PolicyTask(Task, Generic[_P, _R]):  # type: ignore[type-arg]  # Django's i
     on_commit: bool | str | None = None
     #: The limit of simultaneous runs, in all workers together.
     concurrency: int | Concurrency | None = None
+    #: The limit of starts, in all workers together: "100/m", or a RateLimit, which other tasks and views may share.
+    rate: str | RateLimit | None = None
+    #: A function of the arguments that returns by what the starts are counted apart, such as a customer.
+    rate_key: Callable[..., object] | None = None
     #: Whether the control room hides its arguments, results and tracebacks from everybody.
     sensitive: bool = False
 
@@ -211,6 +217,10 @@ def _problems(task: Any) -> list[str]:
             "seconds, 0.001 to 1e+09, a timedelta, or a datetime",
         ),
         "concurrency": (is_limit, "a whole number from 1 on, or Concurrency"),
+        "rate_key": (
+            task.rate_key is None or (callable(task.rate_key) and task.rate is not None),
+            "a function of the arguments, beside a rate",
+        ),
         "sensitive": (isinstance(task.sensitive, bool), "True or False"),
         "on_commit": (
             isinstance(task.on_commit, bool | None) or task.on_commit in connections.settings,
@@ -218,11 +228,24 @@ def _problems(task: Any) -> list[str]:
         ),
         "priority": (not isinstance(task.priority, bool), "a whole number"),
     }
-    return found + [
+    found += [
         f"{name} is {getattr(task, name)!r}; it must be {wanted}."
         for name, (is_right, wanted) in others.items()
         if not is_right
     ]
+    try:
+        rate_of(task)
+    except ComponentsError as error:
+        found.append(str(error))
+    return found
+
+
+def rate_of(task: Any) -> RateLimit | None:
+    """Return the rate limit of a task, or None. Raises InvalidValue."""
+    rate = getattr(task, "rate", None)
+    if rate is None or isinstance(rate, RateLimit):
+        return rate
+    return RateLimit(f"task:{task.module_path}", rate)
 
 
 def _is_number(value: Any, least: float, most: float) -> bool:
@@ -245,6 +268,8 @@ class Policy(TypedDict, total=False):
     expires: float | timedelta | datetime | None
     on_commit: bool | str | None
     concurrency: int | Concurrency | None
+    rate: str | RateLimit | None
+    rate_key: Callable[..., object] | None
     sensitive: bool
 
 

@@ -21,27 +21,26 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest
 from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
 from components.api.authentication import authenticate
 from components.api.endpoints import Answer, View, endpoint
 from components.api.fields import Names, invalid, query
 from components.api.problems import Problem
-from components.api.throttle import Throttle
 from components.control_room.viewing import may_view
 from components.exceptions import InvalidName
 from components.kit.values import MAX_NAME
+from components.services.rates import RateLimit
 from components.services.rows.models import CachedRows, FrozenRow
 
 #: A function that takes the id of a user, and keys as text, and returns the keys of the rows that they may read. It
 #: is called in a thread that may use the database.
 Readable = Callable[[str, Sequence[str]], Collection[str]]
 
-_throttle = Throttle(rate=10, burst=30, why=_("Ask for several rows at once, and less often."))
+RATE = RateLimit("api:rows", "30/3s")
 
 
 def everybody(user: str, keys: Sequence[str]) -> Collection[str]:
-    """Let everybody read all rows, logged in or not. Clients are neither authenticated nor throttled."""
+    """Let everybody read all rows, logged in or not. Clients are neither authenticated nor counted."""
     return keys
 
 
@@ -91,16 +90,17 @@ class _Served:
         return self._answer(self._told(found[pk]), [pk], found)
 
     async def _find(self, request: HttpRequest, user: str, pks: Sequence[str]) -> Mapping[str, FrozenRow]:
-        """Return the existing rows that *user* may read. Raises Problem, RowNotLoaded, RedisUnavailable."""
+        """Return the existing rows that *user* may read. Raises Problem, TooFast, RowNotLoaded, RedisUnavailable."""
+        is_asgi = isinstance(request, ASGIRequest)
         if not self._is_public:
-            _throttle.check(user)
+            # Under WSGI, the event loop of a request would open its own connection.
+            await (RATE.aacquire(user) if is_asgi else sync_to_async(RATE.acquire)(user))
         for each in pks:
             self._check(each)
         allowed = pks if self._is_public else set(await sync_to_async(self._readable)(user, pks))
         wanted = [each for each in pks if each in allowed]
-        if isinstance(request, ASGIRequest):
+        if is_asgi:
             return await self._rows.aget_many(wanted)
-        # Under WSGI, the event loop of a request would open its own connection.
         return await sync_to_async(self._rows.get_many)(wanted)
 
     def _check(self, pk: str) -> None:

@@ -16,9 +16,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext, override_settings
 from redis import Redis
 
-from components.api.throttle import Throttle
 from components.people import Users
-from components.services.autocomplete import AddressBook, RecentContacts, api, keys
+from components.services.autocomplete import AddressBook, RecentContacts, keys
 from components.services.chat import Chat, Inbox
 from tests.fixtures.api import Asker, problem, user
 
@@ -243,8 +242,7 @@ class Keepers:
 
 
 @pytest.fixture(autouse=True)
-def book(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[AddressBook]:
-    monkeypatch.setattr(api, "_throttle", Throttle(rate=10, burst=30))
+def book(redis: Redis) -> Iterator[AddressBook]:
     book = AddressBook(GUILD)
     for id, label in (("1", "Jeff"), ("2", "Jenny"), ("3", "Ann Jensen"), ("4", "Élodie"), ("5", "李小龙")):
         book.add(label, id=id)

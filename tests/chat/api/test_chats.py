@@ -13,11 +13,11 @@ from django.core import signing
 from django.test.utils import override_settings
 from redis import Redis
 
-from components.api.throttle import Throttle
 from components.services.chat import Chat, Inbox, Position
 from components.services.chat.api import members, messages, presence, shapes
 from components.services.chat.api.sync import make_cursor, read_cursor
 from components.services.chat.search import Search
+from components.services.rates import RateLimit
 from tests.fixtures.api import Asker, problem
 
 pytestmark = pytest.mark.usefixtures("redis")
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("redis")
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (members, messages, presence):
-        monkeypatch.setattr(module, "_throttle", Throttle(rate=0.01, burst=5))
+        monkeypatch.setattr(module, "RATE", RateLimit(module.__name__, "5/h"))
 
 
 @pytest.fixture

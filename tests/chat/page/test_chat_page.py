@@ -13,9 +13,9 @@ from django.test import Client, RequestFactory
 from django.test.utils import override_settings
 from pytest_django.asserts import assertContains, assertNotContains, assertRedirects
 
-from components.api.throttle import Throttle
 from components.services.chat import Chat, Inbox, Presence, Role, Unread
 from components.services.chat.api import messages
+from components.services.rates import RateLimit
 from components.testing import redis_at
 from tests.support.chats import FREE, let_pass
 from tests.support.restricted import operator
@@ -408,9 +408,8 @@ def test_the_badge_has_an_address_of_its_own(people, client):
 
 
 @pytest.fixture
-def keys(people, monkeypatch):
+def keys(people):
     """Joe's chat of sixty keys, and its address."""
-    monkeypatch.setattr(messages, "_throttle", Throttle(rate=2, burst=10))
     chat = Chat.create(people["joe"], text="Who has the **Schlüssel**, <b>?", settings=FREE)
     for number in range(60):
         chat.send(people["joe"], f"key {number}")
@@ -443,5 +442,5 @@ def test_a_long_history_is_searched_in_parts(people, keys, monkeypatch):
     monkeypatch.setattr("components.services.chat.chat.SEARCHED", 1)
     monkeypatch.setattr("components.services.chat.chat.MAX_LIMIT", 50)
     assertContains(joe.get(address, {"q": "schl"}), "Older ones have not been searched yet.")
-    monkeypatch.setattr(messages, "_throttle", Throttle(rate=0.01, burst=1))
+    monkeypatch.setattr(messages, "RATE", RateLimit("tests", "1/h"))
     assert [joe.get(address, {"q": "key"}).status_code for _ in range(2)] == [200, 429]

@@ -9,13 +9,13 @@ from django.http import HttpRequest
 
 from components.api.endpoints import Reply, operation
 from components.api.fields import MOST_PEOPLE, Boolean, Choice, Ids, Integer, Number, Text, Values, person
-from components.api.throttle import Throttle
 from components.kit.values import MAX_NAME
 from components.people import anames_of, anote_contacts
 from components.people.api import check_members
 from components.services.autocomplete.folding import MAX_PREFIX, Spelling, check_prefix, is_found, spell
 from components.services.chat import Chat, Role
 from components.services.chat.api import shapes
+from components.services.rates import RateLimit
 
 MEMBER = person("member")
 PREFIX = Text(
@@ -33,7 +33,7 @@ MUTED_FOR = Number(
 )
 BLOCK = Boolean("block", False, about="The person cannot come back until they are unblocked.")
 
-_throttle = Throttle(rate=10, burst=30)
+RATE = RateLimit("api:members", "30/3s")
 
 
 class Members(TypedDict):
@@ -55,7 +55,7 @@ async def list_members(request: HttpRequest, user: str, values: Values, chat_id:
     prefix, limit = values.get(PREFIX), values.get(LIMIT)
     if prefix is None:
         return {"members": (await _members(user, chat_id))[:limit]}
-    _throttle.check(user)
+    await RATE.aacquire(user)
     wanted = check_prefix(prefix)
     return {"members": (await to_thread(_matching, await _members(user, chat_id), wanted))[:limit]}
 

@@ -23,13 +23,13 @@ from components.api.fields import (
     invalid,
 )
 from components.api.shapes import Instant, People, instant, shaped
-from components.api.throttle import Throttle
 from components.people import anames_of, anote_contacts
 from components.services.autocomplete.folding import MAX_PREFIX
 from components.services.chat import Chat
 from components.services.chat.api import shapes
 from components.services.chat.emoji import FORM
 from components.services.chat.search import MAX_WORDS
+from components.services.rates import RateLimit
 
 BEFORE = Integer("before", about="List only messages before this seq. Cannot be combined with after.")
 AFTER = Integer("after", about="List only messages after this seq.")
@@ -53,7 +53,7 @@ EMOJI = Text(
 IS_ON = Boolean("is_on", True, about="False removes the reaction.")
 
 
-_throttle = Throttle(rate=2, burst=10)
+RATE = RateLimit("api:search", "10/5s")
 
 
 class Messages(TypedDict):
@@ -128,7 +128,7 @@ async def search_messages(request: HttpRequest, user: str, values: Values, chat_
 
     One request searches up to 2,000 messages, from the newest or from before, for a quarter of a second at most.
     """
-    _throttle.check(user)
+    await RATE.aacquire(user)
     found = await Chat(chat_id).asearch(user, values[WORDS], before=values.get(BEFORE), limit=values[FOUND])
     messages = await to_thread(lambda: [*map(shapes.message, found.messages)])
     people = await anames_of(id for each in found.messages for id in each.people)

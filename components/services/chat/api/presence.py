@@ -10,16 +10,16 @@ from django.http import HttpRequest
 from components.api.endpoints import Answer, Reply, operation
 from components.api.fields import Ids, Values
 from components.api.shapes import People, shaped
-from components.api.throttle import Throttle
 from components.api.waiting import TIMEOUT, wait_for
 from components.conf import conf
 from components.people import anames_of, is_hidden
 from components.services.chat import Presence
+from components.services.rates import RateLimit
 
 TYPING = Ids("typing", about="Those of whom the client knows that they are typing. Without it, do not wait.")
 
 _LATER = "60"  # seconds after which a client of a site without presence may ask again
-_throttle = Throttle(rate=1, burst=5)
+RATE = RateLimit("api:typing", "5/5s")
 
 
 class Present(TypedDict):
@@ -67,7 +67,7 @@ async def type_message(request: HttpRequest, user: str, values: Values, chat_id:
 
     This counts for six seconds, or until they send their message. Clients repeat it every few seconds.
     """
-    _throttle.check(user)
+    await RATE.aacquire(user)
     if not await _is_hidden(user):
         await Presence(chat_id).atype(user)
 

@@ -8,8 +8,7 @@ from django.utils.translation import gettext, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from components.api.problems import Problem
-from components.exceptions import InvalidValue
+from components.exceptions import InvalidValue, TooFast
 from components.services.chat import Chat, Found
 from components.services.chat.api import messages
 from components.services.chat.page.pages import entered, me, number_in, page
@@ -27,15 +26,15 @@ def search(request: HttpRequest, chat_id: str) -> HttpResponse:
     found, error, status, wanted = Found((), None), "", 200, None
     if words:
         try:
-            messages._throttle.check(me(request))  # together with the API
+            messages.RATE.acquire(me(request))  # together with the API
             wanted = Search(words)
             before = number_in(request.GET.get("before", ""))
             found = Chat(chat_id).search(me(request), words, before=before, limit=_FOUND)
         except InvalidValue:
             text = ngettext("Search for %(count)s word.", "Search for up to %(count)s words.", MAX_WORDS)
             error, status = text % {"count": MAX_WORDS}, 422
-        except Problem as problem:
-            error, status = str(problem.detail), 429
+        except TooFast as too_fast:
+            error, status = str(too_fast), 429
     return page(
         request,
         "search",

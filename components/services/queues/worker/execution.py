@@ -47,6 +47,7 @@ from components.services.queues.formats import write_errors, write_result
 from components.services.queues.policy import check_call, current_run, retry_after, serves
 from components.services.queues.worker.concurrency import Limit
 from components.services.queues.worker.coroutines import UNWILLING, Submitted
+from components.services.queues.worker.rate import turn_of
 from components.services.queues.worker.runs import Run, ServerClock
 
 logger = logging.getLogger(__name__)
@@ -67,16 +68,16 @@ class Execution:
         self._parking = parking
         functions("run_middleware")  # raises ImproperlyConfigured before anything is claimed
 
-    def run(self, run: Run) -> Finished | Limit | None:
+    def run(self, run: Run) -> Finished | Limit | float | None:
         """
         Run the task, and return its end for Redis. Return a Limit if that is reached and the task has to be parked,
-        and None if this release cannot read the task.
+        the seconds until its rate has room, and None if this release cannot read the task.
 
         It has a context of its own, so the language, time zone and variables that it sets are gone afterwards.
         """
         return copy_context().run(self._run, run)
 
-    def _run(self, run: Run) -> Finished | Limit | None:
+    def _run(self, run: Run) -> Finished | Limit | float | None:
         current_run.set(run)
         serves.set()
         claimed = run.claimed
@@ -98,7 +99,9 @@ class Execution:
             run.decided = error, None
             return self._failed(run, info, result, error)
         limit = Limit.of(result.task, result.args, result.kwargs, self._options.lease)
-        return self._call(run, info, result) if limit is None else self._call_within(limit, run, info, result)
+        return (
+            self._start(run, info, result) if limit is None else self._start_within(limit, run, info, result)
+        )
 
     def _check_start(self, run: Run, info: TaskInfo, result: TaskResult[..., Any]) -> None:
         """Raise the error of a task that is not to be started."""
@@ -113,16 +116,19 @@ class Execution:
                 f"max_crashes={most}: it is not started again."
             )
 
-    def _call_within(
+    def _start_within(
         self, limit: Limit, run: Run, info: TaskInfo, result: TaskResult[..., Any]
-    ) -> Finished | Limit | None:
+    ) -> Finished | Limit | float | None:
         claimed = run.claimed
         by = f"{claimed.token}:{claimed.id}"
         with limit.permit(self._parking, owner=f"{info.name} {info.id}", by=by) as run.permit:
             try:
-                return self._call(run, info, result) if run.permit else limit
+                return self._start(run, info, result) if run.permit else limit
             finally:
                 run.permit = None
+
+    def _start(self, run: Run, info: TaskInfo, result: TaskResult[..., Any]) -> Finished | float | None:
+        return turn_of(result, info.id) or self._call(run, info, result)
 
     def failed(self, run: Run, error: BaseException) -> Finished:
         """Return the end of a task that *error* kept from finishing. Raises nothing."""

@@ -60,7 +60,7 @@ def _run(execution: Execution, consumer: Consumer, claimed: Claimed) -> bool:
         consumer.release([claimed])
         raise
     if not isinstance(finished, Finished):
-        consumer.release([claimed], delay=TOO_NEW_DELAY)
+        consumer.release([claimed], delay=finished if isinstance(finished, float) else TOO_NEW_DELAY)
         return False
     consumer.advance(consumer.request({}, 0, [finished]))
     return True

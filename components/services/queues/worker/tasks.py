@@ -324,7 +324,7 @@ class TaskWorker(Worker):
             self.queues = self.choice.queues = names
             self._look_at, self._is_empty = 0.0, False
 
-    def receive(self, item: tuple[Run, Finished | Limit | None, float]) -> None:
+    def receive(self, item: tuple[Run, Finished | Limit | float | None, float]) -> None:
         run, outcome, took = item
         if run.claimed in self._stuck or not self._pool.let_go(run.claimed):
             return  # it was given up: its failure is sent when the process ends
@@ -333,6 +333,8 @@ class TaskWorker(Worker):
             if not self._finished:
                 self._finished_at = time.monotonic()
             self._finished.append(run.tallied(outcome, took))
+        elif isinstance(outcome, float):
+            self._returns.add([run.claimed], delay=outcome)
         elif outcome:
             self._returns.park(run.claimed, outcome)
         else:

@@ -1,0 +1,1 @@
+"""The Rate limits page of the control room."""
