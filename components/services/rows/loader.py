@@ -101,13 +101,13 @@ class Loader:
         #: The time of this process's clock at which the first row of each bucket is due.
         self._due: dict[str, float] = {}
 
-    def look(self) -> None:
-        """Note when rows of each bucket are due. It takes one command for each, where a claim takes ten."""
-        keys = [RowKeys(tag).schedule for tag in BUCKETS]
+    def look(self, tags: Sequence[str] = BUCKETS) -> None:
+        """Note when rows of these buckets are due. It takes one command for each, where a claim takes ten."""
+        keys = [RowKeys(tag).schedule for tag in tags]
         heads = [figures.Ask(key, partial(_add_head, key)) for key in keys]
         at, *found = figures.send([figures.Ask(keys[0], lambda pipe: pipe.time()), *heads])
         now = at[0] * 1_000_000 + at[1] if isinstance(at, tuple) else 0
-        for tag, head in zip(BUCKETS, found, strict=True):
+        for tag, head in zip(tags, found, strict=True):
             # If the node does not answer, the claim says so.
             self._note(tag, inf if head == [] else head[0][1] - now if isinstance(head, list) and now else 0)
 

@@ -101,7 +101,7 @@ class RowWorker(Loop):
             claims = self.loader.claim(self._batch, tags)
             if len(claims):
                 self.handle(claims)
-                self.loader.look()  # they are due again
+                self.loader.look([claim.tag for claim in claims.claims])  # they are due again
             self.partly_away = claims.error
         return min(_LONGEST_NAP, self.loader.pause)
 
