@@ -24,7 +24,7 @@ from components.exceptions import (
     TooFast,
 )
 from components.kit.twins import at_once
-from components.services.chat import Chat, ChatReader, ChatSettings, Inbox, Quote, Role
+from components.services.chat import Chat, ChatReader, ChatSettings, Inbox, Quote, Role, hints
 from components.services.chat.emoji import FORM
 from components.services.chat.hints import YOUNG, write_hints
 from components.services.chat.keys import ChatKeys, InboxKeys
@@ -98,6 +98,42 @@ def test_a_chat_is_created_again_only_as_it_was(redis: Redis, other: dict[str, A
     redis.hdel(ChatKeys("guild:7").chat, "content")  # as an earlier release has stored it
     Chat.create("joe", **asked | other)
     assert texts(chat.history("joe").messages) == ["created", "hello", "renamed"]
+
+
+def test_a_repeated_call_does_not_create_a_chat_again_that_has_ended(redis: Redis) -> None:
+    asked = {"text": "hello", "members": ["jack"], "id": "guild:7", "client_id": "a"}
+    chat = Chat.create("joe", **asked, by="joe")
+    for person in ("jack", "joe"):
+        chat.leave(person)
+    redis.delete(InboxKeys("joe").hints)
+
+    assert Chat.create("joe", **asked).id == "guild:7"
+    with pytest.raises(ChatNotFound):
+        chat.info()
+    assert not redis.exists(InboxKeys("joe").hints)
+    with pytest.raises(ClientIdReused):
+        Chat.create("joe", **asked | {"text": "another"})
+    assert Chat.create("joe", **asked | {"client_id": "b"}).info().first_seq > 2
+
+
+def test_a_deleted_chat_leaves_no_hints_and_few_past_chats_stay(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make("jack").delete()
+    assert not redis.exists(InboxKeys("jack").hints, InboxKeys("joe").hints)
+
+    monkeypatch.setattr(hints, "MANY_PAST", 1)
+    spoken, reacted, *silent = (make("jack") for _ in range(9))
+    spoken.send("jack", "hello")
+    reacted.react("jack", 2, THUMB)
+    for chat in (spoken, reacted, *silent):
+        chat.send("joe", "hello")
+        chat.leave("jack")
+    for chat in silent:
+        chat.send("joe", "gone")
+    at_once(hints._prune_past(redis, "jack"))
+
+    assert {each.decode() for each in redis.zrange(InboxKeys("jack").past, 0, -1)} == {spoken.id, reacted.id}
 
 
 def test_a_message_says_to_whom_it_speaks(redis: Redis) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from hashlib import sha1
 from time import thread_time
 from typing import Any
 
@@ -69,7 +70,14 @@ from components.services.chat.formats import (
     read_news,
     write_event,
 )
-from components.services.chat.hints import YOUNG_AFTER_LEAVING, check_room, forget_hints, write_hints
+from components.services.chat.hints import (
+    YOUNG_AFTER_LEAVING,
+    check_room,
+    drop_hints,
+    forget_hints,
+    hints_of,
+    write_hints,
+)
 from components.services.chat.ids import check_actor, check_id, check_person, content_of, is_id, new_client_id
 from components.services.chat.keys import ChatKeys
 from components.services.chat.limits import charge
@@ -147,7 +155,8 @@ class Chat:
         Create a chat of *owner* and *members*, with a first message if *text* or *data* is given.
 
         *by* is the person who creates it, usually the owner: the limits of the site apply to them and to the members.
-        A repeated call with the same id, owner and client id returns the same chat.
+        A repeated call with the same id, owner and client id returns the same chat. It does not create it again, even
+        if it has ended since, for a year.
 
         Raises ChatExists, InvalidName, TooManyMembers, InvalidMessage, InvalidValue, TooManyChats,
         TooFast; nothing is stored then.
@@ -169,11 +178,13 @@ class Chat:
             new_client_id() if client_id is None else check_client_id(client_id),
             write_settings(settings),
         )
-        if actor and not await chat._is_created(client, persons[0], call):
+        has_ended, is_there = await chat._made_by(client, persons[0], call)
+        if actor and not (has_ended or is_there):
             others = sum(person != actor for person in persons)
             await charge(client, actor, chat_id=chat.id, people=others)
             await check_room(client, chat.id, persons)
-        await write_hints(client, chat.id, persons, is_limited=bool(actor))
+        if not has_ended:
+            await write_hints(client, chat.id, persons, is_limited=bool(actor))
         said = await CREATE.run(
             client,
             chat._keys,
@@ -191,6 +202,8 @@ class Chat:
         )
         if said == b"reused":
             raise reused()
+        if said == b"ended":
+            return chat
         if said != b"created":
             raise ChatExists(f"There is a chat {chat.id!r} already.")
         # An erasure may have removed a hint between the first write and the creation.
@@ -201,10 +214,11 @@ class Chat:
     _twins = twins(_create)
     create, acreate = classmethod(_twins[0]), classmethod(_twins[1])
 
-    async def _is_created(self, client: AnyRedis, owner: str, call: str) -> bool:
-        """Return whether this call has created the chat before, so that it is a repeated one."""
-        found = await idempotent(lambda: client.hmget(self._keys.chat, ["created_by", "call", "gone"]))
-        return list(found) == [owner.encode(), call.encode(), None]
+    async def _made_by(self, client: AnyRedis, owner: str, call: str) -> tuple[bool, bool]:
+        """Return whether this call has created the chat before: one that has ended, and one that is there."""
+        found = await idempotent(lambda: client.hmget(self._keys.chat, ["made", "created_by", "call"]))
+        digest = sha1(f"{owner}\0{call}".encode(), usedforsecurity=False).hexdigest()[:16]
+        return found[0] == digest.encode(), list(found[1:]) == [owner.encode(), call.encode()]
 
     # Sending, reading, and acknowledging.
 
@@ -737,7 +751,10 @@ class Chat:
 
         A new chat with the same id continues the sequence if created within a year.
         """
-        await DELETE.run(client, self._keys, id=self.id, channel=self._channel, inboxes=channel("inbox", ""))
+        keys = self._keys
+        hints = await hints_of(client, self.id)
+        await DELETE.run(client, keys, id=self.id, channel=self._channel, inboxes=channel("inbox", ""))
+        await drop_hints(client, self.id, hints)
 
     delete, adelete = twins(_delete)
 

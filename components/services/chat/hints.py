@@ -9,7 +9,7 @@ there, so that an erasure finds these.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from components.conf import conf
@@ -89,11 +89,31 @@ async def forget_hints(client: AnyRedis, person: str, chat_ids: Sequence[str], *
             await _prune_past(client, person)
 
 
+async def hints_of(client: AnyRedis, chat_id: str) -> dict[str, int]:
+    """Return the scores of the hints that the members of a chat have of it."""
+    persons = [
+        text_of(each) for each in await idempotent(lambda: client.zrange(ChatKeys(chat_id).reads, 0, -1))
+    ]
+    scores = await pipelined(
+        client, persons, lambda pipe, person: pipe.zscore(InboxKeys(person).hints, chat_id)
+    )
+    return {person: int(score) for person, score in zip(persons, scores, strict=True) if score is not None}
+
+
+async def drop_hints(client: AnyRedis, chat_id: str, hints: Mapping[str, int]) -> None:
+    """Remove these hints of a chat that has ended meanwhile, since nobody may look into the inboxes any more."""
+    calls = [
+        DROP.call(InboxKeys(person), chats=[chat_id, score, "", -CLOCKS_APART])
+        for person, score in hints.items()
+    ]
+    await DROP.amany(client, calls)
+
+
 async def _prune_past(client: AnyRedis, person: str) -> None:
     """
-    Examine some past chats of *person*, and forget those with no messages left from the time of their membership.
-    They are chosen at random, and faster than new ones come in, so that in the end only those that an erasure needs
-    remain.
+    Examine some past chats of *person*, and forget those in which they have certainly left nothing. They are chosen
+    at random, and faster than new ones come in, so that in the end only those that an erasure needs remain, and large
+    ones.
     """
     key = InboxKeys(person).past
     found = await idempotent(lambda: client.zrandmember(key, LOOKED_AT_PAST))
@@ -107,7 +127,7 @@ async def _prune_past(client: AnyRedis, person: str) -> None:
     calls = []
     for tag, some in asked.items():
         words = [word for chat_id, left_at in some for word in (chat_id, left_at + CLOCKS_APART)]
-        calls.append(KEPT.call(ChatKeys.of_bucket(tag), asked=words))
+        calls.append(KEPT.call(ChatKeys.of_bucket(tag), person=person, asked=words))
     gone: list[str | int] = []
     for some, answers in zip(asked.values(), await KEPT.amany(client, calls), strict=True):
         for (chat_id, left_at), is_kept in zip(some, answers, strict=True):

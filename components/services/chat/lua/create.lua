@@ -5,12 +5,12 @@
 -- KEYS    chat messages members reads sent names altered changes
 -- ARGV    id client_id content title event message inboxes people more...
 -- USES    time head append member digest
--- RETURNS "created", also for a repeated call; "reused", if the call came with other content; or "exists"
-local owner, old = more[1], head_of(chat, "seq", "n", "at", "gone", "created_by", "call", "content")
-if is_there(old) then
-  if old.created_by ~= owner or old.call ~= client_id then return "exists" end
-  return (old.content or content) == content and "created" or "reused"
-end
+-- RETURNS "created", also for a repeated call, but "ended" if the chat has ended since; "reused", if the call came
+--         with other content; or "exists"
+local owner, old = more[1], head_of(chat, "seq", "n", "at", "gone", "created_by", "call", "content", "made")
+local is_repeated = old.created_by == owner and old.call == client_id or old.made == digest_of(owner, client_id)
+if is_repeated then return (old.content or content) == content and (old.gone and "ended" or "created") or "reused" end
+if is_there(old) then return "exists" end
 local before, counted = tonumber(old.seq or 0), tonumber(old.n or 0)
 local now = math.max(NOW, tonumber(old.at or 0))
 local seq, n, bytes = before + 1, counted, #client_id + #event
