@@ -30,11 +30,14 @@ from redis.connection import parse_url
 from redis.exceptions import ConnectionError, RedisClusterException, ResponseError
 from redis.retry import Retry
 
+from components.conf import warn_unless_installed
 from components.kit import aclient, sentinels
 from components.kit.errors import REPLY_LOST
 from components.kit.keyspace import ours
 from components.kit.silence import guard, guarded, suspect
 from components.services.locks import Lock
+
+warn_unless_installed()  # `manage.py check` imports this, and none of the app's checks
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

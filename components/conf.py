@@ -10,12 +10,14 @@ from __future__ import annotations
 import difflib
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
+from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
@@ -214,9 +216,21 @@ def locked_late() -> Iterator[str]:
             yield alias
 
 
+def warn_unless_installed() -> None:
+    """Warn of a project that uses this app and has not installed it, in which no check of it runs."""
+    if apps.ready and not apps.is_installed("components"):
+        warnings.warn(
+            'This project uses components, but "components" is not in INSTALLED_APPS, so there are no commands such '
+            "as runworker, no admin pages and no checks. Add it.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
 @cache
 def conf() -> Conf:
     """Return the current settings of the app. Raises ImproperlyConfigured."""
+    warn_unless_installed()
     return _load(Conf, components_setting(), "settings.COMPONENTS")
 
 

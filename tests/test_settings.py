@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -362,6 +364,24 @@ def test_a_backend_whose_app_is_not_installed_is_an_error() -> None:
 
     assert message.id == "components.E012"
     assert message.hint == 'Add "components" to INSTALLED_APPS.'
+
+
+def test_a_cache_client_warns_if_the_app_is_not_installed(tmp_path: Path) -> None:
+    caches = cache({"CLIENT_CLASS": "components.cache.Client"})["CACHES"]
+    (tmp_path / "without.py").write_text(f"SECRET_KEY = 'x'\nINSTALLED_APPS = []\nCACHES = {caches!r}\n")
+    environment = {
+        "PYTHONPATH": f"{tmp_path}:{Path(components.__file__).parent.parent}",
+        "DJANGO_SETTINGS_MODULE": "without",
+    }
+
+    done = subprocess.run(
+        [sys.executable, "-m", "django", "check"],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+    )
+
+    assert '"components" is not in INSTALLED_APPS' in done.stderr
 
 
 def test_a_package_of_the_same_name_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ from redis.asyncio import RedisCluster as AsyncRedisCluster
 from redis.asyncio.cluster import PipelineCommand
 from redis.exceptions import (
     ClusterError,
+    NoPermissionError,
     NoScriptError,
     RedisClusterException,
     RedisError,
@@ -285,20 +286,24 @@ async def idempotent(send: Callable[[], Any]) -> Any:
         raise translated(error)  # noqa: B904  (it has its cause)
 
 
-async def pipelined(client: AnyRedis, things: Sequence[_T], add: Callable[[Any, _T], object]) -> list[Any]:
+async def pipelined(
+    client: AnyRedis, things: Sequence[_T], add: Callable[[Any, _T], object], *, without_right: bool = False
+) -> list[Any]:
     """
     Return the answers to the commands that *add* puts into a pipeline for each of *things*, as idempotent() does.
+    With *without_right*, the answer to a command that the user may not send is None.
 
     It takes one round trip to each node, and none if there are no *things*.
     """
     if not things:
         return []
 
-    def send() -> Any:
+    async def send() -> list[Any]:
         pipe = client.pipeline(transaction=False)
         for thing in things:
             add(pipe, thing)
-        return pipe.execute()
+        found = await answer(pipe.execute(raise_on_error=not without_right))
+        return all_well([None if isinstance(each, NoPermissionError) else each for each in found])
 
     return list(await idempotent(send))
 

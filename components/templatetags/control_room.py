@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from django import template
+from django.template.defaultfilters import filesizeformat
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.formats import number_format
@@ -189,6 +190,12 @@ def took(seconds: float | None) -> str:
 def since(later: datetime | None, earlier: datetime | None) -> str:
     """Write the time from *earlier* to *later*; a dash if either is unknown."""
     return duration(max((later - earlier).total_seconds(), 0.0) if later and earlier else None)
+
+
+@register.filter
+def memory(size: int | None) -> str:
+    """Write a number of bytes as "1.2 KB"."""
+    return "\N{EN DASH}" if size is None else filesizeformat(size)
 
 
 @register.filter

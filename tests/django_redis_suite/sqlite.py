@@ -7,7 +7,10 @@ from typing import Any
 
 
 def cache(location: str | list[str], **more: Any) -> dict[str, Any]:
-    options = {"CLIENT_CLASS": os.environ["CLIENT_CLASS"]}
+    options: dict[str, Any] = {"CLIENT_CLASS": os.environ["CLIENT_CLASS"]}
+    if sentinel := os.environ.get("SENTINEL"):
+        options["SENTINELS"] = [("127.0.0.1", int(sentinel))]
+        options["CONNECTION_FACTORY"] = "components.cache.SentinelConnectionFactory"
     return {
         "BACKEND": "django_redis.cache.RedisCache",
         "LOCATION": location,

@@ -288,14 +288,14 @@ def site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
         with Redis(port=int(servers[1]._options["port"])) as replica:
             replica.replicaof("127.0.0.1", servers[0]._options["port"])
         ports = [_free_port() for _ in range(3)]
-        sentinels = [stack.enter_context(_sentinel(program, tmp_path, port, servers[0])) for port in ports]
+        sentinels = [stack.enter_context(sentinel_of(program, tmp_path, port, servers[0])) for port in ports]
         for each in sentinels:
             stack.callback(each.kill)
         assert eventually(lambda: all(map(_is_ready, ports)))
         yield Site(servers, sentinels, ports)
 
 
-def _sentinel(program: Path, folder: Path, port: int, master: EmbeddedServer) -> subprocess.Popen[bytes]:
+def sentinel_of(program: Path, folder: Path, port: int, master: EmbeddedServer) -> subprocess.Popen[bytes]:
     own = folder / f"sentinel-{port}"
     own.mkdir()
     config = own / "sentinel.conf"
@@ -351,7 +351,7 @@ def test_a_server_that_is_no_sentinel_is_passed_over(
     with (
         EmbeddedServer(folder, server=program, appendonly=False, options=options) as server,
         HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as web,
-        _sentinel(program or find_server(), tmp_path, port, server) as sentinel,
+        sentinel_of(program or find_server(), tmp_path, port, server) as sentinel,
         ExitStack() as stack,
     ):
         stack.callback(sentinel.kill)

@@ -142,12 +142,14 @@ def test_columns_have_names_and_known_kinds(columns: Any) -> None:
 
 
 def test_a_row_cannot_be_changed() -> None:
-    row = Row(Shape([("a", "integer")]), "1", 5, [3, 9, "", [1]])
+    row = Row(Shape([("a", "integer"), ("b", "json")]), "1", 5, [3, 9, "", [1, {"c": [1]}]])
+    row["b"]["c"].append(2)
+    assert row["b"] == {"c": [1]}
     with pytest.raises(TypeError):
         row["a"] = 2  # type: ignore[index]
     with pytest.raises(KeyError):
-        row["b"]
-    assert (row.age, row.is_stale, row.is_deleted, list(row)) == (0.000002, False, False, ["a"])
+        row["c"]
+    assert (row.age, row.is_stale, row.is_deleted, list(row)) == (0.000002, False, False, ["a", "b"])
 
 
 WRONG: dict[str, tuple[list[Any], list[Callable[[Any], object]]]] = {

@@ -271,7 +271,7 @@ async def look(client: AnyRedis, books: Sequence[str]) -> list[BookInfo | None]:
         for key in (keys.book, keys.entries, keys.rows, keys.selected, keys.ranks, keys.tops):
             pipe.memory_usage(key)
 
-    found = iter(await pipelined(client, books, add))
+    found = iter(await pipelined(client, books, add, without_right=True))
     answers = zip(*[found] * 11, strict=True)
     return [_read(name, *each) for name, each in zip(books, answers, strict=True)]
 
@@ -295,7 +295,7 @@ def _read(
         members=members,
         selected=selected,
         is_outdated=int(book.get(b"folding", 0)) != FOLDING,
-        bytes=sum(size or 0 for size in sizes),
+        bytes=sum(size or 0 for size in sizes) or None,
         version=version,
         changed_at=instant(version),
         loaded_at=instant(loaded_at) if loaded_at else None,

@@ -60,8 +60,8 @@ class BookInfo:
     selected: int
     #: Whether names were folded by the rules of another release. Searches miss those until the book is loaded again.
     is_outdated: bool
-    #: Memory, as estimated by the server.
-    bytes: int
+    #: Memory, as estimated by the server; None if the user of Redis may not ask for it.
+    bytes: int | None
     #: The version: the microsecond of the last change. It grows with each change.
     version: int
     changed_at: datetime

@@ -78,7 +78,8 @@ class MailboxInfo:
     #: The number of messages, and of those that were handed out and not acknowledged.
     depth: int
     handed_out: int
-    bytes: int
+    #: Memory, as estimated by the server; None if the user of Redis may not ask for it.
+    bytes: int | None
     #: When the oldest message was sent; None if the mailbox is empty.
     oldest_at: datetime | None
     pulled_at: datetime | None

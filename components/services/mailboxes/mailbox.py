@@ -305,7 +305,7 @@ async def look(client: AnyRedis, names: Sequence[str]) -> list[MailboxInfo]:
         pipe.xrange(keys.messages, count=1)
         pipe.hmget(keys.mailbox, FIGURES)
 
-    found = iter(await pipelined(client, names, add))
+    found = iter(await pipelined(client, names, add, without_right=True))
     return [_info(name, *five) for name, five in zip(names, zip(*[found] * 5, strict=True), strict=True)]
 
 
@@ -317,7 +317,7 @@ def _info(
         name=name,
         depth=depth,
         handed_out=handed_out,
-        bytes=size or 0,
+        bytes=size if size or depth else 0,
         oldest_at=from_ms_or_none(oldest[0][1].get(b"at")) if oldest else None,
         pulled_at=from_ms_or_none(pulled_at),
         pushed=number_of(pushed),

@@ -21,7 +21,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cached_property
 from hashlib import blake2s
-from typing import Any
+from typing import Any, NoReturn
 from uuid import UUID
 
 from components.exceptions import InvalidValue, RowNotSerializable, RowTooLarge
@@ -47,6 +47,13 @@ class Kind:
 
 def as_is(value: Any) -> Any:
     return value
+
+
+def _copied(value: Any) -> Any:
+    """Return a copy of nested JSON, which its reader may change."""
+    if isinstance(value, dict):
+        return {key: _copied(each) for key, each in value.items()}
+    return [_copied(each) for each in value] if isinstance(value, list) else value
 
 
 def _finite(value: float) -> float | str:
@@ -99,7 +106,7 @@ _KINDS = (
     Kind("duration", lambda value: value // _MICROSECOND, lambda number: number * _MICROSECOND),
     Kind("uuid", lambda value: value.hex, UUID),
     Kind("bytes", _base64, base64.b64decode),
-    Kind("json", as_is, as_is),
+    Kind("json", as_is, _copied),
 )
 KINDS = {kind.name: kind for kind in _KINDS}
 #: Kinds whose values may be nested: plain JSON, or the output of a field's own encoder.
@@ -230,8 +237,19 @@ class Row(Mapping[str, Any]):
     def __len__(self) -> int:
         return 0 if self._stored[3] is None else len(self._stored[3])
 
+    def __deepcopy__(self, memo: object) -> Row:
+        return self  # which nobody can change
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} cannot be pickled: pickle dict(row), or the cached row of a model.")
+
     def __repr__(self) -> str:
         return f"<Row {self.key}{' deleted' if self.is_deleted else ''}, {self.age:.3f} s old>"
+
+    @property
+    def _parts(self) -> tuple[str, int, Sequence[Any]]:
+        """Return what Row() takes besides the shape."""
+        return self.key, self._now, self._stored
 
     @property
     def is_deleted(self) -> bool:

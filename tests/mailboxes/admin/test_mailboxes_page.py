@@ -8,8 +8,10 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 
+from components.kit.client import get_client
+from components.services.autocomplete import AddressBook
 from components.services.mailboxes import Fate, Mailbox
-from tests.control_room.pages import addresses, done, logged, rows_of, texts_below, words
+from tests.control_room.pages import DASH, addresses, done, logged, rows_of, texts_below, words
 from tests.fixtures.admin import allowed
 
 ROOT = "/admin/components/mailbox/"
@@ -29,6 +31,22 @@ def fill(name="jack", *texts, limit=1_000):
     for text in texts or ("hello",):
         mailbox.push("jill", text)
     return mailbox
+
+
+def test_sizes_are_left_out_where_redis_may_not_be_asked_for_them(redis, operator, staff):
+    fill("jack")
+    AddressBook("guild").add("Ann", id=1)
+    books = staff("view_addressbook")
+    user = get_client().get_connection_kwargs().get("username") or "default"
+    redis.execute_command("ACL", "SETUSER", user, "-memory|usage")
+    try:
+        texts = [operator.get(ROOT).text, operator.get(url("clear", mailbox="jack")).text]
+        texts.append(books.get("/admin/components/addressbook/").text)
+        sizes = [Mailbox("jack").info().bytes, AddressBook("guild").info().bytes]
+    finally:
+        redis.execute_command("ACL", "SETUSER", user, "+memory|usage")
+
+    assert (sizes, [DASH in each for each in texts]) == ([None, None], [True] * 3)
 
 
 def test_a_mailbox_is_listed_with_how_full_it_is_who_was_there_and_what_is_wrong_with_it(viewer):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import pickle
 from collections.abc import Callable, Iterator
+from copy import copy, deepcopy
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -116,6 +118,23 @@ def test_a_cached_row_cannot_be_changed_or_saved() -> None:
             act()
     with pytest.raises(AttributeError, match="password"):
         _ = row.password
+
+
+def test_a_cached_row_is_copied_pickled_and_hashed_as_a_value() -> None:
+    row, other = (Ware.cached.get(Ware.objects.create(name=name).pk) for name in ("sword", "shield"))
+    assert row is not None
+
+    again = pickle.loads(pickle.dumps(row))
+
+    assert copy(row) is deepcopy(row) is row
+    assert (again, again.cached.loaded_at, again.name) == (row, row.cached.loaded_at, "sword")
+    assert len({row, again, other}) == 2
+    assert deepcopy({"row": row.cached}) == {"row": row.cached}
+    with pytest.raises(TypeError, match="dict"):
+        pickle.dumps(row.cached)
+    stranger = pickle.dumps(row).replace(row.cached._parts[2][2].encode(), b"0" * 16)
+    with pytest.raises(pickle.UnpicklingError, match="other columns"):
+        pickle.loads(stranger)
 
 
 @pytest.mark.parametrize("model", [Ware, DearWare])

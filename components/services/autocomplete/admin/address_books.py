@@ -13,7 +13,6 @@ from time import perf_counter
 
 from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -26,7 +25,7 @@ from components.kit.compat import InvalidTask, TaskResult, TaskResultStatus
 from components.services.autocomplete import AddressBook, AddressBookReader, BookInfo, Completions
 from components.services.autocomplete.folding import MAX_PREFIX
 from components.services.autocomplete.models import ModelBooks, feeding, model_books
-from components.templatetags.control_room import grouped, legible
+from components.templatetags.control_room import grouped, legible, memory
 
 TOP = 20  # entries, and completions, on a page
 
@@ -309,7 +308,7 @@ def _effects_of_removal(row: Row, info: BookInfo) -> list[str]:
         info.selected,
     )
     effects = [
-        has % {"count": grouped(info.count), "size": filesizeformat(info.bytes)},
+        has % {"count": grouped(info.count), "size": memory(info.bytes)},
         selected % {"count": grouped(info.selected)},
         gettext("Rows of %(model)s that are saved from now on create it again. A rebuild loads all rows.")
         % {"model": row.model}

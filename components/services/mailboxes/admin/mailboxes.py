@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -24,7 +23,7 @@ from components.control_room.verbs import Action, Done, Trail, Verb
 from components.people import people
 from components.people.person import Person, persons
 from components.services.mailboxes import Mailbox, MailboxInfo, MailboxReader
-from components.templatetags.control_room import grouped, legible
+from components.templatetags.control_room import grouped, legible, memory
 
 MESSAGES = 50  # messages on a page
 BLOCKED = 50  # most recently blocked senders on a page
@@ -148,7 +147,7 @@ class MailboxAdmin(ControlRoomAdmin):
             "It has %(count)s messages, %(size)s; fetched, and perhaps read: %(handed_out)s.",
             info.depth,
         )
-        sizes = {"size": filesizeformat(info.bytes), "handed_out": grouped(info.handed_out)}
+        sizes = {"size": memory(info.bytes), "handed_out": grouped(info.handed_out)}
 
         return Action(
             of=info.name,

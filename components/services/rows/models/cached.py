@@ -205,7 +205,7 @@ class CachedRows(Generic[_Model]):
 
     @cached_property
     def _frozen_class(self) -> type[FrozenRow]:
-        return frozen_class(self.model._meta.label, self.shape.names)
+        return frozen_class(self.model._meta.label, self.name, self.shape.names)
 
     @property
     def database(self) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, NoReturn
+from pickle import UnpicklingError
+from typing import Any, ClassVar, NoReturn, Self
 
 from components.services.rows import Row
 
@@ -19,6 +20,7 @@ class FrozenRow:
 
     cached: Row
     _label: ClassVar[str]
+    _name: ClassVar[str]
 
     def __init__(self, row: Row) -> None:
         _set_row(self, row)
@@ -45,9 +47,19 @@ class FrozenRow:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FrozenRow):
             return NotImplemented
-        return self._label == other._label and self.cached == other.cached
+        return (self._label, self.cached.key, self.cached) == (other._label, other.cached.key, other.cached)
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        return hash((self._label, self.cached.key))
+
+    def __copy__(self) -> Self:
+        return self  # which nobody can change
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._name, *self.cached._parts)
 
     def __repr__(self) -> str:
         return f"<{self._label} {self.cached.key}, {self.cached.age:.3f} s old>"
@@ -57,14 +69,26 @@ class FrozenRow:
 _set_row = FrozenRow.__dict__["cached"].__set__
 
 
-def frozen_class(label: str, names: Iterable[str]) -> type[FrozenRow]:
+def _restored(name: str, *parts: Any) -> object:
+    """Return a row that was pickled, perhaps by another process. Raises UnpicklingError."""
+    from components.services.rows.models.cached import cached_rows
+
+    rows = cached_rows().get(name)
+    if rows is None or parts[2][2] != rows.shape.fingerprint:
+        raise UnpicklingError(
+            f"The row {name}:{parts[0]} was pickled with other columns: read it from the cache."
+        )
+    return rows._frozen_class(Row(rows.shape, *parts))
+
+
+def frozen_class(label: str, name: str, names: Iterable[str]) -> type[FrozenRow]:
     """
-    Return the class for rows of a model. A column named like a method, such as save, is read as row.cached["save"].
+    Return the class for the rows called *name* of a model. A column named like a method, such as save, is read as
+    row.cached["save"].
     """
-    columns = {name: _column(name) for name in names if not hasattr(FrozenRow, name)}
-    return type(
-        f"Frozen{label.rpartition('.')[2]}", (FrozenRow,), {"__slots__": (), "_label": label, **columns}
-    )
+    columns = {each: _column(each) for each in names if not hasattr(FrozenRow, each)}
+    facts = {"__slots__": (), "_label": label, "_name": name}
+    return type(f"Frozen{label.rpartition('.')[2]}", (FrozenRow,), facts | columns)
 
 
 def _column(name: str) -> property:
