@@ -13,17 +13,9 @@ from typing import Any
 from django.db import models
 
 
-def descendants(model: type[models.Model]) -> Iterator[type[models.Model]]:
-    """Return *model* and all models that derive from it, each once, without abstract ones."""
-    return _descendants([model])
-
-
 def family(model: type[models.Model]) -> Iterator[type[models.Model]]:
     """Return *model*, its bases, and all models that derive from any of these, without abstract ones."""
-    return _descendants([each for each in model.__mro__ if _is_concrete(each)])
-
-
-def _descendants(rest: list[type[models.Model]]) -> Iterator[type[models.Model]]:
+    rest = [each for each in model.__mro__ if _is_concrete(each)]
     seen: set[type[models.Model]] = set()
     while rest:
         if (each := rest.pop()) not in seen:

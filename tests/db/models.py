@@ -118,7 +118,8 @@ class Stamp(CachedRow):
     word = models.SlugField(unique=True)
 
 
-class Bed(models.Model): ...
+class Bed(models.Model):
+    name = models.CharField(max_length=20, default="")
 
 
 class RaisedBed(Bed): ...

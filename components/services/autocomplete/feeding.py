@@ -24,7 +24,7 @@ from django.db.models.signals import class_prepared, post_delete, post_save, pre
 
 from components.control_room.viewing import may_view
 from components.kit import homes
-from components.kit.model_families import descendants
+from components.kit.model_families import family
 from components.kit.values import is_key
 from components.services.autocomplete import AddressBook, fold
 from components.services.autocomplete.folding import MAX_ID, MAX_LABEL
@@ -81,13 +81,13 @@ class Feed:
         for path in filter(None, (label, id, by)):
             self._follow(path, moves=path != label)
         for touched in self._touched.values():
-            for each in descendants(touched.model):
+            for each in family(touched.model):
                 self._watch(each)
         class_prepared.connect(self._watch, dispatch_uid=self.uid)
 
     def _watch(self, sender: type[models.Model], **kwargs: Any) -> None:
         """Connect to the write signals of *sender* if its rows feed the book, or are related to rows that do."""
-        if not any(issubclass(sender, touched.model) for touched in self._touched.values()):
+        if not any(self._lookup(path, sender) for path in self._touched):
             return
         for signal, receiver in (
             (pre_save, self._before),
@@ -125,32 +125,44 @@ class Feed:
             if moves:
                 touched.moving |= names
 
-    def _paths(self, sender: type[models.Model], fields: frozenset[str] | None) -> list[str]:
+    def _lookup(self, path: str, sender: type[models.Model]) -> str | None:
         """
-        Return the paths that a write of *fields* touches (None: all fields). Child and proxy models count as well.
+        Return the lookup of the rows from which *path* leads to an instance of *sender*; None if its writes touch
+        none. Children and proxies count as the model, and so do parents that have one of the fields that matter.
         """
-        return [
-            path
+        touched, concrete = self._touched[path], sender._meta.concrete_model
+        if issubclass(sender, touched.model):
+            return path
+        if concrete is None or not issubclass(touched.model, concrete):
+            return None
+        key, theirs = concrete._meta.pk, concrete._meta.concrete_fields
+        if not (touched.fields.intersection(each.name for each in theirs) or self._is_chosen(path)):
+            return None
+        return key.name if path == "pk" else f"{path}__{key.name}"
+
+    def _is_chosen(self, path: str) -> bool:
+        """Return whether any field of the model at *path* may decide whether a row belongs in the book."""
+        return path == "pk" and self._rows is not None
+
+    def _paths(self, sender: type[models.Model], fields: frozenset[str] | None) -> dict[str, str]:
+        """Return the paths that a write of *fields* touches (None: all fields), with their lookups."""
+        return {
+            path: lookup
             for path, touched in self._touched.items()
-            if issubclass(sender, touched.model)
-            # If there is a *rows* function, any field of a row may decide whether the row belongs in the book.
-            and (
-                fields is None
-                or touched.is_generated
-                or fields & touched.fields
-                or (path == "pk" and self._rows is not None)
-            )
-        ]
+            if (lookup := self._lookup(path, sender))
+            and (fields is None or touched.is_generated or fields & touched.fields or self._is_chosen(path))
+        }
 
     def _before(self, sender: type[models.Model], instance: Any, using: str, **kwargs: Any) -> None:
         """Note the places of the rows that the write may move."""
         is_deleted, fields = kwargs["signal"] is pre_delete, kwargs.get("update_fields")
         left: set[Place] = set()
-        for path in self._paths(sender, fields) if is_key(instance.pk) and using == self._database else ():
+        is_known = is_key(instance.pk) and using == self._database
+        for path, lookup in self._paths(sender, fields).items() if is_known else ():
             touched = self._touched[path]
             is_moved = touched.moving if fields is None or touched.is_generated else touched.moving & fields
             if is_deleted or is_moved:
-                left |= self._places(path, instance.pk, using)
+                left |= self._places(lookup, instance.pk, using)
         if left:
             vars(instance._state)[self.uid] = left
 
@@ -160,20 +172,20 @@ class Feed:
         key = instance.pk  # read now, because Django clears it after a delete
 
         def update() -> None:
-            for place in left.union(*(self._places(path, key, using) for path in paths)):
+            for place in left.union(*(self._places(lookup, key, using) for lookup in paths.values())):
                 self._update(place, using)
 
         if paths and using == self._database:
             # A book that is out of date does not make the write fail, so the error is only logged.
             transaction.on_commit(update, using=using, robust=True)
 
-    def _places(self, path: str, key: Any, using: str | None) -> set[Place]:
+    def _places(self, lookup: str, key: Any, using: str | None) -> set[Place]:
         """
-        Return the places of the rows from which *path* leads to the row *key*, even of rows that are not in the book.
+        Return the places of the rows that *lookup* finds with the key of a row, even of those that are in no book.
         """
-        if path == self._id == "pk" and self._by is None:
+        if lookup == self._id == "pk" and self._by is None:
             return {Place(None, key)}
-        rows = self.model._base_manager.using(using).filter(**{path: key})
+        rows = self.model._base_manager.using(using).filter(**{lookup: key})
         fields = [self._by, self._id] if self._by else [self._id]
         found = rows.order_by().values_list(*fields).distinct()[:_MOST]
         places = {Place(*each) if self._by else Place(None, *each) for each in found}

@@ -32,7 +32,7 @@ from components.services.autocomplete.access import Readers
 from components.services.autocomplete.models import ModelBook, ModelBooks
 from components.services.autocomplete.tasks import rebuild
 from components.services.queues.policy import current_run
-from tests.db.models import Box, Crate, Parcel, Shelf, Stamp
+from tests.db.models import Bed, Box, Crate, Flower, Parcel, RaisedBed, Shelf, Stamp
 from tests.fixtures.databases import Tenants, alone
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -99,6 +99,23 @@ def test_a_label_that_the_database_makes_follows_its_fields(redis: Redis) -> Non
     assert (found(fed, "m"), found(fed, "ch")) == ([], [(str(scroll.pk), "CHART")])
     with connection.schema_editor() as editor:
         editor.delete_model(Scroll)
+
+
+def test_the_rows_of_a_child_follow_what_is_written_to_their_parents(redis: Redis) -> None:
+    fed, related = ModelBook(RaisedBed, "name"), ModelBook(Flower, "bed__raisedbed__name", name="flowers")
+    chosen = ModelBook(RaisedBed, "pk", name="chosen", rows=lambda: RaisedBed.objects.exclude(name=""))
+    raised = RaisedBed.objects.create(name="roses")
+    flower = Flower.objects.create(bed=raised)
+    bed = Bed.objects.get(pk=raised.pk)
+    bed.name = "tulips"
+    bed.save(update_fields=["name"])
+    assert found(fed, "t") == [(str(raised.pk), "tulips")]
+    assert found(related, "t") == [(str(flower.pk), "tulips")]
+    assert found(fed, "r") == found(related, "r") == []
+    bed.name = ""
+    bed.save()
+    assert [found(each, "t") for each in (fed, related)] == [[], []]
+    assert found(chosen, str(raised.pk)) == []
 
 
 def test_a_row_is_found_from_its_commit_until_it_is_deleted(shelves: ModelBook) -> None:
