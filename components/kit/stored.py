@@ -13,7 +13,9 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
+from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
+from django.utils.dateparse import parse_datetime
 
 from components.kit.texts import gettext_noop
 
@@ -24,6 +26,26 @@ MAX_DEPTH = 32
 UNREADABLE = gettext_noop("This message cannot be read.")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_INSTANT = datetime(9999, 12, 1, tzinfo=UTC)  # the last instant that every time zone can show
+
+
+def aware(at: datetime) -> datetime:
+    """Return *at*; a naive instant is in the current time zone, as in all of Django: the person's, or the site's."""
+    return timezone.make_aware(at) if timezone.is_naive(at) else at
+
+
+def typed_instant(text: str, *, is_end: bool = False) -> datetime | None:
+    """
+    Return the instant that somebody has typed, in UTC; None if it is none. One that comes twice, when clocks are set
+    back, is the first or, with *is_end*, the second.
+    """
+    try:
+        found = parse_datetime(text)
+        if found is None:
+            return None
+        # It must be a valid date in both time zones.
+        return timezone.localtime(aware(found.replace(fold=is_end))).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 class Unreadable(ValueError):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError
-from django.utils.dateparse import parse_datetime
 
 from components.kit.commands.restarting import QUIETED
+from components.kit.stored import typed_instant
 from components.kit.worker.limits import LOWERED, Limits, memory
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
@@ -128,14 +128,10 @@ def find_limits(options: Mapping[str, Any]) -> Limits:
     return Limits(options.get("max_tasks"), most, options["max_time"])
 
 
-def instant_from(text: str | None) -> datetime | None:
-    """Return the instant that was typed, in UTC if it has no zone. Raises CommandError."""
+def instant_from(text: str | None, *, is_end: bool = False) -> datetime | None:
+    """Return the instant that was typed, as typed_instant() does. Raises CommandError."""
     if text is None:
         return None
-    try:
-        found = parse_datetime(text)
-    except ValueError:
-        found = None
-    if found is None:
-        raise CommandError(f"{text!r} is not an instant. Write it like 2026-01-31T12:00Z.")
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    if found := typed_instant(text, is_end=is_end):
+        return found
+    raise CommandError(f"{text!r} is not an instant. Write it like 2026-01-31T12:00Z.")

@@ -49,7 +49,7 @@ class Command(BaseCommand):
             help="The length of a slice (default: 60).",
         )
         for name, what in (("--since", "first"), ("--until", "end of the last")):
-            parser.add_argument(name, metavar="INSTANT", help=f"The {what} slice, as 2026-01-31T12:00Z.")
+            parser.add_argument(name, metavar="INSTANT", help=f"The {what} slice, as mark --at takes it.")
         parser.add_argument("--json", action="store_true", help="Write JSON; the manual lists its keys.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -72,7 +72,10 @@ class Command(BaseCommand):
         until: str | None,
         **options: Any,
     ) -> dict[str, Series]:
-        reader, span = CounterReader(), {"since": instant_from(since), "until": instant_from(until)}
+        reader, span = (
+            CounterReader(),
+            {"since": instant_from(since), "until": instant_from(until, is_end=True)},
+        )
         families = [name.removesuffix(EVERY) for name in names if name.endswith(EVERY)]
         if top is None and not names:
             names = [info.name for info in reader.page(limit=limit)]

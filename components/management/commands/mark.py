@@ -22,7 +22,8 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME", help="What happened, as 'version 1.2'.")
-        parser.add_argument("--at", metavar="INSTANT", help="When, as 2026-01-31T12:00Z (default: now).")
+        help = "When, as 2026-01-31T12:00Z; without a zone, in that of the site (default: now)."
+        parser.add_argument("--at", metavar="INSTANT", help=help)
 
     def handle(self, *args: Any, **options: Any) -> None:
         with command_errors(InvalidName, InvalidValue):

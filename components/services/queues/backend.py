@@ -43,11 +43,12 @@ from components.kit.compat import (
     task_enqueued,
 )
 from components.kit.ids import id_of
+from components.kit.stored import aware
 from components.services.queues import NewTask, State, TaskFailure, TaskInfo, TaskQueue
 from components.services.queues.chains import enqueue_through
 from components.services.queues.commits import WaitingCalls, waiting_calls
 from components.services.queues.new_task import CheckedTask, check_queue, named
-from components.services.queues.policy import PolicyTask, aware, check_call, check_run_after, unique_key
+from components.services.queues.policy import PolicyTask, check_call, check_run_after, unique_key
 
 logger = logging.getLogger(__name__)
 
@@ -238,7 +239,7 @@ class RedisBackend(BaseTaskBackend):
             kwargs=kwargs,
             queue=task.queue_name,
             priority=int(task.priority),
-            at=aware(run_after) if delay is None else None,
+            at=aware(run_after) if isinstance(run_after, datetime) else None,
             delay=delay,
             lease=getattr(task, "lease", None),
             unique=unique_key(task, args, kwargs),

@@ -41,12 +41,12 @@ from typing import (
 )
 
 from django.db import connections
-from django.utils import timezone
 
 from components.conf import QueueOptions
 from components.exceptions import ComponentsError
 from components.kit.calls import signature_of
 from components.kit.compat import InvalidTask, Task, TaskContext, TaskResult
+from components.kit.stored import aware
 from components.kit.values import check_seconds
 from components.services.queues.arguments import normalize_call
 from components.services.queues.facts import TaskInfo
@@ -510,16 +510,8 @@ def check_run_after(run_after: datetime | timedelta | None) -> None:
     if isinstance(run_after, timedelta):
         is_too_late = run_after.total_seconds() > LONGEST_DELAY
     else:
-        at = aware(run_after)
-        is_too_late = at is not None and at > LATEST
+        is_too_late = run_after is not None and aware(run_after) > LATEST
     if is_too_late:
         raise InvalidTask(
             f"run_after is {run_after!r}; it must be at most {LATEST:%Y}, or {LONGEST_DELAY:,} seconds from now."
         )
-
-
-def aware(run_after: datetime | None) -> datetime | None:
-    """Return an aware instant. A naive one is local, as in all of Django."""
-    if run_after is not None and timezone.is_naive(run_after):
-        return timezone.make_aware(run_after)
-    return run_after

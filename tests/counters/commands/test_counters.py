@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test.utils import override_settings
 from redis import Redis
 
+from components.kit.stored import typed_instant
 from components.services.counters import Counter
 from components.testing import redis_at
 from tests.support.counters import count_at, seconds
@@ -108,3 +110,27 @@ def test_cleaning_says_what_it_did(redis: Redis, begun: int) -> None:
 
     assert run("cleancounters") == f"{looked} keys of counters: 0 removed, 1 repaired.\n"
     assert run("cleancounters", "-v", "2") == f"{looked} keys of counters: 0 removed, 0 repaired.\n" * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "is_end", "found"),
+    [
+        ("2026-07-01T12:00", False, "2026-07-01T10:00+00:00"),
+        ("2026-07-01T12:00Z", False, "2026-07-01T12:00+00:00"),
+        ("2026-10-25T02:30", False, "2026-10-25T00:30+00:00"),  # which comes twice
+        ("2026-10-25T02:30", True, "2026-10-25T01:30+00:00"),
+        ("2026-03-29T02:30", False, "2026-03-29T01:30+00:00"),  # which never comes
+        *(
+            (text, False, None)
+            for text in ("9999-12-31T23:59-14:00", "0001-01-01T00:00", "soon", "2026-13-01")
+        ),
+    ],
+)
+@pytest.mark.parametrize("use_tz", [True, False])
+def test_what_people_type_is_on_the_clock_of_the_site(
+    text: str, is_end: bool, found: str | None, use_tz: bool
+) -> None:
+    with override_settings(TIME_ZONE="Europe/Berlin", USE_TZ=use_tz):
+        at = typed_instant(text, is_end=is_end)
+
+    assert at == (found and datetime.fromisoformat(found))

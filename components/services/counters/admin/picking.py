@@ -10,17 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from components.exceptions import InvalidValue
+from components.kit.stored import typed_instant
 from components.services.counters import Mark, Series
 from components.services.counters.charts import MOST_LINES, MOST_SLICES, Span, offered_spans
 from components.services.counters.precisions import plan
@@ -118,7 +118,7 @@ class Picked:
     def asked(self, most: int = MOST_SLICES) -> Span:
         """Return the chosen time. Raises InvalidValue."""
         precision = self._precision
-        since, until = _instant(self.since, _FROM), _instant(self.until, _UNTIL)
+        since, until = _instant(self.since, _FROM), _instant(self.until, _UNTIL, is_end=True)
         if until and not since:
             raise InvalidValue(gettext("The end of the time is given, but not its beginning."))
         return Span(self.seconds, since, until, precision, most)
@@ -177,24 +177,15 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
 
 
-def _instant(text: str, wrong: Promise) -> datetime | None:
+def _instant(text: str, wrong: Promise, *, is_end: bool = False) -> datetime | None:
     """Return the instant in UTC; None without input. Raises InvalidValue, which says *wrong*."""
-    if not text:
-        return None
-    try:
-        found = parse_datetime(text)
-        if found is None:
-            raise ValueError
-        aware = found if found.tzinfo else timezone.make_aware(found)
-        return timezone.localtime(aware).astimezone(UTC)  # it must be a valid date in both time zones
-    except (ValueError, OverflowError):
-        raise InvalidValue(str(wrong) % {"text": text}) from None
+    found = typed_instant(text, is_end=is_end)
+    if text and found is None:
+        raise InvalidValue(str(wrong) % {"text": text})
+    return found
 
 
 def _local(text: str) -> str:
     """Return an instant in the format of the browser's date picker; "" if it is not an instant."""
-    try:
-        found = _instant(text, _FROM)
-    except InvalidValue:
-        return ""
+    found = typed_instant(text)
     return f"{timezone.localtime(found):%Y-%m-%dT%H:%M:%S}" if found else ""
