@@ -49,14 +49,14 @@ LABELS = [
     "하나 한",
 ]
 PREFIXES = ["a", "an", "ann", "s", "smi", "李", "i", "z", "smith a", "a-a an", "anann", "an an", "한"]
-#: Korean consonants at the end of a syllable, and at the beginning of the next.
-FINALS = {"\u11ab": "\u1102", "\u11b7": "\u1106", "\u11a8": "\u1100", "\u11bc": "\u110b", "\u11af": "\u1105"}
+#: A hyphen, or a blank between words of a script that does without.
+JOINT = re.compile("-|(?<=[가-힣]) (?=[가-힣])")
 
 
 @cache
 def begun(label: str) -> tuple[tuple[str, ...], ...]:
     """
-    The search key of *label* from each of its words on, and the same with the words that hyphens join as one.
+    The search key of *label* from each of its words on, and the same with what joints join as one word.
 
     A word is a run of what is no blank or hyphen.
     """
@@ -65,7 +65,7 @@ def begun(label: str) -> tuple[tuple[str, ...], ...]:
     for at in range(0, len(parts), 2):
         if fold(parts[at]):
             ways[0].append(fold("".join(parts[at:])))
-            ways[1].append(fold("".join(parts[at:]).replace("-", "")))
+            ways[1].append(fold(JOINT.sub("", "".join(parts[at:]))))
     return tuple(tuple(dict.fromkeys(each)) for each in zip(*ways, strict=True))
 
 
@@ -77,20 +77,13 @@ def starts(label: str) -> frozenset[str]:
 @cache
 def means(label: str, prefix: str) -> bool:
     """Whether *label* has all of the words of *prefix*, in any order, with or without its blanks and hyphens."""
-    words, joined = fold(prefix), fold(prefix.replace("-", ""))
+    words, joined = fold(prefix), fold(JOINT.sub("", prefix))
     ways = {tuple(words.split()), tuple(joined.split()), (words.replace(" ", ""),)}
-    if is_final(prefix):
-        ways.add((fold(prefix)[:-1] + FINALS[fold(prefix)[-1]],))
     return any(
         all(any(text.startswith(word) for text in texts) for word, texts in zip(way, chosen, strict=True))
         for way in ways
         for chosen in permutations(begun(label), len(way))
     )
-
-
-def is_final(prefix: str) -> bool:
-    """Whether *prefix* ends with a Korean consonant that may begin the next syllable."""
-    return fold(prefix)[-1:] in FINALS
 
 
 def expected(entries: dict[str, str], weights: dict[str, float], prefix: str) -> list[str]:
@@ -104,7 +97,7 @@ def expected(entries: dict[str, str], weights: dict[str, float], prefix: str) ->
         matching = [start for start in starts(label) if start.startswith(fold(prefix))]
         if matching:
             found.append((-weights.get(one, 0), min(f"{start}\1{one}".encode() for start in matching), one))
-        elif (" " in fold(prefix) or is_final(prefix)) and means(label, prefix):
+        elif " " in fold(prefix) and means(label, prefix):
             others.append((-weights.get(one, 0), fold(label).encode(), one.encode(), one))
     return [each[-1] for each in [*sorted(found), *sorted(others)]]
 

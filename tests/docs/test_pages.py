@@ -319,7 +319,7 @@ MARKERS = {
     "chat message": rb"[tje]",
     "changes of a chat message": rb"\d+:\d+.*:thello again",
     "mailbox message": rb"[tj]",
-    "entries of an address book": rb"3$",
+    "entries of an address book": rb"4$",
     "cached row": rb"\[\d+, ?\d+, ?\"\w+\"",
     "chunk of logs": rb"\x28\xb5\x2f\xfd",
     "table of addresses": rb'\{.*"format": 1[,}]',

@@ -4,10 +4,12 @@ Search keys: the form in which names are compared, and other ways to write a nam
 Compatibility forms become plain ones (NFKC), case is folded, accents and vowel points are removed, letters with a
 stroke lose the stroke, and digits of all scripts become ASCII digits. Marks that make a different letter stay: the
 vowel signs of Indic scripts, and the voicing marks of kana. Korean syllables are split into the letters that are
-typed, so that a syllable without a final consonant is a prefix of those with one, and the first part of a compound
-vowel or final is a prefix of the whole. Apostrophes are removed. Hyphens, dots and other punctuation become one
-blank, as white space does; the words that they join are also found when written as one word. Each emoji becomes a
-word at the end of the key. Typed text is folded by the same rules, so it matches whichever keyboard a person uses.
+typed, in which a final consonant is the same as an initial one, so that whoever has typed a part of a name finds it,
+however their keyboard has composed the last letters. Vowel signs of several parts are split as well, for the scripts
+of India and South-East Asia. Apostrophes are removed. Hyphens, dots and other punctuation become one blank, as white
+space does; the words that they join are also found when written as one word, and so are words in Chinese characters,
+kana or Hangul. Each emoji becomes a word at the end of the key. Typed text is folded by the same rules, so it matches
+whichever keyboard a person uses.
 static/components/autocomplete/matching.js follows the same rules.
 """
 
@@ -31,7 +33,7 @@ MAX_PREFIX = 200  # characters
 MAX_KEY = 200  # characters of a search key that count: one Arabic character can become eighteen
 MAX_WORDS = 8  # words by which a name is found: each costs a member of the index
 #: The version of these rules. A book stores the version by which its names were folded.
-FOLDING = 3
+FOLDING = 4
 
 #: Optional marks: accents, Hebrew points, Arabic vowels; and invisible characters.
 _OPTIONAL = re.compile(
@@ -55,11 +57,13 @@ _PLAIN = """
 #: Apostrophes and inner quotation marks, also those of Hebrew; and letters for a glottal stop.
 _APOSTROPHES = "'\"`\u2018-\u201f\u2032-\u2036\u02bb\u02bc\u055a\u05f3\u05f4\ua78b\ua78c\u07f4"
 _APOSTROPHES += "\u0241\u0242\u0294\u0295\u02a1\u02a2"
-#: Signs that NFKC turns into a blank and an accent. People type them as apostrophes.
-_ACCENTS = dict.fromkeys([0xB4, 0x384, 0x1FBD, 0x1FBF, 0x1FEF, 0x1FFD, 0x1FFE], "'")
-#: Characters that join words although they are not punctuation: minus, dots between letters, the double hyphen of
-#: kana, and letters for clicks, which people type as exclamation marks or leave out.
-_JOINING = "=~\u2212\u2219\u22c5\ua78f\u01c0\u01c1\u01c2\u01c3"
+#: Signs that NFKC turns into a blank and an accent, which people type as apostrophes; and fractions, before which a
+#: blank keeps them apart from a whole number.
+_BEFORE = dict.fromkeys([0xB4, 0x384, 0x1FBD, 0x1FBF, 0x1FEF, 0x1FFD, 0x1FFE], "'")
+_BEFORE |= {code: f" {chr(code)}" for code in (0xBC, 0xBD, 0xBE, *range(0x2150, 0x215F), 0x2189)}
+#: Characters that join words although they are not punctuation: minus, the stroke of fractions, dots between letters,
+#: the double hyphen of kana, and letters for clicks, which people type as exclamation marks or leave out.
+_JOINING = "=~\u2044\u2212\u2219\u22c5\ua78f\u01c0\u01c1\u01c2\u01c3"
 #: Punctuation that is kept, because it distinguishes names.
 _KEPT = "#%&*@"
 #: Internal marks: an apostrophe, a joint between words, and the start of the emoji.
@@ -93,31 +97,31 @@ def _sign(character: str) -> str:
     return character
 
 
-_signs = _Signs({ord(each[0]): each[1:] for each in _PLAIN.split()})
+_signs = _Signs({ord(each[0]): each[1:] for each in _PLAIN.split()} | {0xD7: f"x{_APART}"})
 _SIMPLE = re.compile(f"[A-Za-z0-9 ]{{0,{MAX_KEY}}}")
 _BLANK = re.compile(" ")
 _MARKED = re.compile(f"{_SYMBOL}(.)", re.DOTALL)
 #: An apostrophe that has no letter or digit on one of its sides.
 _OUTER = re.compile(f"(?<![^{_JOINED} ]){_APART}+|{_APART}+(?![^\\W_])")
 _BETWEEN = re.compile(f"[{_JOINED} ]+")
-_SYLLABLE = re.compile("[\uac00-\ud7a3]")
-#: A letter or digit after something else, which may be a mark on a letter.
-_START = re.compile(r"(?<![^\W_])[^\W_]")
+#: Korean syllables, and the scripts of India and South-East Asia, which are compared by the letters that are typed.
+_COMPOSED = re.compile("[\uac00-\ud7a3\u0900-\u10ff\u1b00-\u1bff\U00011000-\U00011fff]+")
+#: What is written without blanks: Hangul, once it is split, kana and Chinese characters.
+_WIDE = re.compile("[\u1100-\u11ff\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+#: A letter or digit after something else, which may be a mark on a letter; and a sign after one.
+_START = re.compile(r"(?<![^\W_])[^\W_]|(?<=[^\W_])[^\w\s]")
 #: Korean vowels and finals that are typed as two letters, each followed by these two.
 _TWO = """
     \u116a\u1169\u1161 \u116b\u1169\u1162 \u116c\u1169\u1175 \u116f\u116e\u1165 \u1170\u116e\u1166 \u1171\u116e\u1175
     \u1174\u1173\u1175 \u11aa\u11a8\u11ba \u11ac\u11ab\u11bd \u11ad\u11ab\u11c2 \u11b0\u11af\u11a8 \u11b1\u11af\u11b7
     \u11b2\u11af\u11b8 \u11b3\u11af\u11ba \u11b4\u11af\u11c0 \u11b5\u11af\u11c1 \u11b6\u11af\u11c2 \u11b9\u11b8\u11ba
 """
-_PARTS = {ord(each[0]): each[1:] for each in _TWO.split()}
-#: Korean final consonants that may become the first consonant of the next syllable, each with that consonant.
-_FINALS = dict(
-    zip(
-        "\u11a8\u11a9\u11ab\u11ae\u11af\u11b7\u11b8\u11ba\u11bb\u11bc\u11bd\u11be\u11bf\u11c0\u11c1\u11c2",
-        "\u1100\u1101\u1102\u1103\u1105\u1106\u1107\u1109\u110a\u110b\u110c\u110e\u110f\u1110\u1111\u1112",
-        strict=True,
-    )
+#: Korean final consonants, and the same as the first of a syllable, as which they are compared.
+_FINALS = str.maketrans(
+    "\u11a8\u11a9\u11ab\u11ae\u11af\u11b7\u11b8\u11ba\u11bb\u11bc\u11bd\u11be\u11bf\u11c0\u11c1\u11c2",
+    "\u1100\u1101\u1102\u1103\u1105\u1106\u1107\u1109\u110a\u110b\u110c\u110e\u110f\u1110\u1111\u1112",
 )
+_PARTS = _FINALS | {ord(each[0]): each[1:].translate(_FINALS) for each in _TWO.split()}
 
 
 @dataclass
@@ -166,11 +170,12 @@ def spell(text: str) -> Spelling:
         return Spelling(key, [0, *(found.end() for found in _BLANK.finditer(key))][:MAX_WORDS], ())
     if is_blank(text):
         return Spelling("", [], ())
-    folded = normalize("NFD", normalize("NFKC", text.translate(_ACCENTS)).casefold())
-    signs = folded.translate(_signs)
+    folded = normalize("NFD", normalize("NFKC", text.translate(_BEFORE)).casefold())
+    # The Armenian ligature of two letters is the older spelling of what is also written as two others.
+    signs = folded.replace("\u0565\u0582", "\u0565\u057e").translate(_signs)
     symbols = _MARKED.findall(signs)
     signs = normalize("NFKC", _OUTER.sub("", _MARKED.sub(_JOINED, signs)).strip(_JOINED + " "))
-    signs = _SYLLABLE.sub(lambda found: normalize("NFD", found[0]), signs).translate(_PARTS)
+    signs = _COMPOSED.sub(lambda found: normalize("NFD", found[0]), signs).translate(_PARTS)
     words = [_word(word) for word in _BETWEEN.split(signs) if word]
     if not words and not symbols:  # there is only punctuation, so it is compared
         plain = normalize("NFKC", _OPTIONAL.sub("", folded)).split()
@@ -180,7 +185,8 @@ def spell(text: str) -> Spelling:
     joined = set()
     for number, gap in enumerate(_BETWEEN.findall(signs), 1):
         are_initials = gap[0] == _JOINED and len(words[number - 1][0]) == len(words[number][0]) == 1
-        if " " not in gap or are_initials:
+        are_wide = _WIDE.match(words[number - 1][0][-1:]) and _WIDE.match(words[number][0])
+        if " " not in gap or are_initials or are_wide:
             joined.add(number)
     return _spelling([*words, *((each, [0]) for each in symbols)], joined)
 
@@ -203,10 +209,12 @@ def _spelling(words: Sequence[tuple[str, list[int]]], joined: Collection[int]) -
         if number in joined:
             joints.append(at - 1)
         if len(starts) < MAX_WORDS:
-            begins = {0, *further, *(start.start() for start in _START.finditer(word))}
+            begins = {start.start() for start in _START.finditer(word)}
             if not word.isascii():  # marks are neither letters nor between words
-                begins -= {start for start in begins if start and category(word[start - 1]).startswith("M")}
-            starts += [at + start for start in sorted(begins)]
+                begins = {
+                    each for each in begins if "M" not in category(word[each]) + category(word[each - 1])
+                }
+            starts += [at + start for start in sorted({0, *further} | begins)]
         at += len(word) + 1
     return Spelling(key[:most], [each for each in starts[:MAX_WORDS] if each < most], joints)
 
@@ -220,13 +228,12 @@ def ways(key: str, joints: Sequence[int] = ()) -> list[list[str]]:
     """
     Return other readings of the typed text, each as prefixes of different words of a name.
 
-    They are: the whole text as one word; its words in any order, with hyphenated words as one or as several; and a
-    last Korean syllable whose final consonant begins the next syllable.
+    They are the whole text as one word, and its words in any order, with hyphenated words as one or as several.
     """
+    if " " not in key:
+        return []
     together = "".join("" if at in joints else each for at, each in enumerate(key))
-    found = [[key[:-1] + _FINALS[key[-1]]]] if key[-1:] in _FINALS else []
-    if " " in key:
-        found += [[key.replace(" ", "")], _tokens(together), _tokens(key)]
+    found = [[key.replace(" ", "")], _tokens(together), _tokens(key)]
     known: list[list[str]] = []
     for way in found:
         if way and way != [key] and way not in known and len(way) <= MAX_WORDS:

@@ -25,30 +25,35 @@ const PLAIN = new Map((
 ).split(" ").map(([letter, ...plain]) => [letter, plain.join("")]));
 const APOSTROPHE = /['"`\u2018-\u201f\u2032-\u2036\u02bb\u02bc\u055a\u05f3\u05f4\ua78b\ua78c\u07f4\u0241\u0242\u0294\u0295\u02a1\u02a2]/u;
 const ACCENT = /[\u00b4\u0384\u1fbd\u1fbf\u1fef\u1ffd\u1ffe]/u; // compatibility decomposition turns them into a blank and an accent
-const JOINING = /[=~\u2212\u2219\u22c5\ua78f\u01c0-\u01c3]|(?![#%&*@])\p{P}/u;
+const JOINING = /[=~\u2044\u2212\u2219\u22c5\ua78f\u01c0-\u01c3]|(?![#%&*@])\p{P}/u;
+const FRACTION = /[\u00bc-\u00be\u2150-\u215e\u2189]/u; // a blank before it keeps it apart from a whole number
 const UNSEEN = /[\p{Cf}\p{Sk}]/u;
 const FORMAT = /\p{Cf}/u;
 const BLANK = /[\p{Cc}\p{Z}]/u;
 const SYMBOL = /\p{So}/u;
 const DIGIT = /\p{Nd}/u;
 const HIRAGANA = /[\u3041-\u3096\u309d\u309e]/u;
-const SYLLABLE = /[\uac00-\ud7a3]/u;
+/** Korean syllables, and the scripts of India and South-East Asia, which are compared by the letters that are typed. */
+const COMPOSED = /[\uac00-\ud7a3\u0900-\u10ff\u1b00-\u1bff\u{11000}-\u{11fff}]/u;
+/** What is written without blanks: Hangul, once it is split, kana and Chinese characters. */
+const WIDE = /[\u1100-\u11ff\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}]/u;
 const LETTER = /[\p{L}\p{N}\p{M}]/u;
 const FIRST = /[\p{L}\p{N}]/u; // the first character of a word in a name
 const MOST = 8; // the most words by which a name can be found
 /** The replacements of apostrophes and of characters that join words. */
 const APART = "\u0001", JOINED = "\u0002";
+PLAIN.set("\u00d7", `x${APART}`); // a multiplication sign
+/** Korean final consonants, and the same as the first of a syllable, as which they are compared. */
+const BEGUN = "\u1100\u1101\u1102\u1103\u1105\u1106\u1107\u1109\u110a\u110b\u110c\u110e\u110f\u1110\u1111\u1112";
+const FINALS = new Map(
+    [..."\u11a8\u11a9\u11ab\u11ae\u11af\u11b7\u11b8\u11ba\u11bb\u11bc\u11bd\u11be\u11bf\u11c0\u11c1\u11c2"].map((final, at) => [final, BEGUN[at]]),
+);
 /** Korean vowels and finals that are typed as two, and these two. */
 const PARTS = new Map((
     "\u116a\u1169\u1161 \u116b\u1169\u1162 \u116c\u1169\u1175 \u116f\u116e\u1165 \u1170\u116e\u1166 \u1171\u116e\u1175 " +
     "\u1174\u1173\u1175 \u11aa\u11a8\u11ba \u11ac\u11ab\u11bd \u11ad\u11ab\u11c2 \u11b0\u11af\u11a8 \u11b1\u11af\u11b7 " +
     "\u11b2\u11af\u11b8 \u11b3\u11af\u11ba \u11b4\u11af\u11c0 \u11b5\u11af\u11c1 \u11b6\u11af\u11c2 \u11b9\u11b8\u11ba"
 ).split(" ").map(([letter, ...parts]) => [letter, parts.join("")]));
-/** Final consonants that may turn out to begin the next syllable, and the initial that they become. */
-const BEGUN = "\u1100\u1101\u1102\u1103\u1105\u1106\u1107\u1109\u110a\u110b\u110c\u110e\u110f\u1110\u1111\u1112";
-const FINALS = new Map(
-    [..."\u11a8\u11a9\u11ab\u11ae\u11af\u11b7\u11b8\u11ba\u11bb\u11bc\u11bd\u11be\u11bf\u11c0\u11c1\u11c2"].map((final, at) => [final, BEGUN[at]]),
-);
 
 /** The ASCII digit of *digit*: the digits of a script are consecutive. */
 function value(digit) {
@@ -70,7 +75,7 @@ function sign(character) {
 }
 
 const folded = (letter) =>
-    (ACCENT.test(letter) ? "'" : letter).normalize("NFKC").toUpperCase().toLowerCase().normalize("NFD");
+    (ACCENT.test(letter) ? "'" : FRACTION.test(letter) ? ` ${letter}` : letter).normalize("NFKC").toUpperCase().toLowerCase().normalize("NFD");
 
 /** The characters that each letter of *text* becomes, with the place that it comes from: [{ sign, start, end }]. */
 function signs(text, become) {
@@ -78,9 +83,10 @@ function signs(text, become) {
     for (const { 0: letter, index: start } of text.matchAll(CLUSTER)) {
         const composed = [...folded(letter)].map(become).join("").normalize("NFKC");
         for (const each of composed) {
-            const parts = SYLLABLE.test(each) ? each.normalize("NFD") : each;
-            for (const whole of parts) {
-                for (const part of PARTS.get(whole) ?? whole) found.push({ sign: part, start, end: start + letter.length });
+            const parts = COMPOSED.test(each) ? each.normalize("NFD") : each;
+            for (const part of [...parts].flatMap((whole) => [...PARTS.get(whole) ?? whole])) {
+                const isLigature = part === "\u0582" && found.at(-1)?.sign === "\u0565"; // Armenian, spelled in two ways
+                found.push({ sign: isLigature ? "\u057e" : FINALS.get(part) ?? part, start, end: start + letter.length });
             }
         }
     }
@@ -127,12 +133,14 @@ function spelled(text) {
     words.forEach(({ signs: own, parted, gap }, number) => {
         if (number) {
             const areInitials = gap[0] === JOINED && own.length === 1 && words[number - 1].signs.length === 1;
-            const isJoint = gap !== "" && (!gap.includes(" ") || areInitials);
+            const areWide = [words[number - 1].signs.at(-1), own[0]].every((each) => !each.isSymbol && WIDE.test(each.sign));
+            const isJoint = gap !== "" && (!gap.includes(" ") || areInitials || areWide);
             const { end } = key.at(-1);
             key.push({ sign: " ", start: end, end: Math.max(end, own[0].start), isJoint });
         }
         own.forEach((each, at) => {
-            const begins = !at || (FIRST.test(each.sign) && !LETTER.test(own[at - 1].sign));
+            const before = at ? own[at - 1].sign : "";
+            const begins = !at || (LETTER.test(each.sign) ? FIRST.test(each.sign) && !LETTER.test(before) : FIRST.test(before));
             if (begins || parted.includes(at)) starts.add(key.length);
             key.push(each);
         });
@@ -154,7 +162,6 @@ function ways(prefix) {
     const text = textOf(key);
     if (!text) return [];
     const found = [[text]];
-    if (FINALS.has(text.at(-1))) found.push([text.slice(0, -1) + FINALS.get(text.at(-1))]);
     if (text.includes(" ")) found.push([text.replaceAll(" ", "")], tokens(textOf(withoutJoints(key))), tokens(text));
     return found.filter((way) => way.length && way.length <= MOST);
 }
