@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.test.utils import override_settings
 
 from components.people import Users, anote_contacts, listen_to_contacts, note_contacts, people, unwilling
+from components.people.person import persons
 
 pytestmark = pytest.mark.django_db
 
@@ -34,6 +35,7 @@ def jill() -> User:
 def test_users_are_named_and_found_by_their_exact_name(joe: User, jill: User) -> None:
     assert people().names([str(joe.pk), str(jill.pk), "999"]) == {str(joe.pk): "joe", str(jill.pk): "jill"}
     assert people().find(["joe", "Joe", "jo", "joe ", "joe\0", ""]) == {"joe": str(joe.pk)}
+    assert persons([str(joe.pk)])[""].name == ""
 
 
 WIDE = "jill\N{FULLWIDTH COMMERCIAL AT}example.com"

@@ -1,4 +1,4 @@
-"""What is said, and to whom, while Redis is away (tests that ask for `redis` have one), and what cannot be read."""
+"""What is said, and to whom, while Redis is away (tests that ask for `redis` have one); and what others wrote."""
 
 from __future__ import annotations
 
@@ -12,22 +12,16 @@ from django.test import AsyncClient, Client
 
 from components.exceptions import RedisRefused, RedisUnavailable, RedisUnsuitable
 from components.kit.keyspace import bucket
-from components.kit.stored import UNREADABLE
-from components.services.chat.keys import ChatKeys
 from components.services.counters import Counter
 from components.services.counters.keys import CounterKeys
 from components.services.locks import LockReader, lock
 from components.services.locks.keys import LockKeys
-from components.services.mailboxes import Mailbox
-from components.services.mailboxes.keys import MailboxKeys
 from components.services.queues import TaskQueue
 from components.services.rows import RowCache, member
 from components.services.rows.keys import RowKeys
 from components.services.semaphores import Semaphore
 from components.services.semaphores.keys import SemaphoreKeys
 from tests.control_room.every_page import ASKING_REDIS, FORM, NEEDS, PAGES, query_of
-from tests.support.chats import guild
-from tests.support.poison import BODIES, FIELDS, put_into_chat, put_into_mailbox
 from tests.support.rows import SHAPE
 
 pytestmark = pytest.mark.usefixtures("one_periodic_task")
@@ -179,64 +173,6 @@ def test_a_context_processor_that_needs_redis_does_not_hide_the_page(own_page, c
 
     assert (response.status_code, response.text) == (503, "Away, but with a menu")
     assert "could not be rendered with the context of the request" in caplog.text
-
-
-# What is stored, and cannot be read
-
-
-CHATS, MAILBOXES = "/admin/components/chat/", "/admin/components/mailbox/"
-
-
-@pytest.fixture
-def reads(staff):
-    """Return the text of a page."""
-    client = staff("view_chat", "view_messages_chat", "view_mailbox", "view_messages_mailbox")
-
-    def read(address):
-        answer = client.get(address)
-        assert answer.status_code == 200
-        return answer.text
-
-    return read
-
-
-@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_messages_that_cannot_be_read(reads, redis, body):
-    guild()
-    put_into_chat(redis, "guild:7", b=body)
-    redis.hset(ChatKeys("guild:7").members, "jack", b"\xff")
-    Mailbox("jack").push("jill", "well")
-    put_into_mailbox(redis, "jack", body=body)
-
-    for address, words in {
-        f"{CHATS}messages/?chat=guild:7": (UNREADABLE, "welcome"),
-        CHATS: ("guild:7",),
-        f"{CHATS}chat/?chat=guild:7": ("jill",),
-        f"{MAILBOXES}messages/?mailbox=jack": (UNREADABLE, "well"),
-        MAILBOXES: ("jack",),
-    }.items():
-        said = reads(address)
-        assert all(word in said for word in words), address
-
-
-@pytest.mark.parametrize("value", FIELDS.values(), ids=FIELDS)
-def test_chats_and_mailboxes_that_cannot_be_read(reads, redis, value):
-    for field in ("settings", "title", "created_at", "created_by", "seq", "n", "bytes", "at"):
-        redis.flushall()
-        guild("guild:8", title="Others")
-        guild()
-        redis.hset(ChatKeys("guild:7").chat, field, value)
-        assert "Others" in reads(CHATS)
-        reads(f"{CHATS}chat/?chat=guild:7")
-        assert "welcome" in reads(f"{CHATS}messages/?chat=guild:7")
-    for field in ("pulled_at", "pushed", "acknowledged", "dropped", "limit"):
-        redis.flushall()
-        Mailbox("jack").push("jill", "well")
-        Mailbox("jack").pull()
-        redis.hset(MailboxKeys("jack").mailbox, field, value)
-        assert "jack" in reads(MAILBOXES)
-        if field not in ("pulled_at", "pushed"):
-            assert "well" in reads(f"{MAILBOXES}messages/?mailbox=jack")
 
 
 ODD_NAMES = [b"", b"\xff\xfe", b"x" * 2_000, b"a\0b", b"{", b"a/b/c"]

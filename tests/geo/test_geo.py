@@ -211,6 +211,7 @@ def test_a_killed_import_leaves_the_table_and_parts_that_expire(redis: Redis, tm
     assert locate("9.9.9.9") is None
     said: list[str] = []
     assert import_networks(tmp_path, others, progress=said.append).version == new
+    importing.put("default", new, 0, redis.get(TableKeys("default").part(f"{new}:0")))  # as one that is late
     assert parts(redis) == {old.version: True, new: False}
     total = len(redis.keys(f"*:part:{new}:*"))
     assert f"1 of {total - 3} parts stored" in said

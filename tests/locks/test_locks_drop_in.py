@@ -205,11 +205,19 @@ def test_a_lock_that_polls_does_not_queue(redis: Redis) -> None:
 # What release() leaves in the lock object: its token, while it is unknown whether Redis has released it
 
 
-def test_a_release_without_an_answer_can_be_tried_again(proxy: LossyProxy, redis: Redis) -> None:
+def test_an_acquisition_and_a_release_without_an_answer_can_be_tried_again(
+    proxy: LossyProxy, redis: Redis
+) -> None:
     with Redis.from_url(proxy.url, retry=Retry(NoBackoff(), 0)) as client:
         held = Lock(client, "a", timeout=10)
+        proxy.lose_replies(to="EVALSHA", times=2 * SENT)
+        with pytest.raises(ConnectionError):
+            held.acquire()
+        assert (asked := held.local.doubtful)
+        proxy.lose_replies(to="", times=0)
         held.acquire()
         token = held.local.token
+        assert token == asked
         proxy.lose_replies(to="EVALSHA", times=SENT)
 
         with pytest.raises(ConnectionError):

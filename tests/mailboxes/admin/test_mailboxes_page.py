@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from components.kit.client import get_client
 from components.services.autocomplete import AddressBook
 from components.services.mailboxes import Fate, Mailbox
+from components.services.mailboxes.keys import MailboxKeys
 from tests.control_room.pages import DASH, addresses, done, logged, rows_of, texts_below, words
 from tests.fixtures.admin import allowed
 
@@ -59,6 +60,8 @@ def test_a_mailbox_is_listed_with_how_full_it_is_who_was_there_and_what_is_wrong
     html = viewer.get(ROOT).text
     assert '<span class="bad">2 of 2</span>' in html
     assert '<span class="bad">1</span>' in html
+    get_client().hset(MailboxKeys("jack").mailbox, "limit", "damaged")
+    assert '<span class="bad">2 of' not in viewer.get(ROOT).text
 
 
 def test_a_recipient_is_shown_by_name_and_found_by_name_or_id(viewer):
