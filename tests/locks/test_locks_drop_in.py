@@ -130,19 +130,6 @@ def test_a_lock_is_handed_on_by_its_token(redis: Redis) -> None:
     assert not redis.exists("a")
 
 
-def test_a_holder_is_refused_as_any_other(redis: Redis) -> None:
-    held = Lock(redis, "a", timeout=9)
-    held.acquire()
-
-    assert not held.acquire(blocking=False)
-    assert not held.acquire(blocking_timeout=0.01)
-    assert held.owned()
-    with ThreadPoolExecutor(1) as pool:
-        assert not pool.submit(held.owned).result()
-        with pytest.raises(LockError):
-            pool.submit(held.release).result()
-
-
 def test_a_key_of_another_type_is_an_error(redis: Redis) -> None:
     redis.rpush("a", "b")
 

@@ -75,32 +75,6 @@ def test_threads_that_share_a_lock_hold_it_one_at_a_time(redis: Redis, is_fair: 
     assert left_behind(redis) == []
 
 
-def test_coroutines_that_share_a_lock_and_a_thread_hold_it_one_at_a_time(redis: Redis) -> None:
-    gauge, tokens = Gauge(), set[bytes]()
-
-    async def main() -> None:
-        shared = alock("a")
-
-        async def work() -> None:
-            for _ in range(4):
-                async with shared as held:
-                    with gauge:
-                        tokens.add(held.local.token)
-                        assert await held.owned()
-                        await asyncio.sleep(0)
-
-        await asyncio.gather(*(work() for _ in range(6)), asyncio.to_thread(in_thread))
-
-    def in_thread() -> None:
-        for _ in range(10):
-            with lock("a"), gauge:
-                pass
-
-    asyncio.run(main())
-    assert (gauge.entries, gauge.collisions, len(tokens)) == (34, 0, 24)
-    assert left_behind(redis) == []
-
-
 def test_a_coroutine_cannot_release_what_another_holds(redis: Redis) -> None:
     async def main() -> None:
         shared = alock("a")

@@ -58,19 +58,6 @@ def test_a_call_is_not_made_if_no_place_is_free(controls: SemaphoreControls) -> 
     assert calls == [2]
 
 
-def test_a_decorated_coroutine_function_is_limited_while_it_runs(controls: SemaphoreControls) -> None:
-    @limit_concurrency("api", limit=2)
-    async def call(number: int) -> tuple[int, bool]:
-        await asyncio.sleep(0)
-        return number, 1 <= controls.info().used <= 2
-
-    async def main() -> list[tuple[int, bool]]:
-        return await asyncio.gather(*(call(number) for number in range(9)))
-
-    assert asyncio.run(main()) == [(number, True) for number in range(9)]
-    assert controls.info().used == 0
-
-
 def test_the_place_of_a_long_call_is_renewed(
     controls: SemaphoreControls, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,39 +57,6 @@ def test_a_waiting_request_gets_a_returned_permit_and_leaves_nothing_behind(
     assert not left & {b"queue", b"beats", b"wake", b"holders", b"heavy", b"since"}
 
 
-def test_there_are_never_more_holders_than_permits(redis: Redis, pool: ThreadPoolExecutor) -> None:
-    semaphore, guard = Semaphore("api", limit=3), threading.Lock()
-    now, most = 0, 0
-
-    def work(number: int) -> None:
-        nonlocal now, most
-        for _ in range(10):
-            weight = 1 + number % 3
-            with semaphore.acquire(weight=weight):
-                with guard:
-                    now += weight
-                    most = max(most, now)
-                with guard:
-                    now -= weight
-
-    for future in [pool.submit(work, number) for number in range(6)]:
-        future.result(60)
-
-    info = semaphore.info()
-    assert most == 3
-    assert (info.used, info.waiting, info.granted) == (0, 0, 60)
-
-
-def test_a_request_that_waited_long_enough_gives_up(semaphore: Semaphore, redis: Redis) -> None:
-    take(semaphore)
-
-    with pytest.raises(SemaphoreFull):
-        semaphore.acquire(wait=0.05)
-
-    info = semaphore.info()
-    assert (info.waiting, info.given_up) == (0, 1)
-
-
 def test_a_waiter_wakes_when_a_lease_ends_that_nobody_gave_back(redis: Redis) -> None:
     Semaphore("api", limit=1, lease=0.2).acquire()
     semaphore = Semaphore("api", limit=1)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pickle
-import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier, Event
+from threading import Event
 from typing import Any
 
 import pytest
@@ -353,10 +352,6 @@ def _write(how: str, pk: int, fence: int, content: int) -> None:
         box.save(fence=fence) if how == "save" else rows.bulk_update([box], ["content"])
 
 
-WRITERS = 4
-WRITES = 15
-
-
 def rows(arena: str) -> Any:
     return Box.objects.using(arena)
 
@@ -454,39 +449,6 @@ def test_a_writer_that_waited_for_another_is_accepted(
 
     assert count == len(written)
     assert facts(arena) == written
-
-
-def test_among_many_writers_no_accepted_write_has_a_lower_fence_than_one_before(arena: str) -> None:
-    """Each accepted write counts the row up, and notes the count that it made with its fence."""
-    put(arena, "a")
-    barrier = Barrier(WRITERS)
-    accepted: list[tuple[int, int]] = []
-    refused: list[int] = []
-
-    def write(number: int) -> None:
-        dice = random.Random(number)
-        barrier.wait(20)
-        for turn in range(WRITES):
-            fence = turn + dice.randint(1, 8)
-            try:
-                with transaction.atomic(using=arena):
-                    rows(arena).fenced(fence).filter(shelf__name="top").update(content=F("content") + 1)
-                    made = rows(arena).get().content
-            except StaleFence:
-                refused.append(fence)
-            else:
-                accepted.append((made, fence))
-
-    connections[arena].close()
-    with ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(lambda number: alone(lambda: write(number))(), range(WRITERS)))
-
-    accepted.sort()
-    fences = [fence for _, fence in accepted]
-    assert [count for count, _ in accepted] == list(range(1, len(accepted) + 1))
-    assert fences == sorted(fences)
-    assert len(accepted) + len(refused) == WRITERS * WRITES
-    assert facts(arena) == [("a", len(accepted), fences[-1])]
 
 
 @pytest.mark.parametrize("module", ["components.services.locks.models", "components.db.fences.fields"])
