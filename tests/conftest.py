@@ -1,7 +1,5 @@
 """Fixtures for all tests; those for Redis come from the plugin that the app gives to its users."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Generator, Iterator
 from contextvars import copy_context

@@ -8,8 +8,6 @@ A mutant is one line with one change: a condition is negated, a bound moved, a c
 unit swapped, a guard removed. The files hold a JSON object a line; in DONE, "caught" is the first test that fails.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -5,8 +5,6 @@ Redis is nowhere until a test asks for the fixture `redis`. The database is in m
 beside the one that DATABASE_URL names.
 """
 
-from __future__ import annotations
-
 import os
 
 os.environ.update(

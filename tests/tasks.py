@@ -1,7 +1,5 @@
 """The tasks that tests push and run."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

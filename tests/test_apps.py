@@ -1,7 +1,5 @@
 """Apps and packages that collide with this one, or that it needs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

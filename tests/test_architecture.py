@@ -3,8 +3,6 @@ Who may import whom, and who may do what. Each rule is a function from modules t
 against all of them.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The catalogues of the app, and the texts in its sources, both read without GNU gettext."""
 
-from __future__ import annotations
-
 import ast
 import gettext
 import os

@@ -1,7 +1,5 @@
 """Real servers and real processes, on every Redis of this machine."""
 
-from __future__ import annotations
-
 import os
 import signal
 import stat

@@ -3,8 +3,6 @@ The wheel, the source distribution and an editable checkout, each installed into
 Django project that is set up as README says finds all that the app brings, and runs a task on the embedded server.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The tests of somebody else's project send nothing to its live Redis, under pytest and under manage.py test."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

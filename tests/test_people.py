@@ -1,7 +1,5 @@
 """Who the people are: users by default, and whatever class the project names."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection, Iterable
 

@@ -3,8 +3,6 @@ What README says, done in an empty folder: its settings at the end of those of `
 a new app, its examples in a shell, its commands. Nothing else is written than what README leaves to the reader.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

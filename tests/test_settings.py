@@ -1,7 +1,5 @@
 """Settings: read when used, anew after they changed, and wrong ones named, in use and by the system checks."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

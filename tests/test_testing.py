@@ -1,7 +1,5 @@
 """The pytest plugin as a customer's project uses it."""
 
-from __future__ import annotations
-
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -5,8 +5,6 @@ What the release before has stored is read and continued. tests/stored/ has it, 
         "from tests.test_upgrade import store; store('0.2.0', '/path/to/redis-server')"
 """
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64decode, b64encode

@@ -9,8 +9,6 @@ does that once. Without them, the tests of tests/django_suite, tests/redis_suite
 tests/django_redis_suite are skipped.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tarfile

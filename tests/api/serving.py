@@ -1,7 +1,5 @@
 """The site behind a real ASGI server in a thread, for what a test client cannot do: wait, and go away."""
 
-from __future__ import annotations
-
 import gc
 import http.client
 import json

@@ -1,7 +1,5 @@
 """Requests: what all addresses share, and invalid ones, of which nothing is stored."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from unittest.mock import Mock

@@ -1,7 +1,5 @@
 """Requests that wait: they are woken at once, limited in number, and end with their clients."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Iterator

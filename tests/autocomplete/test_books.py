@@ -1,7 +1,5 @@
 """AddressBook: who is found, by what, in which order; bad input; and defects that were found in its scripts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """load(): many at once, and a whole book beside the old one, which readers never see half of."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Address books against a naive search in Python, over names in many scripts and any sequence of calls."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import re

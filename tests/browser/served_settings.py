@@ -1,7 +1,5 @@
 """The settings of the site that tests/browser/served.py runs: the test's own Redis, and a database of its own."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

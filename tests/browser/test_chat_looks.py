@@ -1,7 +1,5 @@
 """The chat page without scripts; and what people write is shown as what it is: text."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

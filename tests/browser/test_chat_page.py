@@ -1,7 +1,5 @@
 """The chat page in a real browser, with two people in it, on a server that can go away."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The field that offers names, in a real browser, under a strict policy; and in the demo's admin."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from random import Random

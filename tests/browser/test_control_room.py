@@ -1,7 +1,5 @@
 """The control room in a real browser: live refresh, in which nothing jumps; its search; its charts."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlsplit

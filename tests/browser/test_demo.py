@@ -1,7 +1,5 @@
 """Pages of the demo in a real browser: its tour, the flash sale, and the badge of the chat."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path

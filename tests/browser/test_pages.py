@@ -6,8 +6,6 @@ Pages come from the URL resolver: one that is added is looked at as well, or a t
 once, and all sizes and colours are looked at then.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise

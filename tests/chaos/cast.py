@@ -7,8 +7,6 @@ There is a file FOLDER/<role>.<pid>.pid for each player. When FOLDER/over appear
 on until all has settled. Then FOLDER/end.json tells the verdict on each part.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """A cached row whose number grows with each write."""
 
-from __future__ import annotations
-
 from django.db import models
 
 from components.services.rows.models import CachedRow, Caching

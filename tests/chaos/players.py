@@ -6,8 +6,6 @@ which no SIGKILL tears; one without its end does not count. Instants are by comp
 processes of a machine share.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,7 +1,5 @@
 """The settings of the cast. DATABASE_URL names its PostgreSQL."""
 
-from __future__ import annotations
-
 import os
 
 import environ

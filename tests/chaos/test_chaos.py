@@ -5,8 +5,6 @@ service is held against the ledger of what the players did.
 CHAOS_SECONDS (60) is how long things go wrong, CHAOS_SEED the number of an earlier run, to have its troubles again.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -1,7 +1,5 @@
 """A chat in plain Python: all that was said is a list, and what is read or unread is counted anew each time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from components.exceptions import (

@@ -5,8 +5,6 @@ The numbers are those of the defects of the book's listings (chapter 6.5), which
 in any order must keep is in test_chat_model.py.
 """
 
-from __future__ import annotations
-
 import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

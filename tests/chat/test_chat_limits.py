@@ -1,7 +1,5 @@
 """What is no chat, person or message; how many chats one makes or joins, and how fast; and what bounds their keys."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -3,8 +3,6 @@ A chat against a model in plain Python: whatever is done in whatever order, by w
 sequence that he may, with exactly what is unread and who mentions him, and a stranger nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What owners, moderators and the system do with a chat and its members."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Presence: who has a chat open, who is typing, who is told, and what that costs."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Search in the history: what is found, for whom, and how much of the history one call examines."""
 
-from __future__ import annotations
-
 import re
 import time
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """The erasure of a person beside calls that add them: it finds them, or the next one does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Inboxes: lists of chats in pages, waiting for what is new, and what they answer while a cluster node is dead."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress

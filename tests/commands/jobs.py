@@ -1,7 +1,5 @@
 """Tasks for worker processes; a test lets them go on by making a file."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import time

@@ -1,7 +1,5 @@
 """Commands as processes of their own, which never outlive the test that started them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -6,8 +6,6 @@ COUNT_SERVICES services count what happens to them. DATABASE is the file of a da
 of the embedded server.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

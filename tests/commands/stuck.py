@@ -5,8 +5,6 @@ It asks for a fresh process once there is a file "gate" in FOLDER; the fresh one
 just works. While there is a file "hold", the old one waits before it starts anew.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from threading import Event, Thread

@@ -1,7 +1,5 @@
 """`manage.py runworker --processes`: a parent and its children, as operators and accidents treat them."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

@@ -1,7 +1,5 @@
 """`manage.py runall`: the processes of a small site under one parent, as operators and accidents treat them."""
 
-from __future__ import annotations
-
 import fcntl
 import shlex
 import signal

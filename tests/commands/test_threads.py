@@ -3,8 +3,6 @@ Commands that a program calls outside of its main thread, as servers and schedul
 end the thread, not the process.
 """
 
-from __future__ import annotations
-
 import re
 import signal
 from collections.abc import Iterator

@@ -3,8 +3,6 @@ Every page of the control room, as the admin site has it: its address, what it n
 all pages use these. A page is called "lock release", and the first of its kind "lock changelist".
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlencode

@@ -1,7 +1,5 @@
 """Pages as a reader has them: text without tags, messages, and what the log says."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A model without a table must not trip over those who walk over all models."""
 
-from __future__ import annotations
-
 import io
 import json
 from importlib import import_module

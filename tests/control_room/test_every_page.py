@@ -1,7 +1,5 @@
 """Who may see and do what on every page, and what all pages have in common: a later page is tested without a word."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from html import unescape

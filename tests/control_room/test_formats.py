@@ -1,7 +1,5 @@
 """Numbers, instants, durations and tables as the control room writes them; its stylesheets; what live.js gets."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -8,8 +8,6 @@ In the language of these tests each text is ⟦text⟧, so that a page shows whi
 translate. Numbers are as in German, in groups of three: "1.234,5". What machines read must not be.
 """
 
-from __future__ import annotations
-
 import gettext
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What is said, and to whom, while Redis is away (tests that ask for `redis` have one); and what others wrote."""
 
-from __future__ import annotations
-
 import json
 import math
 

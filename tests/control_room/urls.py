@@ -1,7 +1,5 @@
 """The default admin site, one of a project's own that takes the same pages, and views that need Redis."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.urls import path

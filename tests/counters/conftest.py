@@ -1,7 +1,5 @@
 """The server of services' tests; and no test leaves counts, or a thread that waits for long, to the next one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Counters: what was counted when, in slices of any precision, of one or of several; and what cleaning lets go."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import time

@@ -1,7 +1,5 @@
 """What is counted in memory: all of it arrives, whoever counts and whatever becomes of Redis meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import logging

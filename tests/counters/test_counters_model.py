@@ -1,7 +1,5 @@
 """Whatever is counted when, and whatever is asked for: the answer is that of a list of events, added up in Python."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter as Tally
 from contextlib import suppress

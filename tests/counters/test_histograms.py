@@ -1,7 +1,5 @@
 """What histograms tell of measured values: percentiles within their error, whoever measured, and however long ago."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What services count of themselves, if COMPONENTS["COUNT_SERVICES"] says so: each event once, and without Redis."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The files under deploy/ are right as far as that can be seen without the machines that they are for."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The demo as in production: gunicorn, uvicorn and granian behind nginx, with TLS; and what docs/capacity.md says."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """A plugin for the process that runs django-redis' tests: only those of its settings sqlite."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """What django-redis' tests call the settings sqlite, with the client class and the server of the environment."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

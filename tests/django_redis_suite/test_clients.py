@@ -5,8 +5,6 @@ They are in its source distribution only, which tests/upstream.py gets, and run 
 set up Django by themselves. They are copied because one of their modules of settings is replaced.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -6,8 +6,6 @@ Django's Dummy and Immediate backend. So each use of it is met: at a class, at a
 Subclasses with settings of their own would miss the last two, and those tests would pass on Django's backends.
 """
 
-from __future__ import annotations
-
 import importlib
 import logging
 import sys

@@ -1,7 +1,5 @@
 """The blocks of Python in README and docs, and how they are run: one statement after the other, as in a shell."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import inspect

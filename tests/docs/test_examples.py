@@ -5,8 +5,6 @@ manage.py is that of the shop, redis-cli asks the private server, redis-server s
 installs nothing. Folders of a production machine are replaced by others.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

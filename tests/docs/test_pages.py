@@ -1,7 +1,5 @@
 """The pages of settings, errors, commands and keys say what the code says."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import json

@@ -3,8 +3,6 @@ What the doctor finds on a running site, each by its id; and nothing else. What 
 Redis, say is tested where the overview is.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Where addresses live: single lookups, versions, and what is left when an import dies or two come at once."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

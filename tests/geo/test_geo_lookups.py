@@ -1,7 +1,5 @@
 """Lookups against a naive search, over ranges that are made up; what places are called; and the map."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re

@@ -1,7 +1,5 @@
 """Files that say where addresses live: each kind that is read, and what is told of one that is wrong."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from pathlib import Path

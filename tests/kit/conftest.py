@@ -1,7 +1,5 @@
 """Servers to make trouble with, and workers in this process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What cache.clear() deletes, and where the caches of a project lie: on one database, two, or in a cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

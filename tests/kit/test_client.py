@@ -3,8 +3,6 @@ The one door to Redis: which client it gives, and that it repeats no write. The 
 event loop, closed with its loop; a command that is cancelled leaves no reply behind for the next.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import sys

@@ -3,8 +3,6 @@ What slots can break, on a cluster of three masters: every script that changes s
 entities, each of which has another number. Services' tests run on one plain server only.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading

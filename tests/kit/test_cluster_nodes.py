@@ -3,8 +3,6 @@ A cluster of several nodes: the first use by many coroutines at once, and a node
 others go on.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@ What counts as Redis being unavailable: each trouble is made on a real server, a
 work at all, such as a URL of something else, is said in a sentence by commands, pages and both clients.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import socketserver

@@ -1,7 +1,5 @@
 """The keyspace is what keys.py says: names, types, slots, and who lets go of what."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator

@@ -3,8 +3,6 @@ A script whose reply was lost is sent again. So each one that changes something 
 are sent twice: the second call changes nothing, and gives the same answer.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """What is held under a lease is renewed, and its loss is told, by threads or by the event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import os

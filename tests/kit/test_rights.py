@@ -3,8 +3,6 @@ The users of Redis that `manage.py acl` makes may do all that their processes do
 missing is held by the tests of each service, which CI runs as these users (tests/support/restricted.py).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from io import StringIO

@@ -6,8 +6,6 @@ The header of a script is its interface, so it is held against the body: every k
 names, the other uses. components/kit/contracts.py says how a header reads.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable, Iterator, Sequence

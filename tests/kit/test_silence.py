@@ -5,8 +5,6 @@ Servers are stopped with SIGSTOP, as a machine that swaps or a disk that hangs s
 kernel accepts new ones.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """Arguments that several services check: lists, numbers, names and states."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The loop that all workers share, with real signals in this process."""
 
-from __future__ import annotations
-
 import logging
 import signal
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The server of these tests, and who waits in them."""
 
-from __future__ import annotations
-
 import pytest
 
 from components.services.locks import drop_ins

@@ -1,7 +1,5 @@
 """A value that only the newest holder can write, and what is remembered when there is none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

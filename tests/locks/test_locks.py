@@ -1,7 +1,5 @@
 """Locks by name: what is granted, refused, noted, told."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import Callable, Iterator

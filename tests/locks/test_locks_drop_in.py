@@ -4,8 +4,6 @@ Lock and AsyncLock in the place of redis-py's: what a caller of theirs may pass,
 redis-py's own tests of both are run in tests/redis_suite; what differs on purpose is in the table of docs/locks.md.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

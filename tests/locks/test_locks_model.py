@@ -5,8 +5,6 @@ stand in their order, fences grow, time is what was given, and the figures are r
 Nobody sleeps: time passes by data, and a waiter is what it has told Redis.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

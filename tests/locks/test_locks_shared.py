@@ -1,7 +1,5 @@
 """One lock object for many threads or coroutines; and who is interrupted, cancelled or forked on the way."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

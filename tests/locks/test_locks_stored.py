@@ -1,7 +1,5 @@
 """What the control room sees of locks, and the forced release."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from typing import Any

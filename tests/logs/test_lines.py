@@ -1,7 +1,5 @@
 """What lines mean, by format; blocks of them, counted or rejected; tables of ranges; and where less is installed."""
 
-from __future__ import annotations
-
 import array
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Both kernels return the same for lines that are right, nearly right and junk; test_lines.py says what."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """Chunks of logs: appended within a limit, claimed, counted exactly once, whoever dies."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Files of logs as blocks of whole lines: plain, gzip, zstd; and what is wrong with them."""
 
-from __future__ import annotations
-
 import bz2
 import errno
 import gzip

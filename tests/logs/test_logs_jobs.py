@@ -1,7 +1,5 @@
 """Jobs: what is in flight, who counts it and how far behind; what cannot be read there; and without Redis."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import asdict

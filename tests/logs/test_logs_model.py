@@ -1,7 +1,5 @@
 """Consumers of logs in any order of claims, lost leases, deaths and flushes: each chunk counts exactly once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from random import Random

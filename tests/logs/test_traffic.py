@@ -1,7 +1,5 @@
 """What is told of traffic, against plain sums: lines by day and place, by hour and status, by path and the like."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta

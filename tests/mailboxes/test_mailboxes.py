@@ -1,7 +1,5 @@
 """Mailboxes: nothing is lost by pulling, nothing stored twice, and the sender sees what became of his message."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import re

@@ -1,7 +1,5 @@
 """Any sequence of calls, against a mailbox that is a few lists in Python."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -3,8 +3,6 @@ Limits of chats, inboxes and mailboxes: a server that has no room left (maxmemor
 more, and can be read and emptied; and no key grows with use alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

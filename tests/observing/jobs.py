@@ -1,7 +1,5 @@
 """Tasks that write to the log, make spans, and fail."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 

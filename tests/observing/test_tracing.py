@@ -1,7 +1,5 @@
 """Spans of OpenTelemetry, which continue the trace of whoever enqueued a task; and records of logs, which name it."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

@@ -1,7 +1,5 @@
 """What the overview says of services: each line appears, and goes when its cause does; what the cards count."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator

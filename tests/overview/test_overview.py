@@ -1,7 +1,5 @@
 """The overview: who sees what, what it costs, the health of Redis; the search; and the admin's index."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter as Commands
 from html import unescape

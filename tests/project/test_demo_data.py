@@ -1,7 +1,5 @@
 """The demo's data, and its page of who plays where."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

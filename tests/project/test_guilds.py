@@ -1,7 +1,5 @@
 """Guilds: their page; their chat and their directory, which follow the members; mail, which stays among them."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Iterable, Iterator

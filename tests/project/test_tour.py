@@ -1,7 +1,5 @@
 """The tour: steps that tick themselves off, log-ins by one click, what a purchase did, and mails that can be read."""
 
-from __future__ import annotations
-
 import copy
 import logging
 import re

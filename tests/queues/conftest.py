@@ -1,7 +1,5 @@
 """A server and a queue for the tests of task queues."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

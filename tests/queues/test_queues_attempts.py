@@ -1,7 +1,5 @@
 """Attempts and leases: failed tasks are tried again, lost ones are taken over; which dead tasks have died alike."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 from typing import Any

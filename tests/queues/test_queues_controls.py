@@ -1,7 +1,5 @@
 """What is done to tasks by their ids: cancelled, sent again, deleted; and what workers are told."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """What others left in Redis: it ends among the dead with the reason, or waits for the release that wrote it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What bounds the keys of queues, and what ends each; and a full server: it takes no new task, but drains."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta

@@ -3,8 +3,6 @@ The queue against a model in plain Python: whatever is done in whatever order, e
 place with its story, counts are right, unique keys are held by who is unfinished, and claims come in order.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 

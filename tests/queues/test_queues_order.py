@@ -1,7 +1,5 @@
 """Which task goes first, by queue, priority and instant, and which tokens say "look": at most one in a wake list."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor

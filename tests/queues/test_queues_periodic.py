@@ -1,7 +1,5 @@
 """Ticks of periodic tasks: each is taken once, whoever tries, and what was taken is remembered."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Pushing: when a task becomes runnable, many at once, and what is refused before anything is stored."""
 
-from __future__ import annotations
-
 import json
 import time
 from datetime import UTC, datetime, timedelta

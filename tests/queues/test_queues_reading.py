@@ -1,7 +1,5 @@
 """What only looks: one task, counts, pages, searches, workers. It changes nothing, whatever the size of a queue."""
 
-from __future__ import annotations
-
 import os
 import socket
 from datetime import UTC, datetime, timedelta

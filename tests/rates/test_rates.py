@@ -1,7 +1,5 @@
 """What a rate limit lets through, in which order, and what a view says that is refused."""
 
-from __future__ import annotations
-
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """What stands in for redis-py's conftest: clients of our private servers, one kind after the other."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass

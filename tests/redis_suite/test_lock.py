@@ -5,8 +5,6 @@ They are in redis-py's source distribution only, which tests/upstream.py gets. T
 class that they test is another, as is their conftest.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from importlib import import_module

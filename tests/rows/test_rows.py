@@ -1,7 +1,5 @@
 """Rows that are loaded again and again: who may store, what readers see, what becomes of those that fail."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

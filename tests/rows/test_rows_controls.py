@@ -1,7 +1,5 @@
 """What is done to rows by name, which rows a list shows, and how many are counted of each name."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 

@@ -3,8 +3,6 @@ Writers, loaders that are slow, stopped or dead, readers and invalidations in an
 version than one that was seen before, nor one that was replaced longer ago than it may be.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

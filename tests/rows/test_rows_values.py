@@ -1,7 +1,5 @@
 """What is written comes back as it was, or is refused where it is written; and what was written otherwise."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, timezone

@@ -3,8 +3,6 @@ Permits: how many there are at a time, who is next, and what a permit is to its 
 calls is in the model.
 """
 
-from __future__ import annotations
-
 import gc
 import logging
 import math

@@ -1,7 +1,5 @@
 """What the control room asks and does: how semaphores stand, who holds a permit, limits by hand, evictions."""
 
-from __future__ import annotations
-
 import os
 import time
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """limit_concurrency: around functions, coroutines and blocks."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator

@@ -3,8 +3,6 @@ The semaphore against a model in plain Python: whatever is done in whatever orde
 granted, in the same order, and whoever can go has been woken.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import pytest

@@ -1,7 +1,5 @@
 """Waiting, with threads: until somebody leaves, dies, or patience ends."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import threading

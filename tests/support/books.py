@@ -1,7 +1,5 @@
 """The labels that are found, and invariants of the keys of an address book."""
 
-from __future__ import annotations
-
 from redis import Redis
 
 from components.services.autocomplete import Completions, keys

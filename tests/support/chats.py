@@ -4,8 +4,6 @@ Helpers for tests of chats.
 No test sleeps: `let_pass` makes all stored instants of a chat earlier.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from redis import Redis

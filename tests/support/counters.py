@@ -1,7 +1,5 @@
 """Store counts of the past, and read what is stored of a counter."""
 
-from __future__ import annotations
-
 from redis import Redis
 
 from components.kit.keyspace import bucket

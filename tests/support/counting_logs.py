@@ -1,7 +1,5 @@
 """Helpers for tests of the workers of logs: a table of addresses, lines, and workers that count them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Servers whose configuration is another for a while, such as one that has no room left."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Writers of geolocation databases: of a minimal MaxMind DB, and of CSV files."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Helpers for tests of logs: lines, chunks, and leases that are over."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@ A cluster of three masters on loopback, for tests in which one dies or hangs whi
 slots.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

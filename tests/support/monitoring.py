@@ -1,7 +1,5 @@
 """The commands that a server receives from its clients."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache

@@ -1,7 +1,5 @@
 """Names in twelve scripts, made of syllables as they occur in real ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from random import Random
 

@@ -1,7 +1,5 @@
 """Store data that no release writes, or only a newer one, in the place of messages and their surroundings."""
 
-from __future__ import annotations
-
 from redis import Redis
 
 from components.services.chat.keys import ChatKeys

@@ -4,8 +4,6 @@ A private PostgreSQL for tests that ask a real one: on a unix socket, without TC
 PostgreSQL refuses to run as root; started by root (in a container, say) it runs as `nobody`.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

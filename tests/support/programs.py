@@ -3,8 +3,6 @@ What tests need besides Python packages: Chromium, PostgreSQL, nginx, systemd-an
 suites of Django and redis-py.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

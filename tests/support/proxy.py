@@ -3,8 +3,6 @@ A proxy between client and server that loses replies: the server has executed th
 know. It listens on loopback and forwards to the unix socket of an embedded server.
 """
 
-from __future__ import annotations
-
 import socket
 import time
 from dataclasses import dataclass

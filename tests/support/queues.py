@@ -4,8 +4,6 @@ Helpers for tests of the task queue.
 No test sleeps: what should be old or due gets an earlier instant in Redis.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
 """Helpers for tests of rate limits."""
 
-from __future__ import annotations
-
 from redis import Redis
 
 from components.services.rates.keys import RateKeys

@@ -8,8 +8,6 @@ to the server themselves may do all.
 ROLES says which user that is. Processes that a test starts, and servers that it starts without redis_at, are its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from fnmatch import fnmatch

@@ -1,7 +1,5 @@
 """Helpers for tests of cached rows: a cache, and time that passes for its rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@ What is done with each service, in tests in which every call of a script is repe
 slot: each script that changes something, with what it guards against.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Helpers for tests of semaphores.
 No test sleeps: `let_pass` makes all stored instants of a semaphore earlier.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

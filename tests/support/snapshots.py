@@ -1,7 +1,5 @@
 """Snapshots of all data of a server, for comparisons; also without what differs between two equal runs."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables of days, filled consistently as by an aggregation of logs."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date

@@ -1,7 +1,5 @@
 """The asynchronous twins of methods, for tests that call the methods."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

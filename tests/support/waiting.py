@@ -1,7 +1,5 @@
 """Wait for other processes: as briefly as possible, and never for ever."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -5,8 +5,6 @@ Each runs on the sample project in an environment of its own, in which this app 
 are not.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

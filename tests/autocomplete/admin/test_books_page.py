@@ -1,7 +1,5 @@
 """What the Address books page shows and does, with real books."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

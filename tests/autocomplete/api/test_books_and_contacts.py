@@ -3,8 +3,6 @@ Address books over HTTP: permission, matches, caching and throttling. Writing to
 contact, by the API and by the page. No message depends on it.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator
 from typing import Any

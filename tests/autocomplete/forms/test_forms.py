@@ -1,7 +1,5 @@
 """Fields whose values stand in an address book, with a list to choose from and without one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

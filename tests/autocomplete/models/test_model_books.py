@@ -1,7 +1,5 @@
 """Address books that a model feeds, one or one for each value of a field: by each committed write, and as a whole."""
 
-from __future__ import annotations
-
 import logging
 import random
 from collections.abc import Callable, Iterator

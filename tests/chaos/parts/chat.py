@@ -1,7 +1,5 @@
 """Chat: what was accepted is in the history once, in its sender's order, and each member gets each message."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Counters: what was counted and sent is there, once; only a killed process takes along what it had not sent."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 

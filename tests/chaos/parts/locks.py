@@ -4,8 +4,6 @@ Locks: two never surely hold a lock at once, and whoever asks later gets a highe
 Each holder writes to a register that refuses a fence lower than its newest, as README asks of whatever a lock guards.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from bisect import bisect_left

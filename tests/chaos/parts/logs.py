@@ -1,7 +1,5 @@
 """Logs: each line counts once in each table, whoever copies and counts it, and nothing is left in flight."""
 
-from __future__ import annotations
-
 import gzip
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator

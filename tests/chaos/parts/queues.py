@@ -4,8 +4,6 @@ Queues: each accepted task ends in exactly one place, as its kind must, whatever
 Two tasks with the same unique key are never there at once, and nothing is left of tasks that have ended.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time

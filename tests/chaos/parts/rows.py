@@ -4,8 +4,6 @@ Cached rows on PostgreSQL: no read is older than it may be, than an earlier read
 Half of the writes are told to the cache by signals, half are not: update(), which it must notice by itself.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from bisect import bisect_right

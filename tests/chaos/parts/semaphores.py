@@ -1,7 +1,5 @@
 """Semaphores: no more surely hold a permit than may, whatever their clocks show, and all permits come back."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What the Chats page shows and does, with real chats. Who may see it is tested for all pages at once."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 from html import unescape

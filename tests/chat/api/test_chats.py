@@ -1,7 +1,5 @@
 """Chats over HTTP: what answers hold, and refusals that the description cannot tell (tests/api/test_contract.py)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from typing import Any

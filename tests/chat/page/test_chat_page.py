@@ -1,7 +1,5 @@
 """The chat page without scripts: what its links and forms do, and for whom; the badge, and the search."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import quote
 from zoneinfo import ZoneInfo

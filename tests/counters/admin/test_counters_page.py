@@ -1,7 +1,5 @@
 """What the Counters page shows: the list, charts with their tables, families, files; and where time is spent."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

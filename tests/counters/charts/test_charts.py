@@ -1,7 +1,5 @@
 """Where the points of a chart lie, the round numbers beside them, and which slices a chart asks for."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 

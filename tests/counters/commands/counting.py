@@ -3,8 +3,6 @@ A process that counts and then ends as its first argument says. Nothing is sent 
 last that it writes is that it has counted.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -1,7 +1,5 @@
 """The commands counters and cleancounters, as somebody at a terminal or a program uses them."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from io import StringIO

@@ -1,7 +1,5 @@
 """A process that ends has sent what it counted, whatever ends it; but one that is killed has not."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from pathlib import Path

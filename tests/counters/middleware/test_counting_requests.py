@@ -1,7 +1,5 @@
 """Requests are counted by view and status, with their times, and never suffer from it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from types import SimpleNamespace

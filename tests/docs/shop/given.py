@@ -1,7 +1,5 @@
 """What the examples use without defining it: the imports of a project's files, and what is stored already."""
 
-from __future__ import annotations
-
 import gzip
 import uuid
 from collections import Counter

@@ -4,8 +4,6 @@ manage.py of the examples: python -m tests.docs.shop.manage COMMAND. SHOP_URL an
 What would run for ever is asked to stop as soon as it listens for that.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Models that the examples use without declaring them."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.db import models
 

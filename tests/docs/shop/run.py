@@ -1,7 +1,5 @@
 """Run the examples of a page: python -m tests.docs.shop.run PAGE SOCKET FOLDER."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,7 +1,5 @@
 """importgeoip, as somebody at a terminal or a program uses it."""
 
-from __future__ import annotations
-
 from io import StringIO
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What books, contacts, rows and counters leave behind: each key is bounded by what there is, or ends by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any

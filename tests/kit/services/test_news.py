@@ -3,8 +3,6 @@ The listener for news: one connection for all who wait in a loop, confirmed befo
 what happens, not even while Redis is away.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack

@@ -1,7 +1,5 @@
 """Calls that come while others are under way travel together, and each has its own end."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -3,8 +3,6 @@ What is stored and cannot be read, under each key of messages: lists, pages and 
 placeholder.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Locks and semaphores that are held and waited for, made the way real ones come about."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from components.kit.client import get_client

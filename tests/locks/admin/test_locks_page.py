@@ -1,7 +1,5 @@
 """What the Locks page shows and does, with real locks."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

@@ -1,7 +1,5 @@
 """A fenced write is accepted if no newer one was before it; else it is refused, and nothing of it happens."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """What the pages of logs show and do: jobs, workers, rejected lines, dead chunks; traffic by day, place and hour."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """Logs as they are copied, counted and rejected: a job with workers, dead chunks, rejected lines and traffic."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 
 from redis import Redis

@@ -1,7 +1,5 @@
 """`manage.py aggregatelogs` and `manage.py logreport`: what they say and do, and what is wrong with options."""
 
-from __future__ import annotations
-
 import csv
 import json
 import signal

@@ -1,7 +1,5 @@
 """The command copylogs, and what it makes of files: all lines once, whoever stops it, and problems told."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import os

@@ -1,7 +1,5 @@
 """Workers of logs: each line counts once, whatever befalls the worker, its callbacks or Redis."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections import Counter

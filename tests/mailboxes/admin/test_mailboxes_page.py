@@ -1,7 +1,5 @@
 """What the Mailboxes page shows and does, with real mailboxes."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

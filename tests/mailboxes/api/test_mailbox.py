@@ -1,7 +1,5 @@
 """The mailbox over HTTP: push, look, pull, acknowledge. A mere link takes no message."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

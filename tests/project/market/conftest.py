@@ -1,7 +1,5 @@
 """Three players, and short words for what the tests of the market say often."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Many buy at once on a real PostgreSQL, each in a thread: what only rows that are locked keep apart."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The market's pages, its search, and the flash sale of the day, with Redis and without."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from datetime import date, timedelta

@@ -1,7 +1,5 @@
 """The demo site's settings, as different environments see them; each in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Listings and purchases: what they check and move, under which lock, and the tasks that follow."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Staff, and a project of two admin sites."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

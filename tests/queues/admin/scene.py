@@ -1,7 +1,5 @@
 """Tasks of every state, workers and periodic tasks, made as real ones come about; functions return what they made."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

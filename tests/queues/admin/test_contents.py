@@ -1,7 +1,5 @@
 """What pages show of a task: its contents, to those who may see them; its tracebacks; and what cannot be read."""
 
-from __future__ import annotations
-
 import io
 from html import escape, unescape
 

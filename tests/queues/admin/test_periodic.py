@@ -1,7 +1,5 @@
 """The page of periodic tasks, and running one now."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 from html import unescape

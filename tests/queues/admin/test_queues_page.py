@@ -1,7 +1,5 @@
 """The Queues page: the list of queues, what it shows and does with real tasks in every state, and its workers."""
 
-from __future__ import annotations
-
 import re
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta

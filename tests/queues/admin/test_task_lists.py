@@ -1,7 +1,5 @@
 """Lists of tasks: filters and groups of failures, how far they look, and what they tell whom."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from urllib.parse import urlencode

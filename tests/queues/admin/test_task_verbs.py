@@ -1,7 +1,5 @@
 """Send again, cancel, delete and run with other arguments: what is asked, done, said and logged."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from urllib.parse import urlencode

@@ -1,7 +1,5 @@
 """`manage.py queues`, in this process, and as one where its end is what counts."""
 
-from __future__ import annotations
-
 import io
 import json
 from datetime import datetime, timedelta

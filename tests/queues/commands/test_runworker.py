@@ -1,7 +1,5 @@
 """`manage.py runworker` as operators meet it: how it stops, is quieted, probed and limited, and what ends it."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """RedisBackend against the contract of Django Tasks, on whichever of its two homes this Django has."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import sys

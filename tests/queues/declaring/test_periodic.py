@@ -1,7 +1,5 @@
 """Periodic tasks: what @periodic takes, how declarations are found, and schedules through every change of clocks."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Callable, Iterator

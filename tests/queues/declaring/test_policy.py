@@ -1,7 +1,5 @@
 """The @task decorator, and each policy that a task may have, without a worker's loop."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import pickle

@@ -1,7 +1,5 @@
 """Mail through the queue: EmailBackend accepts it, JSON carries all of it, and deliver() sends it."""
 
-from __future__ import annotations
-
 import json
 import logging
 import random

@@ -1,7 +1,5 @@
 """Tasks that look at what surrounds them while they run."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import sys

@@ -1,7 +1,5 @@
 """What a worker does with tasks that fail, run too long, or are to be cancelled."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """What runs beside what: the concurrency limits of tasks, and suspects, under which a worker has died."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """How ends of tasks come into Redis that are too large, that Redis refuses, or that come when it is full."""
 
-from __future__ import annotations
-
 import json
 import logging
 import math

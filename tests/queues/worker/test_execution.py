@@ -1,7 +1,5 @@
 """What becomes of one claimed task, whatever it does: in a worker, and in run_tasks() of components.testing."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The chains of functions around enqueueing and around runs, and the metadata that travel with a task."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Iterable

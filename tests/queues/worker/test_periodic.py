@@ -1,7 +1,5 @@
 """Ticker and the workers that have one: each tick once, missed ones by their policy, no cost without any."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The threads of a worker and what it claims ahead for them: many quick tasks at once, and none behind a slow one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

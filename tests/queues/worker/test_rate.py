@@ -1,7 +1,5 @@
 """The rate limits of tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Workers and pollers in this process: what they take, how much, in which order, what wakes them, what they count."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Iterator

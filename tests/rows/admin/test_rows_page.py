@@ -1,7 +1,5 @@
 """What the Cached rows page shows and does, with real rows."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Cached rows over HTTP: permission, values, and what browsers may keep."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """Rows of models, read without a query: typed, invalidated after commits, never stored out of a transaction."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import pickle

@@ -1,7 +1,5 @@
 """Rows of a real PostgreSQL: what only it holds comes back as it was, and a stale refill is refused there too."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta

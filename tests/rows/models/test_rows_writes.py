@@ -1,7 +1,5 @@
 """Which rows a write changes, and when the cache is told: parents, children, proxies, renamed keys, savepoints."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The daemon of cached rows: what it asks of Redis, how it ends, and what it does while a node is away."""
 
-from __future__ import annotations
-
 import logging
 import signal
 import threading

@@ -1,7 +1,5 @@
 """What the Semaphores page shows and does, with real semaphores."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket
