@@ -16,6 +16,7 @@ from components.services.counters import Counter
 from components.services.logs import look_at, note_job
 from components.services.mailboxes import Mailbox
 from components.services.queues import TaskQueue, Ticks
+from components.services.rates import RateLimit
 from components.services.rows import RowReader
 from components.services.semaphores import SemaphoreControls
 from components.templatetags.control_room import legible
@@ -42,7 +43,7 @@ AWKWARD = [f"a/b ü%{{}}&?#'\"{SCRIPT}", "..", "two\nlines\x00 \u202e", "x" * 45
 NOT_LINKED = {
     *("cachedrow failing", "counter time", "counter times_csv", "logjob discard", "logjob resend"),
     *("queue resume", "queue resume-periodic"),
-    *(f"{model} {page}" for model in ("counter", "overview") for page in ("change", "history")),
+    *(f"{model} {page}" for model in ("counter", "overview", "ratelimit") for page in ("change", "history")),
 }
 #: Visited of each page with the same words in its query.
 MOST_ALIKE = 6
@@ -225,6 +226,7 @@ TRIPS = {
     "cachedrow": {"changelist": 7, "model": 8, "failing": 1, "row": 2, "refresh": 2},
     "chat": {"changelist": 4, "chat": 3, "messages": 2, "close": 1, "kick": 2, "mute": 2, "delete": 1},
     "counter": {"changelist": 6},
+    "ratelimit": {"changelist": 4},
     "lock": {"changelist": 6, "lock": 5, "release": 3},
     "logjob": {"job": 5},
     "mailbox": {"changelist": 4, "mailbox": 2, "messages": 2, "unblock": 2, "clear": 1},
@@ -241,6 +243,7 @@ def add_more():
         cache().schedule(str(number + 100), 60)
         holdings.held(f"item:{number + 100}")
         holdings.permit(f"api {number}")
+        RateLimit(f"api {number}", "5/h").acquire()
     for number in range(1, 7):
         append(stream(), number)
 
@@ -256,6 +259,7 @@ def test_a_page_takes_so_many_round_trips_however_much_there_is(admin_client, qu
         }
 
     Counter("hits").update()
+    RateLimit("api", "5/h").acquire()
     trips()
     assert trips() == TRIPS
     add_more()

@@ -1,5 +1,7 @@
 """Cached rows and fenced querysets keep the type of their model."""
 
+from __future__ import annotations
+
 from typing import Any, assert_type
 
 from django.db import models

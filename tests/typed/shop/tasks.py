@@ -1,5 +1,7 @@
 """Tasks keep the parameters and the result of their function."""
 
+from __future__ import annotations
+
 from datetime import datetime, timedelta
 from typing import Any, assert_type
 
