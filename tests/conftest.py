@@ -10,14 +10,16 @@ from _pytest.runner import runtestprotocol
 from asgiref.sync import SyncToAsync
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from components.kit import test_runs
 from tests.support.postgres import PostgresServer, postgres
 from tests.support.programs import NO_CHROMIUM, NO_POSTGRES, find_postgres, missing
 
-# What an example may take is no promise of this project, and less of a busy machine.
-settings.register_profile("components", parent=settings(), deadline=None)
+# What an example may take is no promise of this project, and less of a busy machine; and examples share a server.
+settings.register_profile(
+    "components", parent=settings(), deadline=None, suppress_health_check=list(HealthCheck)
+)
 settings.load_profile("components")
 
 pytest_plugins = ["components.testing", "tests.support.restricted", "pytester"]

@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
@@ -28,9 +28,7 @@ AGES = st.one_of(
 )
 EVENTS = st.lists(st.tuples(st.sampled_from(NAMES), AGES, st.integers(-3, 2**40)), max_size=40)
 
-anything_goes = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+anything_goes = settings(max_examples=60)
 Event = tuple[str, int, int]
 
 

@@ -91,7 +91,7 @@ def naive(found: list[Range], number: int) -> str | None:
     return None
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(ranges(V4), ranges(V6), st.lists(numbers(V4)), st.lists(numbers(V6)))
 def test_lookups_find_what_a_loop_finds(
     four: list[Range], six: list[Range], ipv4: list[int], ipv6: list[int]

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
@@ -95,7 +95,7 @@ ACTS = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(st.lists(ACTS, max_size=15))
 def test_no_accepted_write_has_a_lower_fence_than_one_before(
     redis: Redis, history: list[tuple[str, int, bytes]]

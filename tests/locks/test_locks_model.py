@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -390,11 +390,5 @@ class LockMachine(RuleBasedStateMachine):
 @pytest.mark.parametrize("examples", [6, pytest.param(40, marks=pytest.mark.slow)])
 def test_locks_behave_as_their_model(redis: Redis, monkeypatch: pytest.MonkeyPatch, examples: int) -> None:
     monkeypatch.setattr(drop_ins, "ALIVE", 60_000_000)  # who dies does so by data
-    bounded = settings(
-        max_examples=examples,
-        derandomize=examples == 6,
-        stateful_step_count=40,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
+    bounded = settings(max_examples=examples, derandomize=examples == 6, stateful_step_count=40)
     run_state_machine_as_test(lambda: LockMachine(redis), settings=bounded)

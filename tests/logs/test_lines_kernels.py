@@ -145,7 +145,7 @@ TABLE = PlaceTable(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**64), lines=st.integers(0, 60))
 def test_both_kernels_return_the_same(seed: int, lines: int) -> None:
     compare(some_block(Random(seed), lines))
@@ -223,7 +223,7 @@ def edges(bits: int) -> st.SearchStrategy[list[int]]:
     return st.lists(st.one_of(anywhere, near, ends, halves), max_size=40, unique=True).map(sorted)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(
     four=edges(32),
     six=edges(128),
@@ -269,7 +269,7 @@ def test_more_days_than_there_are_rows_for_are_counted_all_the_same(kernel: str)
     )
 )
 @example(rounds=[[b"/%d" % number for number in range(9_000)]] * 2)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_values_are_numbered_in_the_order_in_which_they_come(kernel: Any, rounds: list[list[bytes]]) -> None:
     values, known = kernel.values(), dict[bytes, int]()
     for some in rounds:

@@ -76,7 +76,7 @@ def numbered(sizes: list[int], has_end: bool) -> bytes:
     return b"\n".join((b"%d " % at * size)[:size] for at, size in enumerate(sizes)) + b"\n" * has_end
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @example([5 * SIZE, 600, 600, 3], "plain", 1 << 20, True)
 @example([5 * SIZE, SIZE - 1, 3], "gzip", 1 << 20, True)
 @given(st.lists(lengths, max_size=12), st.sampled_from(sorted(FORMATS)), steps, st.booleans())
@@ -105,7 +105,7 @@ def test_long_lines_are_those_of_a_plain_split(sizes: list[int], kind: str, step
         assert (following and following.start) == (expected and expected.start)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(lengths, min_size=1, max_size=8), st.lists(st.integers(0, 9 * SIZE), max_size=6))
 def test_a_growing_file_gives_the_lines_of_a_plain_split(sizes: list[int], cuts: list[int]) -> None:
     """None means "no more now" as long as the end is not final, and the reader goes on when there is more."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
@@ -103,7 +103,7 @@ class House:
             last.flush()
 
 
-@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3)
 @given(st.integers(0, 2**32))
 def test_each_chunk_counts_exactly_once(redis: Redis, seed: int) -> None:
     """Long walks at random: an error takes many steps, which short ones seldom make."""

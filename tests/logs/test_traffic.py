@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
@@ -83,7 +83,7 @@ tables_of_days = st.dictionaries(
 periods = st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(tables_of_days, periods, st.sampled_from(LEVELS), st.sampled_from([1, 2, 5, 100]), st.data())
 def test_reports_are_plain_sums(
     redis: Redis, days: Days, period: list[int], level: Level, top: int, data: st.DataObject
@@ -268,7 +268,7 @@ def expected(rows) -> dict[str, Counter[str]]:
 
 
 @pytest.mark.parametrize("blocks", [1, 3])
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8)
 @given(rows=lines)
 def test_lines_are_counted_by_value_status_hour_and_country(redis, tmp_path, blocks, rows):
     redis.flushall()
@@ -353,7 +353,7 @@ def test_values_have_short_names_without_secrets(dimension, value, label):
 
 
 @given(rows=lines)
-@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6)
 @pytest.mark.parametrize(
     "asked",
     [

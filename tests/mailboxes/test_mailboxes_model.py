@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from hypothesis.stateful import run_state_machine_as_test as run
@@ -159,9 +159,7 @@ def test_any_sequence_of_calls_does_what_the_model_says(redis: Redis, examples: 
         max_examples=examples // 2 if awaits else examples,
         stateful_step_count=30,
         derandomize=True,
-        deadline=None,
         phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
     )
     with asyncio.Runner() as runner:
         run(lambda: Mailboxes(redis, runner if awaits else None), settings=checks)

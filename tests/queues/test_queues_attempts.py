@@ -49,24 +49,6 @@ def fail(redis: Redis, task_id: str, times: int = 1) -> list[str]:
     return workers
 
 
-def test_a_failed_task_waits_among_the_delayed_for_its_next_attempt(queue: TaskQueue) -> None:
-    task_id = queue.push(ECHO)
-    consumer = Consumer()
-    claimed = claim_one(consumer)
-
-    answer = hand_in(consumer, to_retry(claimed, 60, "out of stamps"))
-
-    assert answer.lost == []
-    assert places() == {"delayed": [task_id]}
-    info = found(task_id)
-    assert (info.state, info.starts, info.crashes) == ("delayed", 1, 0)
-    assert info.due_at == answer.now + timedelta(seconds=60)
-    assert (info.run_after, info.finished_at, info.lease_expires_at) == (None, None, None)
-    assert [error.traceback for error in info.errors] == ["out of stamps"]
-    assert [info] == queue.tasks("default", "delayed")
-    assert queue.stats("default").next_due_at == info.due_at
-
-
 @pytest.mark.parametrize("succeeds", [True, False])
 def test_the_story_of_all_attempts_is_told_at_the_end(queue: TaskQueue, redis: Redis, succeeds: bool) -> None:
     task_id = queue.push(ECHO)

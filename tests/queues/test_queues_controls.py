@@ -32,7 +32,6 @@ from tests.support.queues import (
     push_many,
     push_new,
     server_time,
-    step,
     succeed,
     succeeded,
     to_retry,
@@ -257,23 +256,6 @@ def test_a_coroutine_is_woken_as_well(queue: TaskQueue, redis: Redis) -> None:
 
     assert answers == [found(task_id)] * 2
     assert redis.scard(AWAITED) == 0
-
-
-def test_steps_on_the_way_wake_nobody(queue: TaskQueue, redis: Redis) -> None:
-    task_id = queue.push(ECHO)
-
-    with waiting(redis, task_id) as [waiter]:
-        consumer = Consumer()
-        hand_in(consumer, to_retry(claim_one(consumer)))
-        consumer.release([claim_one(consumer)])
-        claim_one(consumer)
-        end_lease(redis, task_id)
-        step(consumer, 0)
-        assert not redis.exists(keys.BackendKeys("default").ended(task_id))
-        assert not waiter.done()
-        succeed(redis, task_id)
-
-        assert waiter.result() == found(task_id)
 
 
 @pytest.mark.parametrize("wait", [0.02, 0, -1])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -460,8 +460,6 @@ def test_the_queue_behaves_as_its_model(redis: Redis, due_first: bool, examples:
         phases=[Phase.generate] if is_fixed else [*Phase],  # no minutes of shrinking in quick tests
         database=None,
         stateful_step_count=40,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
     )
     with options(max_crashes=MAX_CRASHES, due_first=due_first, lease=600):
         run_state_machine_as_test(lambda: QueueMachine(redis), settings=bounded)

@@ -12,7 +12,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.http import QueryDict
 from django.utils.functional import SimpleLazyObject
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
@@ -40,7 +40,7 @@ from tests.support.queues import (
     succeeded,
 )
 
-quick = settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=10)
 instants = st.datetimes(
     datetime(1970, 1, 2), datetime(2247, 12, 31), timezones=st.sampled_from([UTC, ZoneInfo("Asia/Kathmandu")])
 )

@@ -150,23 +150,6 @@ def test_a_permit_knows_what_it_is(semaphore: Semaphore) -> None:
         permit.ensure_held()
 
 
-def test_a_permit_whose_lease_has_ended_is_not_refreshed_even_if_nobody_took_it(
-    semaphore: Semaphore, redis: Redis
-) -> None:
-    """The book's refresh brings it back to life."""
-    permit = semaphore.acquire()
-    let_pass(redis, "api", 100)
-
-    with pytest.raises(PermitLost):
-        permit.refresh()
-
-    assert permit.lost.is_set()
-    assert permit.remaining == 0
-    assert semaphore.info().used == 0
-    with pytest.raises(PermitLost):
-        permit.ensure_held()
-
-
 def test_a_with_block_gives_its_permit_back_unless_that_was_done_in_it(semaphore: Semaphore) -> None:
     with semaphore.acquire(wait=2) as permit:
         assert semaphore.info().used == 1

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from redis import Redis
 
-from components.exceptions import PermitLost
 from components.kit.keyspace import BUCKETS, bucket
 from components.services.semaphores import Semaphore, SemaphoreControls, SemaphoreReader
 from components.services.semaphores.keys import SemaphoreKeys
@@ -96,21 +95,6 @@ def test_waiters_are_listed_in_order_without_the_dead(
     assert controls.info().waiting == 2
     redis.zrem(beats, dead.id)
     assert controls.waiters(limit=1) == []
-
-
-def test_an_evicted_permit_is_free_and_its_holder_is_told(
-    semaphore: Semaphore, controls: SemaphoreControls
-) -> None:
-    [permit] = take(semaphore)
-
-    assert controls.evict(permit.id)
-
-    assert controls.info().used == 0
-    for act in (permit.refresh, permit.release):
-        with pytest.raises(PermitLost):
-            act()
-    assert permit.lost.is_set()
-    assert not controls.evict(permit.id)
 
 
 def test_one_holder_is_found_by_the_id_of_its_permit(

@@ -6,7 +6,7 @@ granted, in the same order, and whoever can go has been woken.
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -246,11 +246,5 @@ class SemaphoreMachine(RuleBasedStateMachine):
 @pytest.mark.parametrize("examples", [8, pytest.param(60, marks=pytest.mark.slow)])
 def test_it_behaves_as_the_model(redis: Redis, monkeypatch: pytest.MonkeyPatch, examples: int) -> None:
     monkeypatch.setattr(semaphore, "ALIVE", LIFE)
-    bounded = settings(
-        max_examples=examples,
-        derandomize=examples == 8,
-        stateful_step_count=40,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
+    bounded = settings(max_examples=examples, derandomize=examples == 8, stateful_step_count=40)
     run_state_machine_as_test(lambda: SemaphoreMachine(redis), settings=bounded)

@@ -13,7 +13,7 @@ from django.db.models import Case, Count, Exists, F, OuterRef, Q, Value, When
 from django.db.models.signals import post_save
 from django.test.utils import isolate_apps, override_settings
 from django.utils.module_loading import import_string
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.exceptions import InvalidValue, StaleFence
@@ -301,7 +301,7 @@ def test_rows_in_two_tables_are_refused(box: Box) -> None:
 # --- any history
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30)
 @given(
     st.lists(
         st.tuples(

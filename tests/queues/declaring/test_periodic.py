@@ -196,8 +196,8 @@ CHANGES = [
     *map(datetime.fromisoformat, ["2026-04-04T14:40", "2026-10-03T15:10", "2026-04-23T21:30", "2026-10-29T20:30"]),
     *map(datetime.fromisoformat, ["2011-12-30T09:30", "2018-02-18T01:30", "2018-11-04T02:30"]),
 ]  # fmt: skip
-some = settings(max_examples=40, deadline=None)
-few = settings(max_examples=8, deadline=None)
+some = settings(max_examples=40)
+few = settings(max_examples=8)
 zones = st.sampled_from(ZONES)
 near_changes = st.builds(
     lambda change, minutes: change + timedelta(minutes=minutes),

@@ -30,7 +30,7 @@ from django.core.mail.backends import smtp
 from django.core.mail.backends.base import BaseEmailBackend
 from django.utils.log import AdminEmailHandler
 from django.utils.translation import gettext_lazy, override
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 from redis import Redis
@@ -469,7 +469,6 @@ def with_(**attributes: Any) -> EmailMessage:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(messages())
 def test_every_field_comes_out_as_it_went_in(sent: EmailMessage) -> None:
     received = carry(sent)
