@@ -226,7 +226,7 @@ TRIPS = {
     "cachedrow": {"changelist": 7, "model": 8, "failing": 1, "row": 2, "refresh": 2},
     "chat": {"changelist": 4, "chat": 3, "messages": 2, "close": 1, "kick": 2, "mute": 2, "delete": 1},
     "counter": {"changelist": 6},
-    "ratelimit": {"changelist": 4},
+    "ratelimit": {"changelist": 5},
     "lock": {"changelist": 6, "lock": 5, "release": 3},
     "logjob": {"job": 5},
     "mailbox": {"changelist": 4, "mailbox": 2, "messages": 2, "unblock": 2, "clear": 1},
