@@ -8,7 +8,8 @@ local function end_chat(id, head, at)
   for _, part in ipairs(all_parts(head.level)) do redis.call("UNLINK", part) end
   redis.call("UNLINK", chat, messages, members, reads, blocked, deleted, muted, altered, changes, here, typing)
   redis.call("HSET", chat, "seq", head.seq, "n", head.n, "at", at, "gone", "1")
-  redis.call("HSET", chat, "made", digest_of(owner or "", made_by or ""), "content", content or "")
+  redis.call("HSET", chat, "made", digest_of(owner or "", made_by or ""))
+  if content then redis.call("HSET", chat, "content", content) end
   redis.call("PEXPIRE", chat, YEAR)
   redis.call("ZREM", names, id)
 end
