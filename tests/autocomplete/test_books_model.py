@@ -10,7 +10,7 @@ from typing import Any
 from unicodedata import combining, normalize
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from hypothesis.stateful import run_state_machine_as_test as run
@@ -210,8 +210,6 @@ def test_calls_do_as_the_model(
     checks = settings(
         max_examples=examples // 2 if awaits else examples,
         stateful_step_count=25,
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow],
     )
     with asyncio.Runner() as runner:
         run(lambda: Books(redis, runner if awaits else None), settings=checks)

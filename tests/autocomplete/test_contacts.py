@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
@@ -54,7 +54,7 @@ TOUCHES = st.tuples(
     limit=st.integers(1, 5),
     prefix=st.sampled_from(["a", "AN", "李", "j"]),
 )
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 def test_any_sequence_of_calls_does_as_a_list_of_python(
     redis: Redis, calls: list[tuple[str, str, str]], limit: int, prefix: str
 ) -> None:

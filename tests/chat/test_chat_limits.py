@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.http import QueryDict
 from django.test.utils import override_settings
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
@@ -339,7 +339,7 @@ _json = st.recursive(
 )
 
 
-@settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(sender=_text, text=_text, data=_json, mentioned=_text)
 def test_what_is_sent_is_read(redis: Redis, sender: str, text: str, data: Any, mentioned: str) -> None:
     redis.flushall()

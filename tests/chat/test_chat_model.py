@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from hypothesis.stateful import run_state_machine_as_test as run
@@ -296,8 +296,6 @@ def test_it_behaves_as_the_model(redis: Redis, examples: int, awaits: bool) -> N
                 max_examples=examples // 2 if awaits else examples,
                 derandomize=True,
                 stateful_step_count=50,
-                deadline=None,
                 phases=[Phase.generate],
-                suppress_health_check=list(HealthCheck),
             ),
         )

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.test.utils import override_settings
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
@@ -214,7 +214,7 @@ _STEPS = st.one_of(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(_STEPS, max_size=12))
 def test_members_see_what_a_model_says(redis: Redis, steps: list[tuple[str, str | float]]) -> None:
     chat = Chat.create("joe", members=PEOPLE[1:], settings=replace(FREE, max_messages=99))

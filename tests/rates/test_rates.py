@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
@@ -37,7 +37,7 @@ def ask(caller: str, rate: RateLimit = API) -> float:
 
 
 @given(st.lists(st.tuples(st.sampled_from((0, 0, 0, 0.3, 0.7, 1.3)), st.sampled_from("ab")), max_size=40))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 def test_never_more_in_any_period_and_never_fewer(redis: Redis, steps: list[tuple[float, str]]) -> None:
     redis.flushdb()
     now, counted = 0.0, {"a": [], "b": []}

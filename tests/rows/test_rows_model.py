@@ -130,7 +130,7 @@ _OPERATIONS = st.one_of(
 
 @pytest.mark.parametrize("examples", [30, pytest.param(200, marks=pytest.mark.slow)])
 def test_a_reader_never_goes_back_and_never_sees_what_is_too_old(redis: Redis, examples: int) -> None:
-    @settings(max_examples=examples, deadline=None)
+    @settings(max_examples=examples)
     @given(st.lists(_OPERATIONS, min_size=20, max_size=40), st.booleans())
     def check(operations: Sequence[tuple[Any, ...]], is_scheduled: bool) -> None:
         redis.flushall()

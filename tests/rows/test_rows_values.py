@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
@@ -65,7 +65,7 @@ def there_and_back(kind: str | Kind, value: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", sorted(KINDS))
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30)
 @given(st.data())
 def test_values_come_back_as_they_were(name: str, data: st.DataObject) -> None:
     value = data.draw(VALUES[name])
