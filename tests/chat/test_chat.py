@@ -128,6 +128,8 @@ def test_a_deleted_chat_leaves_no_hints_and_few_past_chats_stay(
     spoken, reacted, *silent = (make("jack") for _ in range(9))
     spoken.send("jack", "hello")
     reacted.react("jack", 2, THUMB)
+    silent[0].send("jack", "hello")
+    silent[0].trim(before=4)
     for chat in (spoken, reacted, *silent):
         chat.send("joe", "hello")
         chat.leave("jack")

@@ -212,32 +212,6 @@ def test_the_past_of_an_inbox_forgets_chats_in_which_nothing_of_theirs_can_be_le
     assert redis.exists(past) == 0
 
 
-@pytest.mark.slow
-def test_a_chat_is_kept_as_long_as_something_said_before_they_left_may_be_there(redis: Redis) -> None:
-    past, hour = InboxKeys("jack").past, 3_600_000
-    chats = [Chat.create("joe", members=["jack"], id=f"chat:{number}", settings=FREE) for number in range(60)]
-    for chat in chats:
-        chat.send("jack", "hello")
-        chat.leave("jack")
-    seconds, _ = redis.time()
-    assert redis.zcard(past) == 60
-
-    # Of half of them all is trimmed away that was said before they left, long ago.
-    for chat in chats[:30]:
-        chat.trim(before=chat.info().last_seq + 1)
-        chat.send("joe", "later")
-        redis.zadd(past, {chat.id: int(seconds) * 1000 - 2 * hour})
-    again = Chat.create("joe", members=["jack"], settings=FREE)
-    for _ in range(40):
-        again.add(["jack"])
-        again.leave("jack")
-
-    left = {each.decode() for each in redis.zrange(past, 0, -1)}
-    assert {chat.id for chat in chats[30:]} <= left
-    assert len(left & {chat.id for chat in chats[:30]}) < 30
-    assert Inbox("jack").erase().messages == 30
-
-
 def test_a_chat_that_is_left_again_is_remembered_from_then_on(redis: Redis) -> None:
     past = InboxKeys("jack").past
     chat = Chat.create("joe", members=["jack"])
