@@ -27,7 +27,7 @@ from django.utils.cache import add_never_cache_headers, patch_vary_headers
 from django.utils.log import log_response
 from django.utils.translation import gettext, ngettext
 
-from components.conf import conf
+from components.conf import conf, warn_unless_installed
 from components.exceptions import RedisUnavailable
 from components.services.counters import beside, count, measure, prepare
 
@@ -53,6 +53,7 @@ class _Middleware:
     sync_capable = async_capable = True
 
     def __init__(self, get_response: _View) -> None:
+        warn_unless_installed()
         self.get_response, self._is_async = get_response, iscoroutinefunction(get_response)
         if self._is_async:
             markcoroutinefunction(self)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from django.urls import include, path
 from django.views.i18n import JavaScriptCatalog
 
+from components.conf import warn_unless_installed
+
 app_name = "components"
+warn_unless_installed()
 
 urlpatterns = [
     path("api/", include("components.api.urls")),

@@ -207,10 +207,7 @@ def test_calls_do_as_the_model(
     for module, name, size in ((address_book, "BATCH", 2), (loading, "BATCH", 2), (loading, "_MANY", 2)):
         monkeypatch.setattr(module, name, size)
     monkeypatch.setattr(loading, "_FEW", 1)
-    checks = settings(
-        max_examples=examples // 2 if awaits else examples,
-        stateful_step_count=25,
-    )
+    checks = settings(max_examples=examples // 2 if awaits else examples, stateful_step_count=25)
     with asyncio.Runner() as runner:
         run(lambda: Books(redis, runner if awaits else None), settings=checks)
 

@@ -289,13 +289,11 @@ def _told(said: Said) -> tuple[Any, ...]:
 @pytest.mark.parametrize("examples", [5, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("awaits", [False, True])
 def test_it_behaves_as_the_model(redis: Redis, examples: int, awaits: bool) -> None:
+    checks = settings(
+        max_examples=examples // 2 if awaits else examples,
+        stateful_step_count=50,
+        phases=[Phase.generate],
+        derandomize=True,
+    )
     with asyncio.Runner() as runner:
-        run(
-            lambda: ChatMachine(redis, runner if awaits else None),
-            settings=settings(
-                max_examples=examples // 2 if awaits else examples,
-                derandomize=True,
-                stateful_step_count=50,
-                phases=[Phase.generate],
-            ),
-        )
+        run(lambda: ChatMachine(redis, runner if awaits else None), settings=checks)

@@ -314,20 +314,6 @@ def test_mail_after_the_last_look_is_not_missed(mailbox: Mailbox, monkeypatch: p
     assert texts(asyncio.run(scene())) == ["one"]
 
 
-def test_a_coroutine_that_waits_can_be_cancelled(mailbox: Mailbox, redis: Redis) -> None:
-    async def scene() -> None:
-        waiting = asyncio.ensure_future(mailbox.apull(wait=1e9))
-        while not await asyncio.to_thread(listeners, redis, "jack"):
-            await asyncio.sleep(0.005)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        await mailbox.apush("jill", "one")
-        assert [mail.is_again for mail in await mailbox.apull()] == [False]
-
-    asyncio.run(scene())
-
-
 # Bad input
 
 

@@ -158,8 +158,8 @@ def test_any_sequence_of_calls_does_what_the_model_says(redis: Redis, examples: 
     checks = settings(
         max_examples=examples // 2 if awaits else examples,
         stateful_step_count=30,
-        derandomize=True,
         phases=[Phase.generate],
+        derandomize=True,
     )
     with asyncio.Runner() as runner:
         run(lambda: Mailboxes(redis, runner if awaits else None), settings=checks)

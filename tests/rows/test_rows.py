@@ -264,6 +264,10 @@ def test_a_row_that_fails_is_due_later_each_time_and_stops_no_other(redis: Redis
     refresh({"1": ["sword", 3]})
     assert RowReader().failing() == 0
     assert [info.failure for info in RowReader().page()] == [None, None]
+    claims = Loader().claim().claims
+    Loader().fail(claims, {"items:1": "again"})
+    cache().unschedule("1")
+    assert redis.keys("*:rows:*:failures") == []
 
 
 def test_rows_that_are_given_back_are_due_when_it_is_said_and_have_not_failed() -> None:

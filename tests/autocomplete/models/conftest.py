@@ -1,5 +1,4 @@
 """Models on SQLite and on PostgreSQL."""
 
-from components.testing.fixtures import redis  # noqa: F401  (a plain server only)
 from tests.fixtures.books import none_declared  # noqa: F401
 from tests.fixtures.databases import arena  # noqa: F401

@@ -1,4 +1,3 @@
 """People who make requests."""
 
-from components.testing.fixtures import redis  # noqa: F401  (a plain server only)
 from tests.fixtures.api import jill, joe, nobody, stranger  # noqa: F401

@@ -9,15 +9,13 @@ from redis import Redis
 
 from components.exceptions import RedisRefused
 from components.kit.client import AnyRedis
-from components.kit.keyspace import BUCKETS
 from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts
 from components.services.autocomplete.address_book import ERASE
 from components.services.counters import Counter, clean
 from components.services.rows import Loader, RowCache, RowControls, RowReader, member
-from components.services.rows.keys import RowKeys
 from tests.support.books import assert_whole
 from tests.support.full import full
-from tests.support.rows import SHAPE, bodies, cache, claimed, let_pass
+from tests.support.rows import SHAPE, bodies, claimed
 
 
 def kept(redis: Redis) -> list[str]:
@@ -65,29 +63,6 @@ def test_a_book_that_is_made_anew_meanwhile_stays_listed(
 
     assert AddressBookReader().names() == ["guild"]
     assert_whole(redis, "guild")
-
-
-def test_rows_leave_nothing_when_they_leave_the_schedule(redis: Redis) -> None:
-    rows = cache()
-    rows.schedule_many({f"{number}": 60 for number in range(10)})
-    for turn in range(20):
-        loader = Loader()
-        claims = loader.claim(100).claims
-        loader.store(claims, bodies({f"{number}": ["sword", turn] for number in range(8)}))
-        loader.fail(claims, {member("items", key): "broken" for key in ("8", "9")})
-        rows.refresh(*(f"{number}" for number in range(10)))
-        let_pass(redis, 400)
-    assert RowReader().count() == 10
-    for tag in BUCKETS:
-        scheduled = redis.zcard(RowKeys(tag).schedule)
-        assert redis.hlen(RowKeys(tag).delays) == scheduled
-        assert redis.hlen(RowKeys(tag).failures) <= scheduled
-
-    Loader().store((last := Loader().claim(100)).claims, bodies({f"{number}": None for number in range(4)}))
-    assert claimed(last)
-    rows.unschedule(*(f"{number}" for number in range(10)))
-
-    assert kept(redis) == []
 
 
 pytestmark = pytest.mark.parametrize("redis_mode", ["plain"], indirect=True)

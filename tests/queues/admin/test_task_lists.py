@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.test.utils import override_settings
 
 from components.services.queues import TaskQueue, task
 from components.services.queues.admin import filters, lookups, selections
@@ -78,6 +79,8 @@ def test_the_time_is_that_of_the_state(viewer):
         assert found(viewer, state, since="2026-01-01T00:00", until="2222-01-01T00:00:00") == [ids[state]]
         assert found(viewer, state, until="2020-01-01T00:00") == []
         assert found(viewer, state, since="2222-01-01T00:00") == []
+        with override_settings(TIME_ZONE="Europe/Berlin"):
+            assert found(viewer, state, since="2025-10-26T02:30", until="2222-10-27T02:30") == [ids[state]]
 
 
 def test_text_is_searched_in_ids_names_arguments_and_the_latest_error_whatever_its_case(viewer):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -19,6 +20,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from components.kit.calls import signature_of
+from components.kit.stored import typed_instant
 from components.services.queues import State, TaskInfo
 from components.services.queues.admin.contents import Contents, loaded
 from components.services.queues.admin.lookups import QueuePage
@@ -26,6 +28,17 @@ from components.services.queues.facts import Look
 from components.services.queues.failures import Failure
 
 WINDOW = 1_000  # tasks that one request looks at, however long the queue is
+
+
+class InstantField(forms.DateTimeField):
+    """An instant as all pages read it, also within the hour that comes twice when clocks are set back."""
+
+    def __init__(self, *, is_end: bool = False, **more: Any) -> None:
+        super().__init__(**more)
+        self._is_end = is_end
+
+    def to_python(self, value: Any) -> datetime | None:
+        return typed_instant(str(value or ""), is_end=self._is_end) or super().to_python(value)
 
 
 class FilterForm(forms.Form):
@@ -36,8 +49,8 @@ class FilterForm(forms.Form):
     error = forms.CharField(required=False, max_length=500, label=_("Error"))
     message = forms.CharField(required=False, max_length=500, label=_("Message contains"))
     argument = forms.CharField(required=False, max_length=500, label=_("Argument"))
-    since = forms.DateTimeField(required=False, label=_("From"))
-    until = forms.DateTimeField(required=False, label=_("To"))
+    since = InstantField(required=False, label=_("From"))
+    until = InstantField(required=False, label=_("To"), is_end=True)
 
 
 @dataclass(frozen=True)

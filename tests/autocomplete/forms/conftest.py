@@ -1,3 +1,0 @@
-"""Tests of one plain server."""
-
-from components.testing.fixtures import redis  # noqa: F401  (a plain server only)
