@@ -123,6 +123,14 @@ class QueueOptions:
     #: Whether a call in a transaction is stored when that is committed: True, or the alias of the database. README
     #: has True; False is what Django's own backends do.
     on_commit: bool | str = False
+    #: The tasks, by patterns of their paths, whose equal calls run one after another, in all workers together, since
+    #: they read a row and store what follows from it: of two at once, the one that has read the older row may be the
+    #: last to store. By default those of Wagtail. A concurrency that a task declares goes before.
+    serial: Sequence[str] = (
+        "modelsearch.tasks.*",
+        "wagtail.tasks.update_reference_index_task",
+        "wagtail.images.tasks.*",
+    )
     #: How long a task may run; None for ever.
     timeout: float | None = None
     #: How many workers may die during a task before it goes to the dead set.
@@ -166,7 +174,7 @@ def problems(cls: type[Conf] | type[QueueOptions], given: Mapping[str, Any]) -> 
         if name == "counter_precisions":
             yield from _wrong_precisions(value)
             continue
-        if name in (*FUNCTIONS, "task_modules"):
+        if name in (*FUNCTIONS, "task_modules", "serial"):
             if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
                 yield f"{name!r} is {value!r}; it must be a list of dotted paths."
             continue

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 from hypothesis import given, settings
@@ -149,10 +150,6 @@ def hello(request: HttpRequest) -> HttpResponse:
     return HttpResponse("hello")
 
 
-async def ahello(request: HttpRequest) -> HttpResponse:
-    return HttpResponse("hello")
-
-
 def request(user: int | None = None, address: str = "10.0.0.1") -> HttpRequest:
     made = RequestFactory().get("/", REMOTE_ADDR=address)
     made.user = SimpleNamespace(pk=user, is_authenticated=user is not None)
@@ -164,11 +161,11 @@ def request(user: int | None = None, address: str = "10.0.0.1") -> HttpRequest:
     return made
 
 
-@pytest.mark.parametrize("view", [hello, ahello])
+@pytest.mark.parametrize("view", [hello, sync_to_async(hello)])
 def test_a_view_refuses_each_who_asks_too_often(redis: Redis, view: Any) -> None:
     def ask(limited: Any, *args: Any) -> HttpResponse:
         answer = limited(request(*args))
-        return asyncio.run(answer) if view is ahello else answer
+        return asyncio.run(answer) if iscoroutinefunction(view) else answer
 
     limited = limit_rate(RateLimit("search", "2/m"))(view)
     everybody = limit_rate(RateLimit("all", "1/m"), by=lambda request: "")(view)

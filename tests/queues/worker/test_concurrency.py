@@ -18,7 +18,7 @@ from components.services.queues.worker.worker import Worker
 from components.services.semaphores import Semaphore
 from tests import tasks
 from tests.fixtures.worker import NOTE, WAIT, MakeWorker, counts, push, reaches
-from tests.support.queues import claim, end_lease, found, ids, step
+from tests.support.queues import claim, end_lease, found, ids, options, step
 from tests.support.waiting import eventually
 
 Start = Callable[[Worker], Worker]
@@ -55,6 +55,11 @@ def one_each(value: Any = None) -> None:
     _run("one each", value)
 
 
+@task
+def free(value: Any = None) -> None:
+    _run("free", value)
+
+
 @task(concurrency=1)
 def failing() -> None:
     raise ValueError("no")
@@ -80,6 +85,12 @@ def fresh(start: Start) -> Iterator[None]:
     most = 0
     yield
     gate.set()
+
+
+@pytest.fixture
+def serial() -> Iterator[None]:
+    with options(serial=["*.free"]):
+        yield
 
 
 def path(declared: Any) -> str:
@@ -124,11 +135,11 @@ def test_those_that_wait_come_by_priority_and_then_in_order(make_worker: MakeWor
 
 @pytest.mark.parametrize(
     ("calls", "waiting", "begun"),
-    [([one_of_two] * 3 + [other_of_two] * 3, 4, 2), ([one_each, one_each, one_each], 1, 2)],
-    ids=["shared by two tasks", "for each argument"],
+    [([one_of_two] * 3 + [other_of_two] * 3, 4, 2), ([one_each] * 3, 1, 2), ([free] * 3, 1, 2)],
+    ids=["shared by two tasks", "for each argument", "equal calls of a serial task"],
 )
 def test_a_limit_can_be_shared_or_hold_for_each_of_something(
-    make_worker: MakeWorker, start: Start, calls: list[Any], waiting: int, begun: int
+    make_worker: MakeWorker, start: Start, serial: None, calls: list[Any], waiting: int, begun: int
 ) -> None:
     start(make_worker(concurrency=6))
     for number, each in enumerate(calls):

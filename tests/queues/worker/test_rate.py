@@ -8,7 +8,6 @@ from redis import Redis
 from components.exceptions import RedisUnavailable
 from components.services.queues import TaskQueue, task
 from components.services.queues.worker import rate as rates
-from components.services.queues.worker.worker import Worker
 from components.services.rates import RateLimit
 from components.testing import run_tasks
 from tests import tasks
@@ -16,7 +15,6 @@ from tests.fixtures.worker import MakeWorker, counts, reaches
 from tests.support.queues import come_due, found
 from tests.support.rates import let_pass as let_calls_pass
 
-Start = Callable[[Worker], Worker]
 SHOP = RateLimit("shop", "2/h")
 
 
@@ -35,7 +33,7 @@ def shared() -> None: ...
 
 
 def test_no_more_start_than_the_rate_and_others_go_on(
-    make_worker: MakeWorker, start: Start, redis: Redis
+    make_worker: MakeWorker, start: Callable[..., object], redis: Redis
 ) -> None:
     start(make_worker(concurrency=4))
     ids = [limited.enqueue(number).id for number in range(5)]

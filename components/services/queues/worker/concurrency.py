@@ -8,12 +8,17 @@ between the refusal of a permit and the parking, so a worker checks once more af
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any
+from zlib import crc32
 
+from components.conf import QueueOptions
 from components.exceptions import ComponentsError, PermitLost, RedisUnavailable
 from components.kit.compat import Task
 from components.services.queues.consumer import Parking
@@ -21,6 +26,16 @@ from components.services.queues.policy import Concurrency
 from components.services.semaphores import Permit, Semaphore
 
 logger = logging.getLogger(__name__)
+
+
+@lru_cache(maxsize=1_000)
+def _is_serial(path: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(path, pattern) for pattern in patterns)
+
+
+def _number_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
+    """Return a number that equal arguments share, of so few that they may each have a semaphore."""
+    return crc32(json.dumps([args, kwargs], sort_keys=True).encode("utf-8", "surrogatepass")) % 256
 
 
 @dataclass(frozen=True)
@@ -35,16 +50,18 @@ class Limit:
 
     @classmethod
     def of(
-        cls, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], lease: float
+        cls, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], options: QueueOptions
     ) -> Limit | None:
         """Return the limit of a call of *task*, or None. Raises any error of the task's own naming function."""
         concurrency = getattr(task, "concurrency", None)
         if concurrency is None:
-            return None
+            if not _is_serial(task.module_path, tuple(options.serial)):
+                return None
+            concurrency = Concurrency(1, f"serial:{task.module_path}:{_number_of(args, kwargs)}")
         if not isinstance(concurrency, Concurrency):
             concurrency = Concurrency(concurrency)
         name = concurrency.name_for(task.module_path, args, kwargs)
-        return cls(name, concurrency.limit, getattr(task, "lease", None) or lease)
+        return cls(name, concurrency.limit, getattr(task, "lease", None) or options.lease)
 
     @property
     def semaphore(self) -> Semaphore:

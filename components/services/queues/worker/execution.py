@@ -98,7 +98,7 @@ class Execution:
         except (TaskExpired, TypeError, WorkerDied) as error:  # as it will be each time
             run.decided = error, None
             return self._failed(run, info, result, error)
-        limit = Limit.of(result.task, result.args, result.kwargs, self._options.lease)
+        limit = Limit.of(result.task, result.args, result.kwargs, self._options)
         return (
             self._start(run, info, result) if limit is None else self._start_within(limit, run, info, result)
         )
