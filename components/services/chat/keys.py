@@ -77,7 +77,8 @@ class InboxKeys:
         self._stem, self._end = stem("inboxes", bucket(person)), f":{person}"
 
     hints = Key(
-        "ZSET chat id by the millisecond of the hint. An entry goes when the chat has denied it for a day.",
+        "ZSET chat id by the millisecond of the hint. An entry goes when the chat is deleted, and when "
+        "the person looks after the chat has denied it for a day.",
         part="chats",
     )
     past = Key(
