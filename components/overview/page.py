@@ -96,9 +96,6 @@ class OverviewAdmin(ControlRoomAdmin):
             *super().get_urls(),
         ]
 
-    def find_url(self, name: str) -> str:
-        return self.url("changelist")
-
     def overview(self, request: HttpRequest) -> HttpResponse:
         pages = self._pages(request)
         may_see_counters = request.user.has_perm("components.view_counter")

@@ -424,6 +424,16 @@ def _taken(site: Site, operation: Described) -> Mapping[str, Any]:
     return {"Idempotency-Key": "k"}
 
 
+def _gone(site: Site, operation: Described) -> Mapping[str, Any]:
+    site.chat.configure(is_open=False)
+    if str(operation) != "createChat":
+        return {"by": "stranger"}
+    made = Chat(json.loads(site.ask(site.valid(operation) | {"Idempotency-Key": "k"}).content)["id"])
+    for each in made.members():
+        made.leave(each.user)
+    return {"Idempotency-Key": "k"}
+
+
 def _reused(site: Site, operation: Described) -> Mapping[str, Any]:
     site.ask(site.valid(operation) | {"Idempotency-Key": "k", "text": "other"})
     return {"Idempotency-Key": "k"}
@@ -469,7 +479,7 @@ SITUATIONS: dict[str, Situation] = {
     "muted": _muted,
     "blocked": _blocked,
     "chat-closed": lambda site, operation: site.chat.close() or {},
-    "chat-not-found": lambda site, operation: site.chat.configure(is_open=False) or {"by": "stranger"},
+    "chat-not-found": _gone,
     "book-not-found": lambda site, operation: {"by": "stranger"},
     "message-not-found": _no_message,
     "member-not-found": lambda site, operation: {"member": "jack"},

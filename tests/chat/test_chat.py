@@ -54,7 +54,8 @@ def test_a_chat_is_created_once(redis: Redis) -> None:
     again = Chat.create("joe", text="hello", id="guild:7", client_id="a")
 
     with pytest.raises(ChatExists):
-        Chat.create("joe", id="guild:7")
+        Chat.create("joe", members=["jill"], id="guild:7")
+    assert not redis.exists(InboxKeys("jill").hints)
     assert texts(again.history("joe").messages) == ["created", "hello"]
     assert first.id == again.id
     assert not first.send("joe", "other").is_duplicate
@@ -121,23 +122,29 @@ def test_a_repeated_call_does_not_create_a_chat_again_that_has_ended(redis: Redi
 def test_a_deleted_chat_leaves_no_hints_and_few_past_chats_stay(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def past() -> set[str]:
+        return {each.decode() for each in redis.zrange(InboxKeys("jack").past, 0, -1)}
+
     make("jack").delete()
     assert not redis.exists(InboxKeys("jack").hints, InboxKeys("joe").hints)
 
     monkeypatch.setattr(hints, "MANY_PAST", 1)
-    spoken, reacted, *silent = (make("jack") for _ in range(9))
+    spoken, reacted, trimmed, *silent = (make("jack") for _ in range(9))
     spoken.send("jack", "hello")
     reacted.react("jack", 2, THUMB)
-    silent[0].send("jack", "hello")
-    silent[0].trim(before=4)
-    for chat in (spoken, reacted, *silent):
+    trimmed.send("jack", "hello")
+    trimmed.trim(before=4)
+    for chat in (*silent, trimmed):
         chat.send("joe", "hello")
         chat.leave("jack")
-    for chat in silent:
-        chat.send("joe", "gone")
+    assert past() == {trimmed.id}
+    for chat in (spoken, reacted):
+        chat.leave("jack")
+    trimmed.send("joe", "gone")
     at_once(hints._prune_past(redis, "jack"))
 
-    assert {each.decode() for each in redis.zrange(InboxKeys("jack").past, 0, -1)} == {spoken.id, reacted.id}
+    assert past() == {spoken.id, reacted.id}
+    assert not redis.exists(InboxKeys("jack").hints)
 
 
 def test_a_message_says_to_whom_it_speaks(redis: Redis) -> None:

@@ -21,7 +21,7 @@ from components.exceptions import (
     TooManyChats,
 )
 from components.services.chat import Chat, ChatSettings, Inbox, Position, Presence
-from components.services.chat.hints import YOUNG, YOUNG_AFTER_LEAVING
+from components.services.chat.hints import YOUNG
 from components.services.chat.keys import ChatKeys, InboxKeys
 from components.services.chat.settings import SETTINGS
 from tests.support.chats import FREE
@@ -124,8 +124,7 @@ def test_a_person_can_be_put_into_so_many_chats(redis: Redis, enter: Callable[[C
         assert hints(redis, "other") == 0
         assert [each.user for each in chat.members()] == ["mallory"]
 
-        full[0].kick("victim")  # whose hint is young, so it stays for a while
-        redis.zincrby(InboxKeys("victim").hints, -YOUNG_AFTER_LEAVING, full[0].id)
+        full[0].kick("victim")
         enter(chat)
         assert len(Inbox("victim").chats()) == 4
         assert Chat.create("boss", members=["victim"], settings=FREE)  # the system may do all

@@ -178,8 +178,8 @@ class Chat:
             new_client_id() if client_id is None else check_client_id(client_id),
             write_settings(settings),
         )
-        has_ended, is_there = await chat._made_by(client, persons[0], call)
-        if actor and not (has_ended or is_there):
+        has_ended, is_repeated = await chat._made_by(client, persons[0], call)
+        if actor and not (has_ended or is_repeated):
             others = sum(person != actor for person in persons)
             await charge(client, actor, chat_id=chat.id, people=others)
             await check_room(client, chat.id, persons)
@@ -205,7 +205,7 @@ class Chat:
         if said == b"ended":
             return chat
         if said != b"created":
-            raise ChatExists(f"There is a chat {chat.id!r} already.")
+            raise chat._exists()
         # An erasure may have removed a hint between the first write and the creation.
         await write_hints(client, chat.id, persons)
         tally("chat:sent", 1 if body else 0)
@@ -215,10 +215,21 @@ class Chat:
     create, acreate = classmethod(_twins[0]), classmethod(_twins[1])
 
     async def _made_by(self, client: AnyRedis, owner: str, call: str) -> tuple[bool, bool]:
-        """Return whether this call has created the chat before: one that has ended, and one that is there."""
-        found = await idempotent(lambda: client.hmget(self._keys.chat, ["made", "created_by", "call"]))
+        """
+        Return whether this call has created the chat before: one that has ended, and one that is there.
+
+        Raises ChatExists if another call has: then nobody shall get a hint.
+        """
+        fields = ["made", "created_by", "call", "seq", "gone"]
+        made, created_by, by_call, seq, gone = await idempotent(lambda: client.hmget(self._keys.chat, fields))
         digest = sha1(f"{owner}\0{call}".encode(), usedforsecurity=False).hexdigest()[:16]
-        return found[0] == digest.encode(), list(found[1:]) == [owner.encode(), call.encode()]
+        is_repeated = (created_by, by_call) == (owner.encode(), call.encode())
+        if seq and not gone and not is_repeated:
+            raise self._exists()
+        return made == digest.encode(), is_repeated
+
+    def _exists(self) -> ChatExists:
+        return ChatExists(f"There is a chat {self.id!r} already.")
 
     # Sending, reading, and acknowledging.
 
@@ -585,11 +596,15 @@ class Chat:
 
     async def _remove(self, client: AnyRedis, user: str, by: str | None, kind: EventKind) -> None:
         actor = check_actor(by)
-        said = await self._let_out(client, user, actor, write_event(kind, actor, check_person(user)), kind)
-        if said not in (b"removed", b"blocked", b"nothing"):
+        # Others who add the person write a hint with another score, and none that they wrote before is trusted.
+        hint = await hints_of(client, self.id, [check_person(user)])
+        said = await self._let_out(client, user, actor, write_event(kind, actor, user), kind)
+        if said not in (b"removed", b"traceless", b"blocked", b"nothing"):
             raise refusal(self.id, said)
         if said == b"removed":
             await forget_hints(client, user, [self.id], young=YOUNG_AFTER_LEAVING)
+        if said in (b"removed", b"traceless"):
+            await drop_hints(client, self.id, hint)
         if said != b"nothing":
             await self._trim_some(client)
 
@@ -752,7 +767,8 @@ class Chat:
         A new chat with the same id continues the sequence if created within a year.
         """
         keys = self._keys
-        hints = await hints_of(client, self.id)
+        members = await idempotent(lambda: client.zrange(keys.reads, 0, -1))
+        hints = await hints_of(client, self.id, [*map(text_of, members)])
         await DELETE.run(client, keys, id=self.id, channel=self._channel, inboxes=channel("inbox", ""))
         await drop_hints(client, self.id, hints)
 

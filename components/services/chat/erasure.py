@@ -100,7 +100,7 @@ async def _erase_from(
     event = write_event(EventKind.LEFT, person, person)
     said = await chat._let_out(client, person, "", event, "erased")
     messages = await _erase(client, chat, person)
-    if said == b"removed":
+    if said in (b"removed", b"traceless"):
         await chat._trim_some(client)
     return messages, said != b"unknown"
 

@@ -3,8 +3,8 @@ Hints: entries of an inbox that say which chats a person may be in. Only the cha
 
 An inbox is in another slot than the chats in it. Therefore the hint is written before a person is added to a chat,
 and removed after they have left. An interruption can only leave a hint that the chat denies, and inboxes remove
-these. An inbox also remembers the chats that its person has left, as their past, while messages of theirs may be left
-there, so that an erasure finds these.
+these. An inbox also remembers the chats that its person has left after writing there, as their past, while messages
+of theirs may be left, so that an erasure finds these.
 """
 
 from __future__ import annotations
@@ -89,11 +89,8 @@ async def forget_hints(client: AnyRedis, person: str, chat_ids: Sequence[str], *
             await _prune_past(client, person)
 
 
-async def hints_of(client: AnyRedis, chat_id: str) -> dict[str, int]:
-    """Return the scores of the hints that the members of a chat have of it."""
-    persons = [
-        text_of(each) for each in await idempotent(lambda: client.zrange(ChatKeys(chat_id).reads, 0, -1))
-    ]
+async def hints_of(client: AnyRedis, chat_id: str, persons: Sequence[str]) -> dict[str, int]:
+    """Return the scores of the hints that *persons* have of a chat."""
     scores = await pipelined(
         client, persons, lambda pipe, person: pipe.zscore(InboxKeys(person).hints, chat_id)
     )
@@ -101,7 +98,7 @@ async def hints_of(client: AnyRedis, chat_id: str) -> dict[str, int]:
 
 
 async def drop_hints(client: AnyRedis, chat_id: str, hints: Mapping[str, int]) -> None:
-    """Remove these hints of a chat that has ended meanwhile, since nobody may look into the inboxes any more."""
+    """Remove these hints of people who have left the chat since they were read, unless they were written again."""
     calls = [
         DROP.call(InboxKeys(person), chats=[chat_id, score, "", -CLOCKS_APART])
         for person, score in hints.items()

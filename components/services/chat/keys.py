@@ -77,14 +77,14 @@ class InboxKeys:
         self._stem, self._end = stem("inboxes", bucket(person)), f":{person}"
 
     hints = Key(
-        "ZSET chat id by the millisecond of the hint. An entry goes when the chat is deleted, and when "
-        "the person looks after the chat has denied it for a day.",
+        "ZSET chat id by the millisecond of the hint. An entry goes when the person leaves, when the chat "
+        "is deleted, and when the person looks after the chat has denied it for a day.",
         part="chats",
     )
     past = Key(
-        "ZSET chat id by the millisecond at which the person left it, so that an erasure finds their messages. An "
-        "entry goes with the erasure, or when no message of theirs can be left. Some entries are examined each "
-        "time the person leaves a chat."
+        "ZSET chat id by the millisecond at which the person left it after sending or reacting to something, so that "
+        "an erasure finds it. An entry goes with the erasure, or when no message of theirs can be left. Some entries "
+        "are examined each time the person leaves a chat."
     )
     created = Key(
         "ZSET chat id by the millisecond at which the person created it; at most as many as the site allows. An "

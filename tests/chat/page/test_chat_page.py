@@ -169,6 +169,10 @@ def test_a_chat_is_made_of_user_names_once(people):
     assert first.url == second.url == f"/chat/{made.chat_id}/"
     assert made.reads.keys() == set(people.values())
     assertContains(client.get(first.url), "jack, jill")
+    Chat(made.chat_id).leave(people["joe"])
+    again = client.post("/chat/-/new/", form)
+    assertContains(again, "have left since", status_code=422)
+    assert client.post("/chat/-/new/", form | {"key": hidden_field(again)}).status_code == 302
 
 
 def test_an_owner_manages_members_and_a_member_leaves(people, chat):

@@ -105,10 +105,21 @@ async def list_chats(request: HttpRequest, user: str, values: Values) -> Chats:
     {201: Reply("Created, now or by an earlier request with the same key.", shapes.WholeChat, "Location")},
     headers=[IDEMPOTENCY_KEY],
     body=[TITLE, MEMBERS, TEXT, DATA, *SETTINGS],
-    problems=["chat-exists", "too-many-chats", "invalid-message", "too-many-members", "too-fast"],
+    problems=[
+        "chat-exists",
+        "chat-not-found",
+        "too-many-chats",
+        "invalid-message",
+        "too-many-members",
+        "too-fast",
+    ],
 )
 async def create_chat(request: HttpRequest, user: str, values: Values) -> Answer:
-    """Create a chat."""
+    """
+    Create a chat.
+
+    An earlier request with the same key may have created it; if the caller has left it since, it is not found.
+    """
     members, key = values.get(MEMBERS) or [], values.get(IDEMPOTENCY_KEY)
     await check_members("members", user, members)
     chat = await Chat.acreate(

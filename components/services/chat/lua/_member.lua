@@ -1,7 +1,8 @@
 -- A member: the letter of their role; their number in the order of joining; when they joined; the last seq that they
 -- may not see; how many messages there are up to their reading position; the millisecond at which their mute ends, 0
--- for no mute, -1 for no end; the call that added them.
--- RECORD  member: role number joined_at hidden read_n muted_until call
+-- for no mute, -1 for no end; the call that added them; 0 until they send or react to something in this membership,
+-- then 1, and "" for members of earlier releases.
+-- RECORD  member: role number joined_at hidden read_n muted_until call has_written
 local RANK = { o = 3, m = 2, u = 1 }
 
 local function member_of(person)

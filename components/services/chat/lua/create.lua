@@ -34,6 +34,7 @@ for at = 1, people do
   redis.call("HSET", members, person, write_member({
     role = is_owner and "o" or "u", number = at, joined_at = text(now), hidden = before,
     read_n = is_owner and n or counted, muted_until = 0, call = "-",
+    has_written = is_owner and message ~= "" and 1 or 0,
   }))
   redis.call("ZADD", reads, is_owner and seq or before, person)
   redis.call("PUBLISH", inboxes .. person, id)

@@ -36,7 +36,7 @@ local function let_in(new)
     local person = persons[place]
     redis.call("HSET", members, person, write_member({
       role = "u", number = head.joined + at, joined_at = text(now), hidden = first_hidden, read_n = head.n,
-      muted_until = take_mute(person), call = call,
+      muted_until = take_mute(person), call = call, has_written = 0,
     }))
     redis.call("ZADD", reads, last - #new + at, person)
     redis.call("PUBLISH", inboxes .. person, "joined")

@@ -46,4 +46,8 @@ if is_on == "1" then
   for _, word in ipairs({ emoji, person }) do table.insert(parts, word) end
 end
 alter(head, seq, parts, channel)
+if member.has_written == "0" then
+  member.has_written = 1
+  redis.call("HSET", members, person, write_member(member))
+end
 return { answer(call, "done") }

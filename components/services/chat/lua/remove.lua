@@ -4,8 +4,9 @@
 -- KEYS    chat messages members reads mentions own blocked calls sent deleted names muted altered changes here typing
 -- ARGV    id person by call event kind channel inbox
 -- USES    time head member answered packed event over
--- RETURNS "removed"; "blocked", for a person who was no member; "nothing"; "unknown"; "denied"; "absent"; "crowded",
---         if the limit of blocked people is reached
+-- RETURNS "removed"; "traceless", for a member who has sent nothing and reacted to nothing; "blocked", for a person
+--         who was no member; "nothing"; "unknown"; "denied"; "absent"; "crowded", if the limit of blocked people is
+--         reached
 
 -- The most remembered people who left while muted, and the most blocked people.
 local MOST_MUTED, MOST_BLOCKED = 10000, 10000
@@ -58,7 +59,8 @@ redis.call("HDEL", members, person)
 if is_new then redis.call("HSET", blocked, person, now) end
 for _, key in ipairs({ reads, here, typing }) do redis.call("ZREM", key, person) end
 redis.call("DEL", mentions .. "/" .. person, own .. "/" .. person)
-if redis.call("HLEN", members) == 0 then
+local is_last = redis.call("HLEN", members) == 0
+if is_last then
   end_chat(id, head, now)
   redis.call("PUBLISH", channel, head.seq)
 else
@@ -71,4 +73,5 @@ else
   append_events(head, call, channel, events)
 end
 redis.call("PUBLISH", inbox, "left")
-return answer(call, member and "removed" or "blocked")
+if not member then return answer(call, "blocked") end
+return answer(call, (is_last or member.has_written == "0") and "traceless" or "removed")

@@ -110,13 +110,15 @@ while PART * 4 ^ fitting < live do fitting = fitting + 1 end
 local part = part_of(fitting, digest)
 redis.call("HSET", part, digest, seq)
 if fitting > tonumber(level) then redis.call("HSET", chat, "level", fitting) end
-if redis.call("ZSCORE", reads, sender) == before then
+local has_read, is_first = redis.call("ZSCORE", reads, sender) == before, member.has_written == "0"
+if has_read then
   redis.call("ZADD", reads, seq, sender)
   member.read_n = n
-  redis.call("HSET", members, sender, write_member(member))
 else
   note(own .. "/" .. sender, seq)
 end
+member.has_written = 1
+if has_read or is_first then redis.call("HSET", members, sender, write_member(member)) end
 if max_age ~= "0" then for _, key in ipairs({ messages, part }) do redis.call("PEXPIRE", key, max_age) end end
 redis.call("ZADD", names, sent_at, id)
 redis.call("ZREM", typing, sender)

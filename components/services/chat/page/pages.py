@@ -18,6 +18,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -38,6 +39,7 @@ from components.services.chat.page.refusals import refusal
 
 _PAGE = 50  # messages
 _CHATS = 50  # in the list
+_LEFT = _("This form created a chat that you have left since. Send it again to create another one.")
 
 
 @never_cache
@@ -154,8 +156,8 @@ def create(request: HttpRequest) -> HttpResponse:
         except RedisUnavailable:
             raise
         except ComponentsError as error:
-            form.add_error(None, refusal(error)[0])
-            if isinstance(error, ClientIdReused):
+            form.add_error(None, _LEFT if isinstance(error, ChatNotFound) else refusal(error)[0])
+            if isinstance(error, ChatNotFound | ClientIdReused):
                 form.data = {**request.POST.dict(), "key": _new_key()}
     status = 422 if form.errors else 200
     return page(request, "create", None, status=status, title=gettext("New chat"), form=form)
@@ -164,6 +166,7 @@ def create(request: HttpRequest) -> HttpResponse:
 def _created(by: str, members: Sequence[str], title: str, text: str, key: str) -> str:
     text = text.replace("\r\n", "\n")
     made = Chat.create(by, members=members, title=title, text=text, id=id_for(by, key), client_id=key, by=by)
+    made.news(by)  # raises ChatNotFound if they have left it since they sent the form before
     note_contacts(by, members)
     return made.id
 
