@@ -12,9 +12,9 @@ import select
 import socket
 import ssl
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any, TypeAlias
 
 from redis import Connection, SSLConnection
@@ -31,7 +31,7 @@ Address: TypeAlias = tuple[str, int | str]
 
 _PATIENCE = 0.5  # how many seconds a server has, after a timeout, to answer the probe
 _HANDSHAKE = 0.5  # seconds; a server without TLS waits for the rest of what it takes for a command
-_STEP = 0.01  # seconds between a coroutine's checks of the probe
+_STEP = 0.01  # seconds between two checks of the probe
 _UNCONNECTED, _UNANSWERED = 1.0, 5.0  # seconds after which another probe is sent
 #: Errors of the network for a host that is switched off. They are not a sign of life.
 _AWAY = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ETIMEDOUT}
@@ -49,7 +49,7 @@ class _Probe:
     """
     A PING on its own connection. Any answer is a sign of life, even an error or a closed connection.
 
-    Nothing is read, so a forked process may check the same socket. Only resolve() and aresolve() may take long.
+    Nothing is read, so a forked process may check the same socket. Only resolve() may take long.
     """
 
     def __init__(self, address: Address) -> None:
@@ -71,19 +71,9 @@ class _Probe:
         """Look up the host name, whose address may have changed, and return whether an address is known."""
         if self.address[0]:
             with suppress(OSError):
-                self._take(socket.getaddrinfo(*self.address, type=socket.SOCK_STREAM))
+                found = socket.getaddrinfo(*self.address, type=socket.SOCK_STREAM)
+                self._targets = [(family, target) for family, _kind, _protocol, _name, target in found]
         return bool(self._targets)
-
-    async def aresolve(self) -> bool:
-        """Do what resolve() does, without blocking the loop."""
-        if self.address[0]:
-            with suppress(OSError):
-                loop = asyncio.get_running_loop()
-                self._take(await loop.getaddrinfo(*self.address, type=socket.SOCK_STREAM))
-        return bool(self._targets)
-
-    def _take(self, found: list[Any]) -> None:
-        self._targets = [(family, target) for family, _kind, _protocol, _name, target in found]
 
     def put_off(self) -> None:
         """Postpone the next PING."""
@@ -161,99 +151,48 @@ def _forget() -> None:
 in_child(_forget)
 
 
-def _ask(address: Address) -> tuple[_Probe | None, bool]:
-    """Return the probe of *address* if the server is still silent, and whether to send another PING."""
+def _refuse(address: Address) -> None:
+    """Raise ServerSilent if the server at *address* still does not answer. This never waits."""
     with _lock:
-        probe = _silent.get(address)
-        if probe is None:
-            return None, False
+        if (probe := _silent.get(address)) is None:
+            return
         if probe.is_answered():
-            probe.close()
             del _silent[address]
-            return None, False
-        is_due = probe.is_due()
-        if is_due:
+            return
+        if probe.is_due():
             probe.put_off()
-        return probe, is_due
-
-
-def _again(probe: _Probe) -> None:
-    with _lock:
-        if _silent.get(probe.address) is probe:
-            probe.begin()
-
-
-def _said(probe: _Probe) -> ServerSilent:
-    host, port = probe.address
-    return ServerSilent(
+            with suppress(RuntimeError):  # raised when the interpreter ends
+                Thread(target=_probe_again, args=(probe,), name="probe", daemon=True).start()
+    host, port = address
+    raise ServerSilent(
         f"{f'{host}:{port}' if host else port} has not answered for {time.monotonic() - probe.since:.0f} s. "
         "Commands are not sent until it answers a probe."
     )
 
 
-def _refuse(address: Address) -> None:
-    """Raise ServerSilent if the server at *address* still does not answer."""
-    probe, is_due = _ask(address)
-    if probe:
-        if is_due:
-            probe.resolve()
-            _again(probe)
-        raise _said(probe)
-
-
-async def _arefuse(address: Address) -> None:
-    probe, is_due = _ask(address)
-    if probe:
-        if is_due:
-            await probe.aresolve()
-            _again(probe)
-        raise _said(probe)
-
-
-def _conclude(probes: Iterable[_Probe], silent: Sequence[_Probe]) -> None:
+def _probe_again(probe: _Probe) -> None:
+    probe.resolve()
     with _lock:
-        for each in probes:
-            if each in silent and each.address not in _silent:
-                _silent[each.address] = each
-            else:
-                each.close()
+        if _silent.get(probe.address) is probe:
+            probe.begin()
 
 
 def suspect(*addresses: Address) -> None:
     """Find out whether servers, which have not answered in time or have not been asked, are alive; all at once."""
-    probes = [each for each in _new(addresses) if each.resolve()]
-    waiting, until = _begun(probes), time.monotonic() + _PATIENCE
-    while (waiting := _unanswered(waiting)) and time.monotonic() < until:
+    waiting = [probe for each in addresses if each not in _silent and (probe := _Probe(each)).resolve()]
+    for probe in waiting:
+        probe.begin()
+    until = time.monotonic() + _PATIENCE
+    while (waiting := [each for each in waiting if not each.is_answered()]) and time.monotonic() < until:
         time.sleep(_STEP)
-    _conclude(probes, waiting)
+    with _lock:
+        for probe in waiting:
+            _silent.setdefault(probe.address, probe)
 
 
 async def asuspect(*addresses: Address) -> None:
     """Do what suspect() does, without blocking the loop."""
-    made = _new(addresses)
-    try:
-        probes = [each for each in made if await each.aresolve()]
-        waiting, until = _begun(probes), time.monotonic() + _PATIENCE
-        while (waiting := _unanswered(waiting)) and time.monotonic() < until:
-            await asyncio.sleep(_STEP)
-    except BaseException:  # the coroutine was cancelled
-        _conclude(made, [])
-        raise
-    _conclude(probes, waiting)
-
-
-def _new(addresses: Iterable[Address]) -> list[_Probe]:
-    return [_Probe(each) for each in addresses if each not in _silent]
-
-
-def _begun(probes: list[_Probe]) -> list[_Probe]:
-    for each in probes:
-        each.begin()
-    return probes
-
-
-def _unanswered(probes: list[_Probe]) -> list[_Probe]:
-    return [each for each in probes if not each.is_answered()]
+    await asyncio.to_thread(suspect, *addresses)
 
 
 def _is_silence(error: OSError) -> bool:
@@ -362,7 +301,7 @@ class _AsyncGuarded:
     async def _connect(self) -> None:
         address = _address(self)
         if _silent:
-            await _arefuse(address)
+            _refuse(address)
         try:
             if isinstance(self, AsyncSSLConnection):
                 try:
@@ -388,7 +327,7 @@ class _AsyncGuarded:
     async def send_packed_command(self, command: Any, check_health: bool = True) -> None:
         if _silent and self.is_connected:  # type: ignore[attr-defined]
             try:
-                await _arefuse(_address(self))
+                _refuse(_address(self))
             except ServerSilent:
                 await self.disconnect(nowait=True)  # type: ignore[attr-defined]
                 raise
