@@ -38,7 +38,6 @@ from components.observing.records import JsonFormatter
 from components.services.locks import alock, lock
 from components.services.queues import Consumer, Finished, NewTask, TaskQueue
 from components.services.queues.backend import RedisBackend
-from components.services.queues.consumer import Parking
 from components.services.queues.keys import QueueKeys
 from components.services.queues.worker.inline import InlineExecution, run_ready
 from components.services.queues.worker.runs import Run, ServerClock
@@ -328,7 +327,7 @@ def test_the_hook_does_not_report_a_cancelled_task(events: Events, backend: Redi
     run = Run(step.claimed[0], consumer, clock)
     run.cancel()
 
-    finished = InlineExecution(backend, clock, Parking(consumer)).run(run)
+    finished = InlineExecution(backend, clock).run(run)
 
     assert isinstance(finished, Finished)
     assert finished.outcome == "dead"

@@ -9,7 +9,6 @@ import pytest
 from redis import Redis
 
 from components.services.queues import Consumer, Finished, NewTask, TaskFailure, TaskQueue, keys
-from components.services.queues.consumer import Parking
 from components.services.queues.failures import Failures, Place, alike, groups
 from components.services.queues.formats import MOST_ERRORS, write_errors
 from components.services.queues.worker.execution import _failure
@@ -156,7 +155,7 @@ def test_what_a_clock_stored_that_was_a_day_ahead_becomes_as_if_it_were_stored_n
     leased, own, longer = push_new(), push_new(lease=7_200), push_new()
     planned = push_new(delay=2 * 86_400)
     claimed = claim(consumer, 7)
-    assert Parking(consumer).park("limit", [claimed[1]]) == 1
+    assert consumer.park("limit", [claimed[1]]) == 1
     hand_in(consumer, to_retry(claimed[0], seconds=60), failed(claimed[2]), succeeded(claimed[3]))
     ready = push_new()
     for key in (of_all.workers, of_queue.ready, of_queue.dead, of_queue.successful):

@@ -9,7 +9,6 @@ from components.exceptions import UnknownFormat
 from components.kit.compat import task_backends
 from components.services.queues import Consumer, Finished, TaskInfo, TaskQueue, keys
 from components.services.queues.backend import RedisBackend
-from components.services.queues.consumer import Parking
 from components.services.queues.worker.inline import InlineExecution
 from components.services.queues.worker.runs import Run, ServerClock
 from tests.support.queues import (
@@ -42,7 +41,7 @@ def work() -> None:
     backend = task_backends["default"]
     assert isinstance(backend, RedisBackend)
     consumer, clock = Consumer(), ServerClock()
-    execution = InlineExecution(backend, clock, Parking(consumer))
+    execution = InlineExecution(backend, clock)
     answer = step(consumer, 100)
     clock.set(answer.now)
     for claimed in answer.claimed:

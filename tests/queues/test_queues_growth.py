@@ -21,7 +21,6 @@ from components.services.queues import (
     Ticks,
     keys,
 )
-from components.services.queues.consumer import Parking
 from tests.support.monitoring import sent_to
 from tests.support.queues import (
     ECHO,
@@ -97,9 +96,9 @@ def test_when_all_has_ended_and_was_kept_long_enough_no_key_is_left(queue: TaskQ
     for task in (good, bad):
         consumer.progress(task, Progress(1, note="x" * 100_000))
         queue.wait_for(task.id, wait=0)
-    Parking(consumer).park("limit", [parked])
+    consumer.park("limit", [parked])
     hand_in(consumer, succeeded(good), failed(bad), to_retry(again, 60))
-    Parking(consumer).unpark("limit", "call")
+    consumer.unpark("limit", "call")
     queue.pause("mail")
     queue.tell(consumer.id, "quiet")
     assert redis.hstrlen(keys.BackendKeys("default").progress, bad.id) < 11_000
@@ -282,9 +281,7 @@ ACTS: dict[str, Callable[[Consumer, Claimed], Any]] = {
     "wait": lambda consumer, task: TaskQueue().wait_for(task.id, wait=0),
     "renew": lambda consumer, task: consumer.renew(["default"], [task]).lost == [],
     "declare": lambda consumer, task: Ticks().declare(["hourly"])[1].keys() == {"hourly"},
-    "park": lambda consumer, task: (
-        Parking(consumer).park("limit", [task]) and Parking(consumer).unpark("limit", "me")
-    ),
+    "park": lambda consumer, task: consumer.park("limit", [task]) and consumer.unpark("limit", "me"),
     "leave": leave,
     "pause and resume": pause_and_resume,
 }

@@ -86,10 +86,10 @@ def test_when_too_many_are_due_to_be_sorted_soon_tasks_start_all_the_same(redis:
     assert len(claim(Consumer(), 1)) == 1
 
 
-def measured(choice: QueueChoice, wants: Iterable[int]) -> Counter[str]:
+def measured(choice: QueueChoice, wants: Iterable[int], start: int = 0) -> Counter[str]:
     """How many tasks of each queue were claimed by requests for so many each."""
-    consumer = Consumer()
-    claimed: Counter[str] = Counter()
+    consumer, claimed = Consumer(), Counter[str]()
+    consumer.turn = start
     for want in wants:
         got = claim(consumer, want, choice.shares(want))
         assert len(got) == want
@@ -114,7 +114,7 @@ def test_shares_are_those_of_the_weights_whatever_is_wanted(
     push_many(700, queue="low")
     requests = 420 // want
 
-    claimed = measured(QueueChoice(list(weights), weights=weights, turn=start), [want] * requests)
+    claimed = measured(QueueChoice(list(weights), weights=weights), [want] * requests, start)
 
     assert claimed["low"] == pytest.approx(want * requests / 7, abs=4)
 
@@ -152,7 +152,7 @@ def test_round_robin_gives_equal_shares_whatever_wants(
     for name in names:
         push_many(300, queue=name)
 
-    claimed = measured(QueueChoice(names, round_robin=True, turn=start), wants * 40)
+    claimed = measured(QueueChoice(names, round_robin=True), wants * 40, start)
 
     assert sum(claimed.values()) == sum(wants) * 40
     assert claimed.keys() == set(names)

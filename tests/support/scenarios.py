@@ -53,7 +53,6 @@ from components.services.logs import Aggregation, Block, Place, Sample
 from components.services.logs.keys import JobKeys
 from components.services.mailboxes import Mailbox
 from components.services.queues import Consumer, NewTask, Progress, TaskQueue, Ticks
-from components.services.queues.consumer import Parking
 from components.services.queues.keys import BackendKeys, QueueKeys
 from components.services.rates import RateLimit
 from components.services.rates.keys import RateKeys
@@ -177,10 +176,9 @@ def parking(redis: Redis) -> None:
     consumer, queue = Consumer(), TaskQueue()
     push_many(3)
     gone, *_others = tasks = claim(consumer, 3)
-    parked = Parking(consumer)
-    parked.park("limit", tasks)
+    consumer.park("limit", tasks)
     queue.cancel("default", [gone.id])
-    parked.unpark("limit", by="caller")
+    consumer.unpark("limit", by="caller")
     places = [SimpleNamespace(place=1, id="one"), SimpleNamespace(place=2, id="two")]
     park = Script("queues/park")
     at_once(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from argparse import ArgumentParser
-from dataclasses import replace
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -75,15 +74,16 @@ class Command(BaseCommand):
                 shutdown_timeout=options["shutdown_timeout"],
                 verbosity=options["verbosity"],
             )
-        turn = random.randrange(1_000_000)  # lets workers that start together begin with different queues
         worker = TaskWorker(
             backend,
-            replace(choice or QueueChoice([], round_robin=True), turn=turn),
+            choice or QueueChoice([], round_robin=True),
             all_queues=choice is None,
             max_tasks=limits.max_tasks,
             **{name: options[name] for name in ("concurrency", "burst", "shutdown_timeout")},
         )
         worker.limits = limits
+        # Workers that start together begin with different queues.
+        worker.consumer.turn = random.randrange(1_000_000)
         how = Run.of({**options, "reload": options["reload"] and not options["burst"]})
         run(worker, f"Worker for {served}", how)
 

@@ -1,11 +1,16 @@
 """
-Consumer: what one worker says to the queues of a backend alias. Parking: where its tasks wait for room.
+Consumer: what one worker says to the queues of a backend alias.
 
 In the steady state advance() is all that a worker says: one script hands in what was finished, and takes what is
 next. Each request has a number, and the server remembers the last one with its answer. So a request whose reply was
 lost is sent again, by the caller of the script or after an outage by the worker, and changes nothing twice. A claim
 is the worker's for a lease, which renew() begins anew. If the worker dies, the next one that advances after the lease
 takes the task over.
+
+Tasks whose concurrency limit is reached are parked: they stand among the delayed tasks, due in some seconds, and in
+an index of their limit and queue: by priority, then by when they became runnable. When a run of that limit has ended,
+the first is due at once. Nothing depends on that: if the worker of the run dies first, each parked task comes back by
+itself, the later the more there are in its queue, and is parked again.
 """
 
 from __future__ import annotations
@@ -123,7 +128,6 @@ class Request:
     finished: Sequence[Finished]
     #: Whether to take over what others have abandoned.
     take_over: bool = True
-    #: How many tasks were wanted before: dealing them to the queues goes on from there.
     turn: int = 0
 
 
@@ -201,6 +205,8 @@ class Consumer:
         self.concurrency = concurrency
         #: Told with the heartbeat: it takes no more tasks.
         self.is_quiet = False
+        #: How many tasks were wanted so far: dealing the next ones to the queues goes on from there.
+        self.turn = 0
         self.host = "".join(socket.gethostname().replace(",", "").split())[:30] or "localhost"
         self.id = f"{self.host}-{os.getpid()}-{secrets.token_hex(4)}"
         self._requests = 0
@@ -228,7 +234,7 @@ class Consumer:
         """
         self._requests += 1
         others = {done.task.queue: 0 for done in finished if done.task.queue not in shares}
-        turn = getattr(shares, "turn", 0)
+        turn, self.turn = self.turn, self.turn + want
         return Request(self._requests, {**shares, **others}, min(want, MOST), finished, take_over, turn)
 
     def advance(self, request: Request) -> Step:
@@ -392,33 +398,16 @@ class Consumer:
             return found is not None
         return False
 
-
-class Parking:
-    """
-    Where the tasks that *consumer* has claimed wait while their concurrency limit is reached.
-
-    They stand among the delayed tasks, due in some seconds, and in an index of their limit and queue: by priority,
-    then by when they became runnable. When a run of that limit has ended, the first is due at once. Nothing depends
-    on that: if the worker of the run dies first, each parked task comes back by itself, the later the more there are
-    in its queue, and is parked again. Every method raises RedisUnavailable.
-    """
-
-    def __init__(self, consumer: Consumer) -> None:
-        self._consumer = consumer
-        self._alias = consumer.alias
-
     def park(self, name: str, tasks: Sequence[Claimed]) -> int:
         """Give back tasks of the limit *name*, which is reached. Return how many were still the caller's."""
-        client, keys, released = get_client(), BackendKeys(self._alias), 0
+        client, keys, released = get_client(), self._keys, 0
         for queue in _numbers(tasks):
             with redis_errors():
                 again = _AGAIN + _EACH * int(client.zcard(keys.parked(f"{name}:{queue}")))
             ours = [task for task in tasks if task.queue == queue]
-            released += self._consumer.release(ours, delay=again)
-            kept, parked = (
-                (round(again) + _FORGOTTEN) * 1000,
-                [_Parked(_place(task), task.id) for task in ours],
-            )
+            released += self.release(ours, delay=again)
+            parked = [_Parked(_place(task), task.id) for task in ours]
+            kept = (round(again) + _FORGOTTEN) * 1000
             at_once(PARK.run(client, keys, limit=name, queue=queue, kept=kept, tasks=parked))
         return released
 
@@ -431,8 +420,8 @@ class Parking:
         """
         answer = UNPARK.run(
             get_client(),
-            BackendKeys(self._alias),
-            queues=[QueueKeys(self._alias, "")],  # the script appends the name
+            self._keys,
+            queues=self._keys_of([""]),  # the script appends the name
             limit=name,
             caller=by,
             delay=round(delay * 1_000_000),

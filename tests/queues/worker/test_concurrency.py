@@ -10,7 +10,6 @@ from redis import Redis
 from components.exceptions import RedisUnavailable
 from components.kit.client import get_client
 from components.services.queues import Claimed, Concurrency, Consumer, TaskQueue, keys, task
-from components.services.queues.consumer import Parking
 from components.services.queues.worker.concurrency import Limit
 from components.services.queues.worker.runs import Run, ServerClock
 from components.services.queues.worker.suspects import MOST, PUT_OFF, Suspects
@@ -174,7 +173,7 @@ def test_to_wait_for_room_is_no_attempt(make_worker: MakeWorker, start: Start) -
     assert (waiting.state, waiting.starts, waiting.errors) == ("delayed", 0, ())
 
     permit.release()
-    Parking(Consumer()).unpark(f"task:{path(failing)}", by="test")
+    Consumer().unpark(f"task:{path(failing)}", by="test")
 
     assert reaches(dead=1)
     dead = TaskQueue().get(task_id)
@@ -185,10 +184,10 @@ def test_to_wait_for_room_is_no_attempt(make_worker: MakeWorker, start: Start) -
 def test_a_run_that_ended_before_the_task_was_parked_is_noticed(redis: Redis) -> None:
     push(path(limited))
     consumer = Consumer()
-    parking, limit = Parking(consumer), Limit("limit", 1, 30)
-    parking.park("limit", claim(consumer, 1))
+    limit = Limit("limit", 1, 30)
+    consumer.park("limit", claim(consumer, 1))
 
-    limit.look_again(parking, by="a")
+    limit.look_again(consumer, by="a")
 
     assert len(claim(consumer, 1)) == 1
     assert Semaphore("limit", limit=1).try_acquire()
@@ -196,15 +195,14 @@ def test_a_run_that_ended_before_the_task_was_parked_is_noticed(redis: Redis) ->
 
 def test_the_next_task_comes_from_queues_that_run_by_priority(redis: Redis) -> None:
     consumer, queue = Consumer(), TaskQueue()
-    parking = Parking(consumer)
     for name, priority in [("paused", 50), ("unserved", 10), ("default", 0), ("other", -10)]:
         for _ in range(120 if name == "paused" else 2):
             queue.push(NOTE, ["x"], queue=name, priority=priority)
-        parking.park("limit", claim(consumer, 120, [name]))
+        consumer.park("limit", claim(consumer, 120, [name]))
     queue.pause("paused")
 
     def next_due(call: str) -> list[str]:
-        assert parking.unpark("limit", call)
+        assert consumer.unpark("limit", call)
         return [task.queue for name in ("paused", "default", "other") for task in claim(consumer, 9, [name])]
 
     assert next_due("first") == []
@@ -217,19 +215,19 @@ def test_the_next_task_comes_from_queues_that_run_by_priority(redis: Redis) -> N
 
 
 def test_without_redis_nothing_is_run_or_lost(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    limit, parking = Limit("limit", 1, 30), Parking(Consumer())
+    limit, consumer = Limit("limit", 1, 30), Consumer()
 
     def away(*args: Any, **kwargs: Any) -> None:
         raise RedisUnavailable("away")
 
     monkeypatch.setattr(Semaphore, "try_acquire", away)
     monkeypatch.setattr(Semaphore, "info", away)
-    with limit.permit(parking, owner="", by="a") as has_room:
+    with limit.permit(consumer, owner="", by="a") as has_room:
         assert not has_room
-    limit.look_again(parking, by="a")
+    limit.look_again(consumer, by="a")
     monkeypatch.undo()
     monkeypatch.setattr(Semaphore, "release", away)
-    with limit.permit(parking, owner="", by="a") as has_room:
+    with limit.permit(consumer, owner="", by="a") as has_room:
         assert has_room
 
 

@@ -23,7 +23,6 @@ from components.embedded import EmbeddedServer
 from components.kit.compat import Task, TaskResult, TaskResultStatus
 from components.services.queues import Claimed, Consumer, Finished, TaskInfo, TaskQueue, keys, policy
 from components.services.queues.backend import RedisBackend
-from components.services.queues.consumer import Parking
 from components.services.queues.worker.execution import Execution
 from components.services.queues.worker.runs import Run, ServerClock
 from components.testing import redis_at, run_tasks
@@ -58,7 +57,7 @@ class Runner:
         self.backend = backend
         self.consumer = Consumer(backend.alias)
         self.clock = ServerClock()
-        self.execution = Execution(backend, self.clock, Parking(self.consumer))
+        self.execution = Execution(backend, self.clock)
 
     def claim(self) -> Claimed:
         step = self.consumer.advance(self.consumer.request({"default": 1}, 1))

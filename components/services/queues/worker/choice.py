@@ -2,9 +2,9 @@
 The choice of queues: which queues a worker asks for tasks, and how many it asks each for.
 
 Strict: the first queue until it is empty, then the next. Weighted: in proportion to the weights. Round robin: each in
-turn. Only Redis knows which queues have tasks, so the worker sends proportions and the number of its turn, and
-advance.lua distributes the wanted number among the queues that have tasks: an empty queue leaves its share to the
-others, in proportion.
+turn. Only Redis knows which queues have tasks, so the worker sends proportions and how many tasks it has wanted so
+far, and advance.lua distributes the wanted number among the queues that have tasks: an empty queue leaves its share
+to the others, in proportion.
 """
 
 from __future__ import annotations
@@ -15,16 +15,6 @@ from dataclasses import dataclass, field
 from components.services.queues import Claimed
 
 
-class Shares(dict[str, float]):
-    """
-    The queues in the order in which they are asked, and the mean number of tasks for each. If the sum is greater than
-    the wanted number, the queues are asked in strict order, each for the number that is still wanted.
-    """
-
-    #: How many tasks were wanted so far: the distribution of the next ones continues from there.
-    turn: int = 0
-
-
 @dataclass
 class QueueChoice:
     """The queues in order. With *weights* (queue -> weight) or *round_robin*, each gets a share."""
@@ -32,20 +22,17 @@ class QueueChoice:
     queues: Sequence[str]
     weights: Mapping[str, int] = field(default_factory=dict)
     round_robin: bool = False
-    #: Workers that begin at the same moment should not begin with the same queue.
-    turn: int = 0
 
-    def shares(self, want: int) -> Shares:
-        """Return the shares for *want* tasks. The next call continues from there."""
+    def shares(self, want: int) -> dict[str, float]:
+        """
+        Return the queues in the order in which they are asked, and the mean number of *want* tasks for each. If the
+        sum is greater, the queues are asked in strict order, each for the number that is still wanted.
+        """
         weights = self.weights or (dict.fromkeys(self.queues, 1) if self.round_robin else {})
-        if weights:
-            total = sum(weights.values())
-            shares = Shares({queue: want * weight / total for queue, weight in weights.items()})
-        else:
-            shares = Shares(dict.fromkeys(self.queues, float(want)))
-        shares.turn = self.turn
-        self.turn += want
-        return shares
+        if not weights:
+            return dict.fromkeys(self.queues, float(want))
+        total = sum(weights.values())
+        return {queue: want * weight / total for queue, weight in weights.items()}
 
     def arranged(self, claimed: Sequence[Claimed]) -> list[Claimed]:
         """

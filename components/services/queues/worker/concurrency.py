@@ -21,7 +21,7 @@ from zlib import crc32
 from components.conf import QueueOptions
 from components.exceptions import ComponentsError, PermitLost, RedisUnavailable
 from components.kit.compat import Task
-from components.services.queues.consumer import Parking
+from components.services.queues.consumer import Consumer
 from components.services.queues.policy import Concurrency
 from components.services.semaphores import Permit, Semaphore
 
@@ -68,18 +68,18 @@ class Limit:
         return Semaphore(self.name, limit=self.most, lease=self.lease)
 
     @contextmanager
-    def permit(self, parking: Parking, *, owner: str, by: str) -> Iterator[Held | None]:
+    def permit(self, consumer: Consumer, *, owner: str, by: str) -> Iterator[Held | None]:
         """Yield a permit for the block, or None. After the block, it is given back, and a parked task becomes due."""
         permit = self._try(owner)
         if permit is None:
             yield None
             return
         try:
-            yield Held(self, permit, parking, by)
+            yield Held(self, permit, consumer, by)
         finally:
             try:
                 permit.release()
-                parking.unpark(self.name, by)
+                consumer.unpark(self.name, by)
             except PermitLost as error:
                 logger.warning(
                     "A run continued without its permit, so there may have been too many at once: %s", error
@@ -94,12 +94,12 @@ class Limit:
             logger.warning("Could not check whether %r has room: %s", self.name, error)
             return None
 
-    def look_again(self, parking: Parking, *, by: str) -> None:
+    def look_again(self, consumer: Consumer, *, by: str) -> None:
         """Make a parked task due at once if a permit is free by now."""
         try:
             info = self.semaphore.info()
             if info.limit is None or (info.used < info.limit and not info.waiting):
-                parking.unpark(self.name, by)
+                consumer.unpark(self.name, by)
         except ComponentsError as error:  # the task becomes due by itself, only later
             logger.warning("Could not check whether %r has room for a parked task: %s", self.name, error)
 
@@ -110,7 +110,7 @@ class Held:
 
     limit: Limit
     permit: Permit
-    parking: Parking
+    consumer: Consumer
     by: str
 
     def end_soon(self, seconds: float) -> None:
@@ -122,6 +122,6 @@ class Held:
         self.permit.lease = seconds  # also applies to a renewal in progress
         try:
             self.permit.refresh()
-            self.parking.unpark(self.limit.name, f"{self.by}:ended", delay=seconds)
+            self.consumer.unpark(self.limit.name, f"{self.by}:ended", delay=seconds)
         except ComponentsError as error:
             logger.warning("The permit of a run that was cut off ends with its lease: %s", error)

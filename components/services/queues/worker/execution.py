@@ -42,7 +42,6 @@ from components.services.queues import Claimed, Finished, TaskFailure, TaskInfo,
 from components.services.queues.arguments import encode_metadata
 from components.services.queues.backend import RedisBackend, as_error, as_set
 from components.services.queues.chains import run_through
-from components.services.queues.consumer import Parking
 from components.services.queues.formats import write_errors, write_result
 from components.services.queues.policy import check_call, current_run, retry_after, serves
 from components.services.queues.worker.concurrency import Limit
@@ -61,11 +60,10 @@ done = logging.getLogger("components.done")
 class Execution:
     """Runs claimed tasks of one backend, in the threads that call run()."""
 
-    def __init__(self, backend: RedisBackend, clock: ServerClock, parking: Parking) -> None:
+    def __init__(self, backend: RedisBackend, clock: ServerClock) -> None:
         self.backend = backend
         self.clock = clock
         self._options = backend.queue.options
-        self._parking = parking
         functions("run_middleware")  # raises ImproperlyConfigured before anything is claimed
 
     def run(self, run: Run) -> Finished | Limit | float | None:
@@ -121,7 +119,7 @@ class Execution:
     ) -> Finished | Limit | float | None:
         claimed = run.claimed
         by = f"{claimed.token}:{claimed.id}"
-        with limit.permit(self._parking, owner=f"{info.name} {info.id}", by=by) as run.permit:
+        with limit.permit(run.consumer, owner=f"{info.name} {info.id}", by=by) as run.permit:
             try:
                 return self._start(run, info, result) if run.permit else limit
             finally:
@@ -178,7 +176,7 @@ class Execution:
             return self._retry_in(run, info, result, error)
 
         self.prepare()
-        run_through(TaskRun(task=info, worker_id=run.worker_id, retry_in=retry_in), last)
+        run_through(TaskRun(task=info, worker_id=run.consumer.id, retry_in=retry_in), last)
         return ended
 
     def _written(self, run: Run, info: TaskInfo, result: TaskResult[..., Any]) -> tuple[Any, str]:

@@ -14,7 +14,6 @@ from typing import Any
 from components.kit.compat import Task
 from components.services.queues import Claimed, Consumer, Finished, TaskInfo
 from components.services.queues.backend import RedisBackend
-from components.services.queues.consumer import Parking
 from components.services.queues.worker.execution import Execution
 from components.services.queues.worker.runs import Run, ServerClock
 from components.services.queues.worker.tasks import TOO_NEW_DELAY
@@ -43,7 +42,7 @@ class InlineExecution(Execution):
 def _run_each(backend: RedisBackend, consumer: Consumer) -> Iterator[str]:
     """Yield the ids of tasks, and run one task for each. Queues come in the order of their names."""
     clock = ServerClock()
-    execution = InlineExecution(backend, clock, Parking(consumer))
+    execution = InlineExecution(backend, clock)
     while True:
         step = consumer.advance(consumer.request(dict.fromkeys(backend.queue.names(), 1), want=1))
         clock.set(step.now)

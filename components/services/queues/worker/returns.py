@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from itertools import chain
 
 from components.services.queues import Claimed, Consumer
-from components.services.queues.consumer import Parking
 from components.services.queues.worker.concurrency import Limit
 
 
@@ -22,7 +21,6 @@ class Returns:
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
-        self._parking = Parking(consumer)
         self._delayed: defaultdict[float, list[Claimed]] = defaultdict(list)
         self._parked: defaultdict[Limit, list[Claimed]] = defaultdict(list)
 
@@ -56,7 +54,7 @@ class Returns:
             number += self._consumer.release(tasks, delay=delay)
             del self._delayed[delay]
         for limit, tasks in list(self._parked.items()):
-            number += self._parking.park(limit.name, tasks)
-            limit.look_again(self._parking, by=f"{tasks[0].token}:{tasks[0].id}:parked")
+            number += self._consumer.park(limit.name, tasks)
+            limit.look_again(self._consumer, by=f"{tasks[0].token}:{tasks[0].id}:parked")
             del self._parked[limit]
         return number

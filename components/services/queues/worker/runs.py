@@ -64,17 +64,13 @@ class Run:
         self.coroutine: Submitted | None = None
         #: The permit of its concurrency limit, while it has one.
         self.permit: Held | None = None
-        self._consumer = consumer
+        self.consumer = consumer
         self._clock = clock
         self._reported_at = 0.0
 
     @property
     def id(self) -> str:
         return self.claimed.id
-
-    @property
-    def worker_id(self) -> str:
-        return self._consumer.id
 
     def cancel(self) -> None:
         """Cancel the task: end a coroutine, or let a function know."""
@@ -109,7 +105,7 @@ class Run:
         self._reported_at = now
         try:
             said = Progress(done, total, note, self._clock.now())
-            if not self._consumer.progress(self.claimed, said):
+            if not self.consumer.progress(self.claimed, said):
                 self.cancel()
         except RedisUnavailable as error:  # progress is only for display
             logger.warning("The progress of task %s was not stored: %s", self.claimed.id, error)

@@ -26,7 +26,7 @@ from components.kit.worker.loop import DRAINED, STUCK, UNHEALTHY
 from components.kit.worker.outage import sentence
 from components.services.queues import Claimed, Consumer, Finished, Step
 from components.services.queues.backend import RedisBackend
-from components.services.queues.consumer import MOST, Parking, Request
+from components.services.queues.consumer import MOST, Request
 from components.services.queues.formats import own_lease
 from components.services.queues.worker.apart import Apart, is_refused
 from components.services.queues.worker.choice import QueueChoice
@@ -81,7 +81,7 @@ class TaskWorker(Worker):
         self.queues = choice.queues
         self._clock = ServerClock()
         self._ticker = Ticker(backend, self._clock)
-        self._execution = Execution(backend, self._clock, Parking(consumer))
+        self._execution = Execution(backend, self._clock)
         self._prefetch = Prefetch(concurrency)
         self._pool = Pool(concurrency, self._run, rest=self._rest)
         self._finished: list[Finished] = []
