@@ -248,8 +248,11 @@ def _waiting_outside(queues: Sequence[QueueStats], names: Set[str]) -> list[Queu
 
 
 def late_queues(queues: Sequence[QueueStats], now: datetime) -> list[QueueStats]:
-    """Return those of *queues* in which a delayed task has been due for too long."""
-    return [queue for queue in queues if queue.next_due_at and now - queue.next_due_at > LATE]
+    """Return those of *queues* in which a delayed task has been due for too long, the longest first."""
+    late = [
+        (queue.next_due_at, queue) for queue in queues if queue.next_due_at and now - queue.next_due_at > LATE
+    ]
+    return [queue for _due, queue in sorted(late, key=lambda each: each[0])]
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 from django.core.checks import CheckMessage, Error, Warning
 from django.utils.translation import gettext, ngettext, ngettext_lazy
@@ -88,13 +87,10 @@ EVENTS = (
     ),
 )
 
-#: Seconds that a task may wait for a free slot: busy workers are no trouble as long as all get their turn.
-_PATIENCE = 10.0
+_PATIENCE = 10.0  # seconds that a task may wait for a free slot: busy workers are no trouble by themselves
 _EACH = 3  # questions of the card, and of a search, for each alias
-#: The queues of an alias that a search looks at, as the card does.
-_MOST = 1_000
-#: Tasks of a queue, in each state, whose names the doctor looks up.
-_LOOKED_AT = 100
+_MOST = 1_000  # queues of an alias that a search looks at, as the card does
+_LOOKED_AT = 100  # tasks of a queue, in each state, whose names the doctor looks up
 _STATES: tuple[State, ...] = ("ready", "delayed", "dead")
 
 
@@ -112,14 +108,16 @@ def card() -> CardReading:
             Ask.of("scard", BackendKeys(alias).names),
         )
     ]
-    seen = _Seen()
-    lines = list[Line]()
-    for alias, state, ticks, number in zip(
+    lines, of_all, serving, number = list[Line](), list[QueueStats](), list[WorkerInfo](), 0
+    for alias, state, ticks, of_alias in zip(
         aliases, answers[::_EACH], answers[1::_EACH], answers[2::_EACH], strict=True
     ):
         queues, workers = read_state(alias, state)
         now, last = Ticks(alias).read(names[alias], ticks)
-        seen.add(queues, workers, number)
+        of_all += queues
+        serving += taking(workers)
+        number += of_alias
+        dead = sorted((queue for queue in queues if queue.dead), key=lambda queue: -queue.dead)
         lines += [
             *_strangers(alias, workers),
             *lines_about(
@@ -127,65 +125,44 @@ def card() -> CardReading:
             ),
             *_saturated(alias, _longest_first(saturated(queues, workers))),
             *_silent(alias, [worker for worker in workers if not worker.alive]),
-            *lines_about(_first_due(late_queues(queues, now)), partial(_late, alias, now), _MORE_LATE),
+            *lines_about(late_queues(queues, now), partial(_late, alias, now), _MORE_LATE),
             *_late_ticks(alias, len(late_ticks(tick_infos(entries[alias], now, last), now))),
-            *lines_about(_most_dead(queues), partial(_dead, alias), _MORE_DEAD),
+            *lines_about(dead, partial(_dead, alias), _MORE_DEAD),
         ]
-    return seen.card(lines)
+    return _card(of_all, serving, number, lines)
 
 
-@dataclass
-class _Seen:
-    """The queues and workers of all aliases."""
-
-    queues: list[QueueStats] = field(default_factory=list)
-    workers: list[WorkerInfo] = field(default_factory=list)
-    #: The number of queues; of these a thousand of each alias are looked at.
-    number: int = 0
-
-    def add(self, queues: Sequence[QueueStats], workers: Sequence[WorkerInfo], number: int) -> None:
-        self.queues += queues
-        self.workers += [worker for worker in workers if worker.alive]
-        self.number += number
-
-    def card(self, lines: list[Line]) -> Card:
-        serving = taking(self.workers)
-        ready, dead = (sum(getattr(queue, state) for queue in self.queues) for state in ("ready", "dead"))
-        oldest = max((queue.oldest_age or 0.0 for queue in self.queues if queue.ready), default=None)
-        busy, slots = (sum(getattr(each, of) for each in serving) for of in ("running", "concurrency"))
-        slots_in_use = gettext("%(busy)s of %(all)s") % {"busy": grouped(busy), "all": grouped(slots)}
-        return Card(
-            ready,
-            ngettext("task waits", "tasks wait", ready),
-            [
-                (gettext("Oldest waits"), duration(oldest)),
-                (gettext("Busy slots"), slots_in_use),
-                (gettext("Delayed"), grouped(sum(queue.delayed for queue in self.queues))),
-                (gettext("Dead"), grouped(dead)),
-                (gettext("Queues"), self._number),
-                (gettext("Workers"), grouped(len(serving))),
-            ],
-            lines,
-        )
-
-    @property
-    def _number(self) -> str:
-        if self.number <= len(self.queues):
-            return grouped(self.number)
-        all_and_some = {"all": grouped(self.number), "some": grouped(len(self.queues))}
-        return gettext("%(all)s; the figures are of %(some)s of them") % all_and_some
+def _card(
+    queues: Sequence[QueueStats], serving: Sequence[WorkerInfo], number: int, lines: list[Line]
+) -> Card:
+    """Return the card of all aliases, which have *number* queues; of these, a thousand of each alias were read."""
+    ready, dead, delayed = (
+        sum(getattr(queue, state) for queue in queues) for state in ("ready", "dead", "delayed")
+    )
+    oldest = max((queue.oldest_age or 0.0 for queue in queues if queue.ready), default=None)
+    busy, slots = (sum(getattr(each, of) for each in serving) for of in ("running", "concurrency"))
+    slots_in_use = gettext("%(busy)s of %(all)s") % {"busy": grouped(busy), "all": grouped(slots)}
+    in_all = grouped(number)
+    if number > len(queues):
+        all_and_some = {"all": in_all, "some": grouped(len(queues))}
+        in_all = gettext("%(all)s; the figures are of %(some)s of them") % all_and_some
+    return Card(
+        ready,
+        ngettext("task waits", "tasks wait", ready),
+        [
+            (gettext("Oldest waits"), duration(oldest)),
+            (gettext("Busy slots"), slots_in_use),
+            (gettext("Delayed"), grouped(delayed)),
+            (gettext("Dead"), grouped(dead)),
+            (gettext("Queues"), in_all),
+            (gettext("Workers"), grouped(len(serving))),
+        ],
+        lines,
+    )
 
 
 def _longest_first(queues: Iterable[QueueStats]) -> list[QueueStats]:
     return sorted(queues, key=lambda queue: -(queue.oldest_age or 0.0))
-
-
-def _first_due(queues: Iterable[QueueStats]) -> list[QueueStats]:
-    return sorted(queues, key=lambda queue: queue.next_due_at.timestamp() if queue.next_due_at else 0.0)
-
-
-def _most_dead(queues: Iterable[QueueStats]) -> list[QueueStats]:
-    return sorted((queue for queue in queues if queue.dead), key=lambda queue: -queue.dead)
 
 
 def _strangers(alias: str, workers: Iterable[WorkerInfo]) -> Iterator[Line]:
@@ -247,13 +224,12 @@ def _late(alias: str, now: datetime, queue: QueueStats) -> Line:
     return Line("E115", text % {"queue": legible(queue.name), "age": age}, page, command=command)
 
 
-def _late_ticks(alias: str, number: int) -> list[Line]:
-    if not number:
-        return []
-    text = ngettext("%(count)s periodic task is late.", "%(count)s periodic tasks are late.", number)
-    page = Link("periodic", gettext("Periodic tasks"))
-    said = text % {"count": grouped(number)}
-    return [Line("E116", said, page, command=f"manage.py pollqueue --backend {alias}")]
+def _late_ticks(alias: str, number: int) -> Iterator[Line]:
+    if number:
+        text = ngettext("%(count)s periodic task is late.", "%(count)s periodic tasks are late.", number)
+        page = Link("periodic", gettext("Periodic tasks"))
+        said = text % {"count": grouped(number)}
+        yield Line("E116", said, page, command=f"manage.py pollqueue --backend {alias}")
 
 
 def _dead(alias: str, queue: QueueStats) -> Line:
@@ -325,16 +301,14 @@ def _unknown(alias: str, queue: str) -> Iterator[CheckMessage]:
     for state in _STATES:
         for info in TaskQueue(alias).tasks(queue, state, limit=_LOOKED_AT):
             if info.name and info.name not in unknown:
+                where = f"A task in the queue {queue!r} of TASKS[{alias!r}] is {state}"
                 try:
                     resolve(info.name)
                 except UnknownTask as error:
-                    unknown[info.name] = (
-                        f"A task in the queue {queue!r} of TASKS[{alias!r}] is {state}. {error}"
-                    )
+                    unknown[info.name] = f"{where}. {error}"
                 except Exception as error:  # noqa: BLE001  (importing a module may raise anything)
                     unknown[info.name] = (
-                        f"A task in the queue {queue!r} of TASKS[{alias!r}] is {state}, and importing the module of "
-                        f"{info.name!r} raises {error!r}."
+                        f"{where}, and importing the module of {info.name!r} raises {error!r}."
                     )
     for said in unknown.values():
         yield Warning(
@@ -381,7 +355,7 @@ def gauges() -> Gauges:
     for alias, answer in zip(aliases, answers, strict=True):
         queues, seen = read_state(alias, answer)
         for stats in queues:
-            for state in ("ready", "delayed", "running", "dead", "successful"):
+            for state in get_args(State):
                 tasks.add(getattr(stats, state), alias=alias, queue=stats.name, state=state)
             oldest.add(stats.oldest_age or 0.0, alias=alias, queue=stats.name)
             paused.add(stats.paused, alias=alias, queue=stats.name)
@@ -399,7 +373,15 @@ def gauges() -> Gauges:
 def find(text: str) -> FinderReading:
     """Find queues, the task with the id *text*, and declared tasks of modules that this process has loaded."""
     aliases = redis_aliases()
-    answers = yield [ask for alias in aliases for ask in _asks(BackendKeys(alias), text)]
+    answers = yield [
+        ask
+        for keys in map(BackendKeys, aliases)
+        for ask in (
+            Ask.of("srandmember", keys.names, _MOST),
+            Ask.of("sismember", keys.names, text),
+            Ask(keys.tasks, partial(FIND.put, keys=keys, id=id_of(text))),
+        )
+    ]
     found = list[Found]()
     for alias, names, is_there, stored in zip(
         aliases, answers[::_EACH], answers[1::_EACH], answers[2::_EACH], strict=True
@@ -409,29 +391,13 @@ def find(text: str) -> FinderReading:
             found.append(Found(Link("task", legible(text), alias=alias, id=text), gettext("Task")))
         queues = best([*map(text_of, names), *([text] if is_there else [])], text)
         found += [Found(Link("tasks", legible(name), alias=alias, queue=name)) for name in queues]
-        found += _periodic(alias, text)
-        found += _declared(alias, text)
+        for name in best((entry.name for entry in declared(alias)), text):
+            found.append(Found(Link("periodic", legible(name)), gettext("Periodic task")))
+        declared_in = {task.module_path: task.queue_name for task in loaded_tasks() if task.backend == alias}
+        for name in best(declared_in, text):
+            page = Link("tasks", legible(name), alias=alias, queue=declared_in[name], task=name)
+            found.append(Found(page, gettext("Tasks by name")))
     return found
-
-
-def _asks(keys: BackendKeys, text: str) -> list[Ask]:
-    return [
-        Ask.of("srandmember", keys.names, _MOST),
-        Ask.of("sismember", keys.names, text),
-        Ask(keys.tasks, partial(FIND.put, keys=keys, id=id_of(text))),
-    ]
-
-
-def _periodic(alias: str, text: str) -> Iterator[Found]:
-    for name in best((entry.name for entry in declared(alias)), text):
-        yield Found(Link("periodic", legible(name)), gettext("Periodic task"))
-
-
-def _declared(alias: str, text: str) -> Iterator[Found]:
-    queues = {task.module_path: task.queue_name for task in loaded_tasks() if task.backend == alias}
-    for name in best(queues, text):
-        page = Link("tasks", legible(name), alias=alias, queue=queues[name], task=name)
-        yield Found(page, gettext("Tasks by name"))
 
 
 def loaded_tasks() -> Iterator[Any]:
