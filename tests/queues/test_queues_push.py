@@ -20,8 +20,9 @@ from components.embedded import EmbeddedServer
 from components.exceptions import BodyTooLarge, InvalidName, NotSerializable
 from components.kit import ids as made_ids
 from components.kit.ids import uuid7
+from components.kit.values import LONGEST
 from components.services.queues import Consumer, NewTask, TaskInfo, TaskQueue, execute_later, keys
-from components.services.queues.new_task import LATEST, LONGEST_DELAY, digest
+from components.services.queues.new_task import LATEST, digest
 from components.services.queues.queue import CHUNK
 from tests.support.monitoring import sent_to
 from tests.support.queues import (
@@ -144,7 +145,7 @@ def test_a_body_over_the_limit_is_refused_with_its_largest_argument(queue: TaskQ
     ("option", "wrong", "right"),
     [
         ("priority", [101, -101, 0.5, float("nan"), "5", None], [100, -100]),
-        ("delay", [-1, float("inf"), float("nan"), LONGEST_DELAY + 1, "5", timedelta(1)], [LONGEST_DELAY]),
+        ("delay", [-1, float("inf"), float("nan"), LONGEST + 1, "5", timedelta(1)], [LONGEST]),
         ("at", [datetime(2027, 1, 1), LATEST + timedelta(microseconds=1)], [LATEST]),
         ("id", ["a b", "", "é", "a\n", "x" * 65, "\ud800"], ["x" * 64]),
     ],

@@ -25,7 +25,6 @@ from components.services.queues.facts import MICROSECOND, TaskInfo, expires_at, 
 MAX_NAME = 200  # characters of a queue's name
 EARLIEST = datetime(1, 1, 2, tzinfo=UTC)  # every time zone can show it; earlier instants are just as past
 LATEST = datetime(2248, 1, 1, tzinfo=UTC)  # scores of Redis are floats, and cannot hold later instants
-LONGEST_DELAY = 100 * 366 * 86_400  # seconds: a hundred years
 _PRIORITIES = range(-100, 101)
 _ID = re.compile(r"[!-~]{1,64}")
 
@@ -203,13 +202,8 @@ def _expiry(task: NewTask) -> str:
 def _check_instant(task: NewTask) -> None:
     if task.delay is not None and task.at is not None:
         raise ValueError(f"{task.name} has both a delay and an instant to run at; give one of them.")
-    if task.delay is not None and not (
-        isinstance(task.delay, int | float) and 0 <= task.delay <= LONGEST_DELAY
-    ):
-        raise ValueError(
-            f"The delay of {task.name} is {task.delay!r}; it must be a number of seconds, "
-            f"0 to {LONGEST_DELAY:,}."
-        )
+    if task.delay is not None:
+        check_seconds(f"delay of {task.name}", task.delay, may_be_zero=True)
     if task.at is not None and task.at.tzinfo is None:
         raise ValueError(
             f"{task.name} is to run at {task.at!r}, which has no time zone; give an aware datetime."

@@ -47,10 +47,10 @@ from components.exceptions import ComponentsError
 from components.kit.calls import signature_of
 from components.kit.compat import InvalidTask, Task, TaskContext, TaskResult
 from components.kit.stored import aware
-from components.kit.values import check_seconds
+from components.kit.values import LONGEST, check_seconds
 from components.services.queues.arguments import normalize_call
 from components.services.queues.facts import TaskInfo
-from components.services.queues.new_task import LATEST, LONGEST_DELAY
+from components.services.queues.new_task import LATEST
 from components.services.rates import RateLimit
 
 logger = logging.getLogger(__name__)
@@ -143,8 +143,7 @@ class PolicyTask(Task, Generic[_P, _R]):  # type: ignore[type-arg]  # Django's i
     do_not_call_in_templates = True
 
     def __post_init__(self) -> None:
-        for problem in _problems(self):
-            raise InvalidTask(f"{self.module_path}: {problem}")
+        _check_policy(self)
         Task.__post_init__(self)
 
     def using(
@@ -186,58 +185,46 @@ class PolicyTask(Task, Generic[_P, _R]):  # type: ignore[type-arg]  # Django's i
         async def acall(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
 
 
-def _problems(task: Any) -> list[str]:
+def _check_policy(task: Any) -> None:
+    """Raise InvalidTask if a field of the policy has a wrong value."""
+
+    def check(name: str, is_right: bool, wanted: str) -> None:
+        if not is_right:
+            raise InvalidTask(f"{task.module_path}: {name} is {getattr(task, name)!r}; it must be {wanted}.")
+
     # 1e9 is enough for every setting, and Redis can count it in microseconds.
-    limits = {
-        "max_attempts": (1, 1e9),
-        "max_crashes": (1, 1e9),
-        "lease": (1, 1e9),
-        "timeout": (0.001, inf),
-        "result_ttl": (60, 1e9),
-    }
-    found = [
-        f"{name} is {value!r}; it must be a number, {least} to {most:g}."
-        for name, (least, most) in limits.items()
-        if (value := getattr(task, name)) is not None and not _is_number(value, least, most)
-    ]
-    limit = task.concurrency.limit if isinstance(task.concurrency, Concurrency) else task.concurrency
+    for name, least, most in (
+        ("max_attempts", 1, 1e9),
+        ("max_crashes", 1, 1e9),
+        ("lease", 1, 1e9),
+        ("timeout", 0.001, inf),
+        ("result_ttl", 60, 1e9),
+    ):
+        value = getattr(task, name)
+        check(name, value is None or _is_number(value, least, most), f"a number, {least} to {most:g}")
+    for name in ("max_attempts", "max_crashes"):
+        check(name, isinstance(getattr(task, name), int | None), "a whole number")
     is_backoff = task.backoff is None or callable(task.backoff) or _is_number(task.backoff, 0, 1e9)
+    check("backoff", is_backoff, "seconds, or a function of an error and a result")
+    is_unique = isinstance(task.unique, bool) or callable(task.unique)
+    check("unique", is_unique, "True, or a function of the arguments")
     expires = task.expires.total_seconds() if isinstance(task.expires, timedelta) else task.expires
+    is_expiry = isinstance(expires, datetime | None) or _is_number(expires, 0.001, 1e9)
+    check("expires", is_expiry, "seconds, 0.001 to 1e+09, a timedelta, or a datetime")
+    limit = task.concurrency.limit if isinstance(task.concurrency, Concurrency) else task.concurrency
     is_limit = limit is None or (isinstance(limit, int) and _is_number(limit, 1, 1e9))
-    others = {
-        "max_attempts": (isinstance(task.max_attempts, int | None), "a whole number"),
-        "max_crashes": (isinstance(task.max_crashes, int | None), "a whole number"),
-        "backoff": (is_backoff, "seconds, or a function of an error and a result"),
-        "unique": (
-            isinstance(task.unique, bool) or callable(task.unique),
-            "True, or a function of the arguments",
-        ),
-        "expires": (
-            isinstance(expires, datetime | None) or _is_number(expires, 0.001, 1e9),
-            "seconds, 0.001 to 1e+09, a timedelta, or a datetime",
-        ),
-        "concurrency": (is_limit, "a whole number from 1 on, or Concurrency"),
-        "rate_key": (
-            task.rate_key is None or (callable(task.rate_key) and task.rate is not None),
-            "a function of the arguments, beside a rate",
-        ),
-        "sensitive": (isinstance(task.sensitive, bool), "True or False"),
-        "on_commit": (
-            isinstance(task.on_commit, bool | None) or task.on_commit in connections.settings,
-            f"True, False, or the alias of a database: {', '.join(connections.settings)}",
-        ),
-        "priority": (not isinstance(task.priority, bool), "a whole number"),
-    }
-    found += [
-        f"{name} is {getattr(task, name)!r}; it must be {wanted}."
-        for name, (is_right, wanted) in others.items()
-        if not is_right
-    ]
+    check("concurrency", is_limit, "a whole number from 1 on, or Concurrency")
+    is_key = task.rate_key is None or (callable(task.rate_key) and task.rate is not None)
+    check("rate_key", is_key, "a function of the arguments, beside a rate")
+    check("sensitive", isinstance(task.sensitive, bool), "True or False")
+    is_database = isinstance(task.on_commit, bool | None) or task.on_commit in connections.settings
+    databases = ", ".join(connections.settings)
+    check("on_commit", is_database, f"True, False, or the alias of a database: {databases}")
+    check("priority", not isinstance(task.priority, bool), "a whole number")
     try:
         rate_of(task)
     except ComponentsError as error:
-        found.append(str(error))
-    return found
+        raise InvalidTask(f"{task.module_path}: {error}") from None
 
 
 def rate_of(task: Any) -> RateLimit | None:
@@ -362,10 +349,8 @@ def _seconds(value: Any) -> float | None:
     if value is None:
         return None
     pause = float(value)
-    if not 0 <= pause <= LONGEST_DELAY:
-        raise ValueError(
-            f"it returned {value!r}; it must be None or a number of seconds, 0 to {LONGEST_DELAY:,}"
-        )
+    if not 0 <= pause <= LONGEST:
+        raise ValueError(f"it returned {value!r}; it must be None or a number of seconds, 0 to {LONGEST:,}")
     return pause
 
 
@@ -508,10 +493,10 @@ def _is_default(call: Signature, name: str, value: Any) -> bool:
 def check_run_after(run_after: datetime | timedelta | None) -> None:
     """Raise InvalidTask for an instant that Redis cannot hold."""
     if isinstance(run_after, timedelta):
-        is_too_late = run_after.total_seconds() > LONGEST_DELAY
+        is_too_late = run_after.total_seconds() > LONGEST
     else:
         is_too_late = run_after is not None and aware(run_after) > LATEST
     if is_too_late:
         raise InvalidTask(
-            f"run_after is {run_after!r}; it must be at most {LATEST:%Y}, or {LONGEST_DELAY:,} seconds from now."
+            f"run_after is {run_after!r}; it must be at most {LATEST:%Y}, or {LONGEST:,} seconds from now."
         )

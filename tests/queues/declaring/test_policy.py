@@ -28,6 +28,7 @@ from components.kit.compat import (
     task_backends,
 )
 from components.kit.compat import task as djangos_task
+from components.kit.values import LONGEST
 from components.services.locks import lock
 from components.services.queues import (
     Concurrency,
@@ -41,7 +42,6 @@ from components.services.queues import (
     task,
 )
 from components.services.queues.backend import RedisBackend
-from components.services.queues.new_task import LONGEST_DELAY
 from components.services.queues.policy import doubled
 from components.testing import redis_at, run_tasks
 from tests.support.queues import claim_one, found, options, places
@@ -254,7 +254,7 @@ def test_a_delay_doubles_and_chance_takes_up_to_half(
         (fail_slowly, (), 50, 100),
         (stock, (), 250, 500),
         (fail_as_told, ("7.5",), 7.5, 7.5),
-        (fail_as_told, (LONGEST_DELAY,), LONGEST_DELAY, LONGEST_DELAY),
+        (fail_as_told, (LONGEST,), LONGEST, LONGEST),
     ],
 )
 def test_a_delay_is_that_of_the_task_or_that_of_the_options(
@@ -268,7 +268,7 @@ def test_a_delay_is_that_of_the_task_or_that_of_the_options(
     assert least <= (info.due_at - info.last_attempted_at).total_seconds() < most + 60
 
 
-@pytest.mark.parametrize("said", [None, "soon", -1, [], LONGEST_DELAY + 1, "nan", "raise"])
+@pytest.mark.parametrize("said", [None, "soon", -1, [], LONGEST + 1, "nan", "raise"])
 def test_a_function_that_says_none_or_nonsense_ends_it(said: Any, caplog: pytest.LogCaptureFixture) -> None:
     fail_as_told.enqueue(said)
 
@@ -494,8 +494,8 @@ def test_a_timedelta_counts_from_when_it_is_stored(declared: Task, delay: timede
     ("latest", "too_late"),
     [
         (datetime(2248, 1, 1, tzinfo=UTC), datetime(2248, 1, 1, 0, 0, 0, 1, tzinfo=UTC)),
-        (timedelta(seconds=LONGEST_DELAY), timedelta(seconds=LONGEST_DELAY, microseconds=1)),
-        (timedelta(seconds=LONGEST_DELAY), timedelta.max),
+        (timedelta(seconds=LONGEST), timedelta(seconds=LONGEST, microseconds=1)),
+        (timedelta(seconds=LONGEST), timedelta.max),
     ],
 )
 def test_an_instant_that_redis_cannot_hold_is_refused_at_once(latest: Any, too_late: Any) -> None:
