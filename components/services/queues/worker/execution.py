@@ -97,9 +97,14 @@ class Execution:
             run.decided = error, None
             return self._failed(run, info, result, error)
         limit = Limit.of(result.task, result.args, result.kwargs, self._options)
-        return (
-            self._start(run, info, result) if limit is None else self._start_within(limit, run, info, result)
-        )
+        if limit is None:
+            return self._start(run, info, result)
+        owner, by = f"{info.name} {info.id}", f"{claimed.token}:{claimed.id}"
+        with limit.permit(run.consumer, owner=owner, by=by) as run.permit:
+            try:
+                return self._start(run, info, result) if run.permit else limit
+            finally:
+                run.permit = None
 
     def _check_start(self, run: Run, info: TaskInfo, result: TaskResult[..., Any]) -> None:
         """Raise the error of a task that is not to be started."""
@@ -114,20 +119,6 @@ class Execution:
                 f"max_crashes={most}: it is not started again."
             )
 
-    def _start_within(
-        self, limit: Limit, run: Run, info: TaskInfo, result: TaskResult[..., Any]
-    ) -> Finished | Limit | float | None:
-        claimed = run.claimed
-        by = f"{claimed.token}:{claimed.id}"
-        with limit.permit(run.consumer, owner=f"{info.name} {info.id}", by=by) as run.permit:
-            try:
-                return self._start(run, info, result) if run.permit else limit
-            finally:
-                run.permit = None
-
-    def _start(self, run: Run, info: TaskInfo, result: TaskResult[..., Any]) -> Finished | float | None:
-        return turn_of(result, info.id) or self._call(run, info, result)
-
     def failed(self, run: Run, error: BaseException) -> Finished:
         """Return the end of a task that *error* kept from finishing. Raises nothing."""
         with suppress(BaseException):  # a text of the error may raise anything
@@ -141,7 +132,9 @@ class Execution:
         except BaseException:  # noqa: BLE001  (as above; what counts is the first error)
             return self._failed(run, info, None, error)
 
-    def _call(self, run: Run, info: TaskInfo, result: TaskResult[..., Any]) -> Finished | None:
+    def _start(self, run: Run, info: TaskInfo, result: TaskResult[..., Any]) -> Finished | float | None:
+        if seconds := turn_of(result, info.id):
+            return seconds
         self._tell(task_started, result)
         try:
             value, written = self._through(run, info, result)
@@ -181,12 +174,21 @@ class Execution:
 
     def _written(self, run: Run, info: TaskInfo, result: TaskResult[..., Any]) -> tuple[Any, str]:
         value = self._value(run, result)
+        if value is None:
+            return None, "null"  # most tasks return None, and json is slow for it
         try:
             value = _returned(value)
-            return value, self._dump(info, value)
+            written = json.dumps(value)
+            if len(written) > self._options.max_result:
+                raise ResultTooLarge(
+                    f"{info.name} returned {len(written):,} bytes as JSON, and max_result is "
+                    f"{self._options.max_result:,}. The task has run and is not tried again; its return value is "
+                    "not stored. Keep large data in a file or the database and return its key."
+                )
         except Exception as error:
             run.decided = error, None  # a retry would do the work again, for the same value
             raise
+        return value, written
 
     def _retry_in(
         self, run: Run, info: TaskInfo, result: TaskResult[..., Any] | None, error: BaseException
@@ -241,19 +243,6 @@ class Execution:
                 logger.error("What a middleware left for the next attempt is not stored: %s", error)
         return write_errors(failures, self._options.max_result, left)
 
-    def _dump(self, info: TaskInfo, value: Any) -> str:
-        """Return *value* as JSON. Raises ResultTooLarge."""
-        if value is None:
-            return "null"  # most tasks return None, and json is slow for it
-        written = json.dumps(value)
-        if len(written) > self._options.max_result:
-            raise ResultTooLarge(
-                f"{info.name} returned {len(written):,} bytes as JSON, and max_result is "
-                f"{self._options.max_result:,}. The task has run and is not tried again; its return value is "
-                "not stored. Keep large data in a file or the database and return its key."
-            )
-        return written
-
     def _tell(self, signal: Signal, result: TaskResult[..., Any]) -> None:
         """Call the receivers of a signal. Nothing that they raise changes the end of the task."""
         try:
@@ -271,9 +260,7 @@ class Execution:
 
     def _value(self, run: Run, result: TaskResult[..., Any]) -> Any:
         task = result.task
-        context: tuple[TaskContext[..., Any], ...] = (
-            (TaskContext(task_result=result),) if task.takes_context else ()
-        )
+        context = [TaskContext(task_result=result)] if task.takes_context else []
         timeout = getattr(task, "timeout", None) or self._options.timeout
         run.timeout = math.inf if timeout is None else timeout
         if run.timeout < math.inf:
@@ -318,8 +305,6 @@ def _took(run: Run) -> str:
 
 def _returned(value: Any) -> Any:
     """Return *value* as JSON stores it. Raises TypeError if it is not JSON, as in Django's own backends."""
-    if value is None:
-        return None
     try:
         return normalize(value, "the return value")
     except NotSerializable as error:
@@ -346,5 +331,4 @@ def _failure(error: BaseException) -> TaskFailure:
 
 def _is_the_users(error: BaseException) -> bool:
     """Return whether it is the Ctrl-C of a user, and not a task's."""
-    is_main = threading.current_thread() is threading.main_thread()
-    return is_main and isinstance(error, KeyboardInterrupt)
+    return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
