@@ -14,8 +14,7 @@ from components.kit.worker.outage import Outage
 from components.kit.worker.signals import HELD_BACK, release
 from components.services.queues import Claimed, Consumer, TaskQueue
 from components.services.queues.backend import RedisBackend
-from components.services.queues.worker.poller import Poller
-from components.services.queues.worker.worker import Worker
+from components.services.queues.worker.worker import Poller, Worker
 from tests.fixtures.worker import NOTE, MakeWorker, counts, push, reaches
 from tests.support.queues import claim, claim_one, end_lease
 

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand
 from components.kit.commands.options import add_running
 from components.kit.commands.running import Run, run
 from components.services.queues.worker.options import add_backend, find_backend
-from components.services.queues.worker.poller import Poller
+from components.services.queues.worker.worker import Poller
 
 
 class Command(BaseCommand):

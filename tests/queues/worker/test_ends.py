@@ -28,10 +28,9 @@ from components.services.queues.backend import RedisBackend
 from components.services.queues.consumer import Request
 from components.services.queues.formats import write_errors
 from components.services.queues.worker.apart import Apart, is_refused
-from components.services.queues.worker.poller import Poller
 from components.services.queues.worker.runs import ServerClock
 from components.services.queues.worker.tasks import how_many_fit
-from components.services.queues.worker.worker import Worker
+from components.services.queues.worker.worker import Poller, Worker
 from components.testing import redis_at
 from tests import tasks
 from tests.fixtures.worker import NOTE, WAIT, MakeWorker, counts, push, reaches

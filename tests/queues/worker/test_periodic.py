@@ -29,9 +29,8 @@ from components.services.queues import periodic_tasks as declarations
 from components.services.queues.facts import to_us
 from components.services.queues.periodic_tasks import overview
 from components.services.queues.worker.periodic import MOST, RETRY, Ticker
-from components.services.queues.worker.poller import Poller
 from components.services.queues.worker.runs import ServerClock
-from components.services.queues.worker.worker import Worker
+from components.services.queues.worker.worker import Poller, Worker
 from components.testing import redis_at
 from tests import tasks
 from tests.fixtures.worker import MakeWorker, counts, current_backend, reaches

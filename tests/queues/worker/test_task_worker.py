@@ -15,8 +15,7 @@ from components.kit.scripts import Script
 from components.services.counters import CounterReader, buffer, flush
 from components.services.queues import Consumer, TaskQueue, keys
 from components.services.queues.backend import RedisBackend
-from components.services.queues.worker.poller import Poller
-from components.services.queues.worker.worker import Worker
+from components.services.queues.worker.worker import Poller, Worker
 from components.testing import redis_at
 from tests import tasks
 from tests.fixtures.worker import CROWD, NOTE, WAIT, MakeWorker, counts, is_listening, push, reaches

@@ -1,5 +1,5 @@
 """
-Worker: the common loop of everything that claims tasks under leases.
+Worker: the common loop of everything that claims tasks under leases. Poller: the one that runs none.
 
 A separate thread waits for tokens from Redis, so the loop never blocks in a command. Requests that could not be sent
 while Redis was unavailable are kept.
@@ -10,12 +10,16 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 from components.exceptions import RedisUnavailable
 from components.kit.worker.loop import Loop
-from components.services.queues import Claimed, Consumer
+from components.services.queues import Claimed, Consumer, TaskQueue
+from components.services.queues.backend import redis_backend
+from components.services.queues.worker.periodic import Ticker
+from components.services.queues.worker.runs import ServerClock
 
 logger = logging.getLogger(__name__)
 
@@ -25,47 +29,6 @@ ALL = "*"  # all queues, including future ones
 _TOKEN, _AWAY = object(), object()
 
 
-class Listener(threading.Thread):
-    """
-    A thread that blocks on Redis, so that the loop does not have to. It calls *wait* whenever the loop wants to be
-    woken, and then calls *wake* once: with True for a token, with False if Redis is unavailable, which the loop will
-    notice itself.
-
-    A token carries no data: if a worker dies after it took one, other workers only start the task later, when they
-    next poll.
-    """
-
-    def __init__(self, wait: Callable[[], bool], wake: Callable[[bool], None]) -> None:
-        super().__init__(name="listener", daemon=True)
-        self._wait = wait
-        self._wake = wake
-        self._wanted = threading.Event()
-        self._is_over = False
-
-    def listen(self, wanted: bool) -> None:
-        (self._wanted.set if wanted else self._wanted.clear)()
-
-    def end(self) -> None:
-        """Stop listening. A wait that has begun continues for its few seconds."""
-        self._is_over = True
-        self._wanted.set()
-
-    def run(self) -> None:
-        while not self._is_over:  # looked at before the wait, too: a token clears what end() has set
-            self._wanted.wait()
-            if not self._is_over:
-                self._take_token()
-
-    def _take_token(self) -> None:
-        try:
-            has_token, is_away = self._wait(), False
-        except RedisUnavailable:
-            has_token, is_away = False, True
-        if has_token or is_away:
-            self._wanted.clear()
-            self._wake(has_token)
-
-
 class Worker(Loop):
     """A worker for queues of a backend alias."""
 
@@ -73,10 +36,11 @@ class Worker(Loop):
         super().__init__(lease=lease, harmless=lease / 3)
         self.consumer = consumer
         self.queues: Sequence[str] = ()
-        #: Whether a token was taken from Redis since the last step. If so, there is work for this worker or another
-        #: one.
+        #: Whether a token was taken from Redis since the last step: there is work for this worker or another one.
         self.has_token = False
-        self._listener = Listener(self._wait_for_token, self._wake)
+        self._listener = threading.Thread(target=self._listen, name="listener", daemon=True)
+        self._wants_token = threading.Event()
+        self._is_over = threading.Event()
         self._lost: Counter[str] = Counter()
 
     @property
@@ -111,7 +75,28 @@ class Worker(Loop):
         self._listener.start()
 
     def end(self) -> None:
-        self._listener.end()
+        """Stop listening. A wait that has begun continues for its few seconds."""
+        self._is_over.set()
+        self._wants_token.set()
+
+    def _listen(self) -> None:
+        """
+        Wait for a token in the thread of the listener, whenever the loop wants to be woken, and wake it once.
+
+        A token carries no data: if a worker dies after it took one, other workers only start the task later, when
+        they next poll.
+        """
+        while not self._is_over.is_set():  # looked at before the wait, too: a token clears what end() has set
+            self._wants_token.wait()
+            if self._is_over.is_set():
+                return
+            try:
+                found = self.consumer.wait(self.queues, inf, newcomers=ALL in self.serves()) and _TOKEN
+            except RedisUnavailable:  # which the loop will notice itself
+                found = _AWAY
+            if found:
+                self._wants_token.clear()
+                self.put(found)
 
     def close(self) -> int:
         self.consumer.leave()
@@ -126,26 +111,17 @@ class Worker(Loop):
 
     def report(self) -> None:
         heartbeat = self.consumer.renew(self.serves(), self.running())
-        self._see_lost(heartbeat.lost)
+        lost = Counter(heartbeat.lost)
+        for task_id in lost - self._lost:  # one that still runs is among them each time
+            said = "The lease of task %s ended before it was renewed; another worker has it."
+            logger.warning(said, task_id)
+        self._lost = lost
         self.cancel(heartbeat.cancelled)
         self.obey(heartbeat.order)
 
-    def _see_lost(self, task_ids: Sequence[str]) -> None:
-        """
-        Log the leases that were lost since the last heartbeat.
-
-        A task that still runs is logged at each heartbeat.
-        """
-        lost = Counter(task_ids)
-        for task_id in lost - self._lost:
-            logger.warning(
-                "The lease of task %s ended before it was renewed; another worker has it.", task_id
-            )
-        self._lost = lost
-
     def _sleep(self, seconds: float) -> None:
         if not self.outage:
-            self._listener.listen(self.wants_wake())
+            (self._wants_token.set if self.wants_wake() else self._wants_token.clear)()
         super()._sleep(seconds)
 
     def receive_any(self, item: Any) -> None:
@@ -157,9 +133,33 @@ class Worker(Loop):
         else:
             super().receive_any(item)
 
-    def _wait_for_token(self) -> bool:
-        """Wait for a token with one blocking command. Runs in the thread of the listener."""
-        return self.consumer.wait(self.queues, float("inf"), newcomers=ALL in self.serves())
 
-    def _wake(self, has_token: bool) -> None:
-        self.put(_TOKEN if has_token else _AWAY)
+class Poller(Worker):
+    """
+    Moves due tasks to their queues and abandoned tasks back, and pushes ticks, in case workers are too busy.
+
+    A step of a worker that wants no tasks does exactly this, and returns when the next task is due. The poller sleeps
+    until then. The push of a task that is due earlier puts a token into the poller's list. The poller does not take
+    the tokens of queues, which are for workers. (Redis in Action, 6.4.2)
+    """
+
+    def __init__(self, alias: str = "default") -> None:
+        self._queue = TaskQueue(alias)
+        super().__init__(Consumer(alias, kind="poller"), lease=self._queue.options.lease)
+        self._clock = ServerClock()
+        self._ticker = Ticker(redis_backend(alias), self._clock)
+
+    def tick(self) -> float:
+        pause = min(self._ticker.tick(), self.outage.grace or self._beat_every)
+        shares, take_over = dict.fromkeys(self._queue.names(), 0), not self.outage.is_recent
+        step = self.consumer.advance(self.consumer.request(shares, want=0, take_over=take_over))
+        self._clock.set(step.now)
+        if step.look_again_at is None:
+            return pause
+        return min(pause, (step.look_again_at - step.now).total_seconds())
+
+    def is_done(self) -> bool:
+        return self.is_stopping
+
+    def wants_wake(self) -> bool:
+        return not self.is_stopping  # a quiet poller continues, because moving tasks is not taking them
