@@ -38,14 +38,16 @@ class QueuePage:
 
     service: TaskQueue
     stats: QueueStats
-    #: All queues of the alias, if they were asked for; of all together, the first thousand that have dead tasks.
+    #: Of all together, the first thousand that have dead tasks.
     names: Sequence[str] = ()
 
     @classmethod
-    def of(cls, request: HttpRequest, *, has_names: bool = False, may_be_all: bool = False) -> QueuePage:
+    def of(cls, request: HttpRequest, *, may_be_all: bool = False) -> QueuePage:
         service = find_service(request)
         if may_be_all and not request.GET.get("queue"):
-            return cls.of_all(service)
+            failing = [stats for stats in service.all_stats() if stats.dead][:MOST_QUEUES]
+            together = QueueStats(name="", dead=sum(stats.dead for stats in failing))
+            return cls(service, together, [stats.name for stats in failing])
         try:
             name = check_queue(request.GET.get("queue", ""))
         except InvalidName:
@@ -54,15 +56,7 @@ class QueuePage:
             )
             asked = {"queue": shortened(request.GET.get("queue", "")), "most": MAX_NAME}
             raise Http404(wrong % asked) from None
-        if has_names:
-            return cls(service, *service.stats_and_names(name))
         return cls(service, service.stats(name))
-
-    @classmethod
-    def of_all(cls, service: TaskQueue) -> QueuePage:
-        failing = [stats for stats in service.all_stats() if stats.dead][:MOST_QUEUES]
-        together = QueueStats(name="", dead=sum(stats.dead for stats in failing))
-        return cls(service, together, [stats.name for stats in failing])
 
     def total(self, state: State) -> int:
         """Return how many tasks are in *state*."""

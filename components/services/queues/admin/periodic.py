@@ -7,7 +7,7 @@ A run by the verb is an ordinary push. It neither uses up a tick nor counts as o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -25,7 +25,7 @@ from components.kit.ids import uuid7
 from components.services.queues.admin.lookups import find_service
 from components.services.queues.admin.verbs import About, worded
 from components.services.queues.backend import redis_backend
-from components.services.queues.periodic_tasks import PeriodicTask, TickInfo, declared, overview
+from components.services.queues.periodic_tasks import PeriodicTask, TickInfo, declared, late_ticks, overview
 from components.services.queues.ticks import TickRun, Ticks, TickState
 
 #: How a run of a periodic task ended, in the words of the page.
@@ -38,21 +38,7 @@ ENDS: Mapping[TickState, Promise] = {
     "expired": pgettext_lazy("a run of a periodic task", "Expired"),
     "gone": pgettext_lazy("a run of a periodic task", "No longer kept"),
 }
-#: The height of the tallest bar of a row.
-_TALLEST = 20
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A run in the graph of a row: where it begins, how tall it is, and its state."""
-
-    left: int
-    height: int
-    state: TickState
-
-    @property
-    def top(self) -> int:
-        return _TALLEST - self.height
+_TALLEST = 20  # the height of the tallest bar of a row
 
 
 @dataclass(frozen=True)
@@ -62,22 +48,19 @@ class Row:
     info: TickInfo
     #: Of its last ticks, the newest first.
     runs: Sequence[TickRun]
-    #: Whether the user may see the arguments.
-    shows_arguments: bool
+    #: Whether the user may see arguments.
+    may_see: bool
 
     @classmethod
     def all_of(cls, alias: str, may_see: bool) -> list[Row]:
         """Return the rows of the periodic tasks of a backend."""
         infos = overview(alias)
         runs = Ticks(alias).outcomes([info.periodic.name for info in infos])
-        return [
-            cls(
-                info,
-                runs[info.periodic.name],
-                may_see and not getattr(info.periodic.task, "sensitive", False),
-            )
-            for info in infos
-        ]
+        return [cls(info, runs[info.periodic.name], may_see) for info in infos]
+
+    @property
+    def shows_arguments(self) -> bool:
+        return self.may_see and not getattr(self.entry.task, "sensitive", False)
 
     @property
     def end(self) -> Promise | None:
@@ -89,13 +72,12 @@ class Row:
         return sum(run.state == "failed" for run in self.runs)
 
     @property
-    def bars(self) -> list[Bar]:
-        """Return the runs from left to right, the oldest first, as tall as they took long."""
+    def bars(self) -> Iterator[tuple[int, int, int, TickState]]:
+        """Yield left, top, height and state of the runs, the oldest first, as tall as they took long."""
         longest = max((run.seconds or 0 for run in self.runs), default=0) or 1
-        return [
-            Bar(8 * at, max(2, round(_TALLEST * (run.seconds or 0) / longest)), run.state)
-            for at, run in enumerate(reversed(self.runs))
-        ]
+        for at, run in enumerate(reversed(self.runs)):
+            height = max(2, round(_TALLEST * (run.seconds or 0) / longest))
+            yield 8 * at, _TALLEST - height, height, run.state
 
     @property
     def width(self) -> int:
@@ -108,8 +90,7 @@ class Row:
     @property
     def is_overdue(self) -> bool:
         """Return whether it is overdue by a minute or more, by this machine's clock."""
-        at = self.info.next_at
-        return at is not None and (datetime.now(UTC) - at).total_seconds() > 60
+        return bool(late_ticks([self.info], datetime.now(UTC)))
 
 
 def _find(request: HttpRequest) -> tuple[str, PeriodicTask]:

@@ -11,7 +11,6 @@ to find out the policy of a task, because the task may be dead because its modul
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import ceil
 from statistics import median
@@ -55,28 +54,6 @@ COLUMNS: Mapping[State, Sequence[str | Promise]] = {
 }
 
 _MOST_NAMED = 3  # queues of a group of failures
-
-
-@dataclass(frozen=True)
-class _Durations:
-    """How long the runs of some tasks took, in seconds."""
-
-    count: int
-    median: float
-    most_within: float
-    longest: float
-
-    @classmethod
-    def of(cls, tasks: Sequence[TaskInfo]) -> _Durations | None:
-        """Return the durations of *tasks* that have ended; None if there are none."""
-        took = sorted(
-            time.total_seconds()
-            for info in tasks
-            if info.finished_at and (time := _time_of_run(info)) is not None
-        )
-        if not took:
-            return None
-        return cls(len(took), median(took), took[ceil(0.95 * len(took)) - 1], took[-1])
 
 
 class QueueAdmin(ControlRoomAdmin):
@@ -123,7 +100,7 @@ class QueueAdmin(ControlRoomAdmin):
         return self.render(request, "admin/components/queues/overview.html", gettext("Queues"), context)
 
     def tasks(self, request: HttpRequest) -> HttpResponse:
-        page, state = QueuePage.of(request, has_names=True), find_state(request)
+        page, state = QueuePage.of(request), find_state(request)
         filters, contents = Filters.of(request), Contents.of(request)
         total, look, group = page.total(state), None, None
         if filters.group:
@@ -153,7 +130,7 @@ class QueueAdmin(ControlRoomAdmin):
             "group": group,
             "group_title": title_of(groups(group.found)[0]) if group and group.found else "",
             "unsearched": total - look.offset - look.looked_at if look and look.after else 0,
-            "durations": _Durations.of(look.found) if look and state == "successful" else None,
+            "durations": _durations(look.found) if look and state == "successful" else None,
             "columns": COLUMNS[state],
             "asked": {
                 "alias": page.alias,
@@ -256,6 +233,16 @@ def _time_of_run(info: TaskInfo) -> timedelta | None:
     if info.last_attempted_at is None or (info.state != "running" and info.finished_at is None):
         return None
     return max(timedelta(0), (info.finished_at or datetime.now(UTC)) - info.last_attempted_at)
+
+
+def _durations(tasks: Sequence[TaskInfo]) -> dict[str, float] | None:
+    """Return how long the runs of *tasks* that have ended took, in seconds; None if there are none."""
+    times = (_time_of_run(info) for info in tasks if info.finished_at)
+    took = sorted(time.total_seconds() for time in times if time is not None)
+    if not took:
+        return None
+    within = took[ceil(0.95 * len(took)) - 1]
+    return {"count": len(took), "median": median(took), "most_within": within, "longest": took[-1]}
 
 
 def _lateness(request: HttpRequest) -> float | None:

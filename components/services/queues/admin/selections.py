@@ -109,14 +109,17 @@ class Selection:
 
     def placed(self, tasks: str) -> str:
         """Return *tasks*, which are words for some of the selection, with the place of the selection."""
-        if not self.page.name:
-            words = self._words_of_all
+        error = title_of(groups(self.group.found)[0]) if self.group and self.group.found else ""
+        if not self.page.name and error:
+            words = gettext("%(tasks)s of all queues that died of “%(error)s”")
+        elif not self.page.name:
+            words = gettext("%(tasks)s of all queues in this group")
         elif self.scope != "all" or not self.filters.given:
             words = gettext("%(tasks)s of the queue %(queue)s")
-        elif self.group and not self.group.found:
-            words = gettext("%(tasks)s of the queue %(queue)s in this group")
-        elif self.group:
+        elif error:
             words = gettext("%(tasks)s of the queue %(queue)s that died of “%(error)s”")
+        elif self.group:
+            words = gettext("%(tasks)s of the queue %(queue)s in this group")
         elif self.filters.is_text_alone:
             words = gettext("%(tasks)s of the queue %(queue)s that contain “%(text)s”")
         else:
@@ -126,22 +129,8 @@ class Selection:
             "queue": self.page.name,
             "text": self.filters.text,
             "filters": self.filters.in_words,
-            "error": self.error,
+            "error": error,
         }
-
-    @property
-    def _words_of_all(self) -> str:
-        if self.group and self.group.found:
-            return gettext("%(tasks)s of all queues that died of “%(error)s”")
-        return gettext("%(tasks)s of all queues in this group")
-
-    @property
-    def error(self) -> str:
-        """Return the error of the tasks, which have died alike, and the task: "KeyError: … in shop.tasks.charge"."""
-        if not self.group or not self.group.found:
-            return ""
-        [found] = groups(self.group.found)
-        return title_of(found)
 
     @property
     def words(self) -> str:

@@ -56,20 +56,25 @@ def worded(
     effects: Sequence[Promise],
 ) -> Verb:
     """Return a verb whose texts have placeholders for the facts about what *look* finds."""
+    return Verb(
+        name,
+        label,
+        lambda pages, request: _action(look(pages, request), (title, said, idle), effects),
+    )
 
-    def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
-        about = look(pages, request)
-        act = about.act
-        return Action(
-            of=about.of,
-            trail=about.trail,
-            title=str(title) % about.facts,
-            effects=[*about.effects, *map(str, effects)],
-            run=(lambda: Done("" if act() is False else str(said) % about.facts)) if act else None,
-            idle=str(idle) % about.facts,
-        )
 
-    return Verb(name, label, ask)
+def _action(about: About, texts: tuple[Promise, Promise, Promise], effects: Sequence[Promise]) -> Action:
+    """Return the action with these *texts*: title, said and idle of worded()."""
+    title, said, idle = (str(text) % about.facts for text in texts)
+    act = about.act
+    return Action(
+        of=about.of,
+        trail=about.trail,
+        title=title,
+        effects=[*about.effects, *map(str, effects)],
+        run=(lambda: Done("" if act() is False else said)) if act else None,
+        idle=idle,
+    )
 
 
 def _queue(pages: ControlRoomAdmin, request: HttpRequest, *, pauses: bool) -> About:
@@ -118,7 +123,7 @@ def _order(
 ) -> Verb:
     """Return the verb that asks *one* worker, or *every* worker of an alias: title, said and idle of worded()."""
 
-    def look(pages: ControlRoomAdmin, request: HttpRequest) -> About:
+    def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
         service = find_service(request)
         workers = _workers(request, service)
         hearing = [worker for worker in workers if worker.alive and hears(worker)]
@@ -138,13 +143,8 @@ def _order(
             for worker in hearing:
                 service.tell(worker.id, order)
 
-        return About(service.alias, facts, tell if hearing else None, effects=asked)
-
-    def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
-        title, said, idle = one if "worker" in request.GET else every
-        return worded(order, label, look, title=title, said=said, idle=idle, effects=effects).ask(
-            pages, request
-        )
+        about = About(service.alias, facts, tell if hearing else None, effects=asked)
+        return _action(about, one if "worker" in request.GET else every, effects)
 
     return Verb(order, label, ask)
 
@@ -215,7 +215,6 @@ def _of_tasks(
     sentence: Promise,
     effects: Sequence[Promise],
     run: Callable[[Selection], Done],
-    needs: str = "change",
 ) -> tuple[Verb, Sequence[State]]:
     """
     Return a verb for the tasks of a selection. *states* are the states that it applies to.
@@ -224,6 +223,7 @@ def _of_tasks(
     they were seen counts. *title* and *sentence* have a placeholder for the tasks. *effects* may have one for the
     number of dead tasks that are kept.
     """
+    deletes = name == "delete"
 
     def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
         selection = Selection.of(request, follows)
@@ -245,10 +245,10 @@ def _of_tasks(
             run=(lambda: _act(selection, run)) if selection.total else None,
             idle=selection.nothing,
             origin=_origin(pages, selection, of_state),
-            back=of_state if name == "delete" and not selection.group else "",
+            back=of_state if deletes and not selection.group else "",
         )
 
-    return Verb(name, label, ask, needs=needs, deletes=name == "delete"), states
+    return Verb(name, label, ask, needs="delete" if deletes else "change", deletes=deletes), states
 
 
 def _origin(pages: ControlRoomAdmin, selection: Selection, of_state: str) -> str:
@@ -384,7 +384,6 @@ OF_TASKS = dict(
         _of_tasks(
             "delete",
             _("Delete"),
-            needs="delete",
             states=["dead", "successful", "ready", "delayed"],
             title=_("Delete %(tasks)s"),
             sentence=_("Delete %(tasks)s."),
