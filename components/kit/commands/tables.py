@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,15 +11,17 @@ from django.utils import timezone
 NOTHING = "-"
 
 
-def table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+def table(rows: Sequence[Mapping[str, object]]) -> list[str]:
     """
-    Return the lines of a table, with an empty line at the end. A heading that begins with > aligns its column right.
+    Return the lines of a table, with an empty line at the end. Each row has the same headings, and a cell for each. A
+    heading that begins with > aligns its column right.
     """
     if not rows:
         return ["  none", ""]
-    to_the_right = [heading.startswith(">") for heading in headings]
-    lines = [[heading.lstrip(">") for heading in headings], *([_cell(cell) for cell in row] for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
+    to_the_right = [heading.startswith(">") for heading in rows[0]]
+    headings = [heading.lstrip(">") for heading in rows[0]]
+    lines = [headings, *([_cell(cell) for cell in row.values()] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     written = [
         "  ".join(
             cell.rjust(width) if right else cell.ljust(width)

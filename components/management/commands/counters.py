@@ -94,16 +94,15 @@ def _document(series: Series) -> dict[str, Any]:
 
 def _text(found: Mapping[str, Series]) -> list[str]:
     return table(
-        ["counter", ">total", ">rate", ">last slice", "from", "until"],
         [
-            [
-                series.name,
-                total(series.total, series),
-                rate(series),
-                total(series[-1].count or 0, series),
-                instant(series.since),
-                instant(series.until),
-            ]
+            {
+                "counter": series.name,
+                ">total": total(series.total, series),
+                ">rate": rate(series),
+                ">last slice": total(series[-1].count or 0, series),
+                "from": instant(series.since),
+                "until": instant(series.until),
+            }
             for series in found.values()
-        ],
+        ]
     )

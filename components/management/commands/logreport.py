@@ -158,14 +158,15 @@ def _text(report: Report) -> list[str]:
         f"Lines by {report.level}{place}, {period}: {report.total:,}; "
         f"in as many days before: {report.before:,} ({_growth(report.growth)})"
     )
-    rows = [[row.id, place_name(row.id), *_cells(row)] for row in report.rows]
+    rows = [_row(row.id, place_name(row.id), row) for row in report.rows]
     if report.others.places:
-        rows.append([NOTHING, f"{report.others.places:,} more", *_cells(report.others)])
-    return [headline, "", *table(["place", "name", ">lines", ">share", ">growth"], rows)]
+        rows.append(_row(NOTHING, f"{report.others.places:,} more", report.others))
+    return [headline, "", *table(rows)]
 
 
-def _cells(part: Row | Others) -> list[str]:
-    return [f"{part.count:,}", f"{part.share:.1%}", _growth(part.growth)]
+def _row(place: str, name: str, part: Row | Others) -> dict[str, str]:
+    figures = {">lines": f"{part.count:,}", ">share": f"{part.share:.1%}", ">growth": _growth(part.growth)}
+    return {"place": place, "name": name, **figures}
 
 
 def _growth(growth: float | None) -> str:

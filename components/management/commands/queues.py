@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from dataclasses import fields
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -21,19 +22,7 @@ from components.services.queues.periodic_tasks import TickInfo, overview
 from components.services.queues.worker.options import find_backend
 
 FORMAT = 1
-#: What the JSON has of each.
-_QUEUE = [
-    "name",
-    "ready",
-    "delayed",
-    "running",
-    "dead",
-    "successful",
-    "oldest_age",
-    "next_due_at",
-    "paused",
-    "cut_off",
-]
+#: What the JSON has of a worker; of a queue, it has all.
 _WORKER = ["id", "kind", "host", "pid", "queues", "concurrency", "running", "started_at", "seen_at", "alive"]
 
 
@@ -47,11 +36,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--backend", metavar="ALIAS", help="Only this alias in TASKS (default: all on Redis)."
         )
-        parser.add_argument(
-            "--json",
-            action="store_true",
-            help="Write JSON; the manual lists its keys.",
-        )
+        parser.add_argument("--json", action="store_true", help="Write JSON; the manual lists its keys.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         wanted = options["backend"]
@@ -72,7 +57,7 @@ def _document(
     queues: list[QueueStats], workers: list[WorkerInfo], periodic: list[TickInfo]
 ) -> dict[str, list[dict[str, Any]]]:
     return {
-        "queues": [document(queue, *_QUEUE) for queue in queues],
+        "queues": [document(queue, *(each.name for each in fields(queue))) for queue in queues],
         "workers": [
             {**document(worker, *_WORKER), "quiet": worker.is_quiet, "order": worker.order or None}
             for worker in workers
@@ -98,63 +83,49 @@ def _text(
         f"{alias}: queues",
         *table(
             [
-                "queue",
-                ">ready",
-                ">oldest",
-                ">delayed",
-                "next due",
-                ">running",
-                ">dead",
-                ">successful",
-                ">cut off",
-                "state",
-            ],
-            [
-                [
-                    queue.name,
-                    queue.ready,
-                    age(queue.oldest_age),
-                    queue.delayed,
-                    instant(queue.next_due_at),
-                    queue.running,
-                    queue.dead,
-                    queue.successful,
-                    queue.cut_off,
-                    "paused" if queue.paused else "active",
-                ]
+                {
+                    "queue": queue.name,
+                    ">ready": queue.ready,
+                    ">oldest": age(queue.oldest_age),
+                    ">delayed": queue.delayed,
+                    "next due": instant(queue.next_due_at),
+                    ">running": queue.running,
+                    ">dead": queue.dead,
+                    ">successful": queue.successful,
+                    ">cut off": queue.cut_off,
+                    "state": "paused" if queue.paused else "active",
+                }
                 for queue in queues
-            ],
+            ]
         ),
         f"{alias}: workers",
         *table(
-            ["worker", "kind", ">running", ">of", "state", "last seen", "queues"],
             [
-                [
-                    worker.id,
-                    worker.kind,
-                    worker.running,
-                    worker.concurrency,
-                    _state(worker),
-                    instant(worker.seen_at),
-                    ", ".join(worker.queues),
-                ]
+                {
+                    "worker": worker.id,
+                    "kind": worker.kind,
+                    ">running": worker.running,
+                    ">of": worker.concurrency,
+                    "state": _state(worker),
+                    "last seen": instant(worker.seen_at),
+                    "queues": ", ".join(worker.queues),
+                }
                 for worker in workers
-            ],
+            ]
         ),
         f"{alias}: periodic tasks",
         *table(
-            ["task", "schedule", "next", "last", "if missed", "queue"],
             [
-                [
-                    info.periodic.task.module_path,
-                    str(info.periodic.schedule),
-                    "paused" if info.is_paused else instant(info.next_at),
-                    instant(info.last_at),
-                    info.periodic.missed,
-                    info.periodic.task.queue_name,
-                ]
+                {
+                    "task": info.periodic.task.module_path,
+                    "schedule": info.periodic.schedule,
+                    "next": "paused" if info.is_paused else instant(info.next_at),
+                    "last": instant(info.last_at),
+                    "if missed": info.periodic.missed,
+                    "queue": info.periodic.task.queue_name,
+                }
                 for info in periodic
-            ],
+            ]
         ),
     ]
 
