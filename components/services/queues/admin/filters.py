@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 import json
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -41,8 +40,8 @@ class InstantField(forms.DateTimeField):
         return typed_instant(str(value or ""), is_end=self._is_end) or super().to_python(value)
 
 
-class FilterForm(forms.Form):
-    """The fields of a list's filters, by the names that they have in the query."""
+class Filters(forms.Form):
+    """The filters that the query of a request names, for one user."""
 
     q = forms.CharField(required=False, max_length=1_000, label=_("Text"))
     task = forms.CharField(required=False, max_length=500, label=_("Task"))
@@ -52,30 +51,21 @@ class FilterForm(forms.Form):
     since = InstantField(required=False, label=_("From"))
     until = InstantField(required=False, label=_("To"), is_end=True)
 
-
-@dataclass(frozen=True)
-class Filters:
-    """The filters that the query of a request names, for one user."""
-
-    form: FilterForm
-    contents: Contents
-    #: The place in the list where an earlier look ended.
-    after: str
-    #: Tasks that have died alike, which all other filters leave alone.
-    group: str = ""
-
-    @classmethod
-    def of(cls, request: HttpRequest) -> Filters:
-        form = FilterForm(request.GET)
-        form.is_valid()
-        return cls(form, Contents.of(request), request.GET.get("after", ""), request.GET.get("group", ""))
+    def __init__(self, request: HttpRequest) -> None:
+        super().__init__(request.GET)
+        self.is_valid()
+        self.contents = Contents.of(request)
+        #: The place in the list where an earlier look ended.
+        self.after = request.GET.get("after", "")
+        #: Tasks that have died alike, which all other filters leave alone.
+        self.group = request.GET.get("group", "")
 
     @property
     def given(self) -> dict[str, str]:
         """Return the filters as the query has them, without empty ones."""
         if self.group:
             return {"group": self.group}
-        typed = {name: str(self.form.data.get(name, "")).strip() for name in self.form.fields}
+        typed = {name: str(self.data.get(name, "")).strip() for name in self.fields}
         return {name: text for name, text in typed.items() if text}
 
     @property
@@ -90,16 +80,14 @@ class Filters:
     @property
     def in_words(self) -> str:
         """Return the filters as people read them: "Task: send, Argument: 9"."""
-        fields = self.form.fields
-        return ", ".join(
-            f"{fields[name].label}: {text}" for name, text in self.given.items() if name in fields
-        )
+        given = {name: text for name, text in self.given.items() if name in self.fields}
+        return ", ".join(f"{self.fields[name].label}: {text}" for name, text in given.items())
 
     def look(self, page: QueuePage, state: State) -> Look[TaskInfo]:
         """Look at the next tasks of a queue for those that all filters match."""
-        if not self.form.is_valid():
+        if not self.is_valid():
             return Look([], 0, 0, "")
-        time = {name: self.form.cleaned_data[name] for name in ("since", "until")}
+        time = {name: self.cleaned_data[name] for name in ("since", "until")}
         return page.service.look(page.name, state, self.match, most=WINDOW, after=self.after, **time)
 
     def look_at_group(self, page: QueuePage, state: State, most: int) -> Look[Failure]:
@@ -144,11 +132,11 @@ class Filters:
     def _match_time(self, info: TaskInfo) -> bool:
         """Return whether the task was enqueued, or started, in time. TaskQueue.look() sees to other states."""
         at = {"ready": info.enqueued_at, "running": info.last_attempted_at}.get(info.state)
-        since, until = self.form.cleaned_data["since"], self.form.cleaned_data["until"]
+        since, until = self.cleaned_data["since"], self.cleaned_data["until"]
         return at is None or ((not since or at >= since) and (not until or at <= until))
 
     def _text(self, name: str) -> str:
-        return str(self.form.cleaned_data.get(name) or "").strip()
+        return str(self.cleaned_data.get(name) or "").strip()
 
 
 def _is_called(path: str, wanted: str) -> bool:

@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy as _
 
 from components.control_room.names import searched
 from components.control_room.pages import Paging
-from components.services.queues import QueueStats, State, TaskQueue, WorkerInfo
+from components.services.queues import QueueStats, State, TaskQueue
 from components.services.queues.admin.lookups import STATES, WORDS
 from components.services.queues.facts import unserved
 from components.templatetags.control_room import grouped
@@ -99,52 +99,31 @@ def _rows(alias: str, queues: Sequence[QueueStats], url_of: Callable[[str], str]
     return [Row(queue, {state: cell(queue, state) for state in STATES}) for queue in queues]
 
 
-@dataclass(frozen=True)
-class AliasOverview:
-    """One TASKS alias as the first page shows it."""
-
-    alias: str
-    #: How many tasks are in each state, in all queues.
-    totals: dict[str, int]
-    #: The number of queues, and a page of those that were searched for.
-    number: int
-    rows: Sequence[Row]
-    paging: Paging
-    heads: Sequence[str]
-    workers: Sequence[WorkerInfo]
-    #: The first few queues in which tasks wait that no living worker takes, and the number of the others.
-    unserved: Sequence[str]
-    more_unserved: int
-    #: How many successful tasks of a queue are kept, and for how many seconds.
-    kept: int
-    kept_for: float
-
-    @classmethod
-    def of(
-        cls, alias: str, request: HttpRequest, url_of: Callable[[str], str], *, is_alone: bool
-    ) -> AliasOverview:
-        service = TaskQueue(alias)
-        queues, workers = service.overview()
-        workers.sort(key=lambda worker: (worker.host, worker.started_at, worker.id))
-        waiting = [queue.name for queue in unserved(queues, workers)]
-        wanted, sort = [text.casefold() for text in searched(request)], request.GET.get("sort", "name")
-        found = [
-            queue for queue in queues if not wanted or any(text in queue.name.casefold() for text in wanted)
-        ]
-        column = next((each for each in COLUMNS if each.key == sort.removeprefix("-")), COLUMNS[0])
-        found.sort(key=column.of, reverse=sort.startswith("-"))
-        is_asked = is_alone or request.GET.get("alias") == alias
-        paging = Paging.of(request, total=len(found)) if is_asked else Paging(len(found))
-        return cls(
-            alias=alias,
-            totals={state: sum(getattr(queue, state) for queue in queues) for state in STATES},
-            number=len(queues),
-            rows=_rows(alias, found[paging.offset : paging.last], url_of),
-            paging=paging,
-            heads=[each for at in COLUMNS for each in (at.head(request, sort), "#" * (at.key in STATES))],
-            workers=workers,
-            unserved=waiting[:MOST_NAMED],
-            more_unserved=len(waiting[MOST_NAMED:]),
-            kept=service.options.successful_limit,
-            kept_for=service.options.result_ttl,
-        )
+def overview_of(
+    alias: str, request: HttpRequest, url_of: Callable[[str], str], *, is_alone: bool
+) -> dict[str, Any]:
+    """Return one alias of TASKS as the first page shows it."""
+    service = TaskQueue(alias)
+    queues, workers = service.overview()
+    waiting = [queue.name for queue in unserved(queues, workers)]
+    wanted, sort = [text.casefold() for text in searched(request)], request.GET.get("sort", "name")
+    found = [queue for queue in queues if not wanted or any(text in queue.name.casefold() for text in wanted)]
+    column = next((each for each in COLUMNS if each.key == sort.removeprefix("-")), COLUMNS[0])
+    found.sort(key=column.of, reverse=sort.startswith("-"))
+    is_asked = is_alone or request.GET.get("alias") == alias
+    paging = Paging.of(request, total=len(found)) if is_asked else Paging(len(found))
+    return {
+        "alias": alias,
+        "totals": {state: sum(getattr(queue, state) for queue in queues) for state in STATES},
+        "number": len(queues),
+        "rows": _rows(alias, found[paging.offset : paging.last], url_of),
+        "paging": paging,
+        "heads": [each for at in COLUMNS for each in (at.head(request, sort), "#" * (at.key in STATES))],
+        "workers": sorted(workers, key=lambda worker: (worker.host, worker.started_at, worker.id)),
+        # Queues in which tasks wait that no living worker takes.
+        "unserved": waiting[:MOST_NAMED],
+        "more_unserved": len(waiting[MOST_NAMED:]),
+        # How many successful tasks of a queue are kept, and for how many seconds.
+        "kept": service.options.successful_limit,
+        "kept_for": service.options.result_ttl,
+    }

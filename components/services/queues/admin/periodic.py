@@ -8,9 +8,10 @@ A run by the verb is an ordinary push. It neither uses up a tick nor counts as o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 from django.http import Http404, HttpRequest
 from django.utils.functional import Promise
@@ -25,7 +26,7 @@ from components.kit.ids import uuid7
 from components.services.queues.admin.lookups import find_service
 from components.services.queues.admin.verbs import About, worded
 from components.services.queues.backend import redis_backend
-from components.services.queues.periodic_tasks import PeriodicTask, TickInfo, declared, late_ticks, overview
+from components.services.queues.periodic_tasks import PeriodicTask, declared, late_ticks, overview
 from components.services.queues.ticks import TickRun, Ticks, TickState
 
 #: How a run of a periodic task ended, in the words of the page.
@@ -41,56 +42,36 @@ ENDS: Mapping[TickState, Promise] = {
 _TALLEST = 20  # the height of the tallest bar of a row
 
 
-@dataclass(frozen=True)
-class Row:
-    """One periodic task as the page shows it."""
+def rows(alias: str, may_see: bool) -> list[dict[str, Any]]:
+    """Return the periodic tasks of a backend as the page shows them; *may_see* whether the user may see arguments."""
+    infos, now = overview(alias), datetime.now(UTC)
+    outcomes = Ticks(alias).outcomes([info.periodic.name for info in infos])
+    found = []
+    for info in infos:
+        entry = info.periodic
+        runs = outcomes[entry.name]  # the newest first
+        found.append(
+            {
+                "info": info,
+                "entry": entry,
+                "shows_arguments": may_see and not getattr(entry.task, "sensitive", False),
+                "is_overdue": bool(late_ticks([info], now)),
+                "runs": runs,
+                "end": ENDS[runs[0].state] if runs else None,
+                "failed": sum(run.state == "failed" for run in runs),
+                "bars": list(_bars(runs)),
+                "width": max(8 * len(runs) - 2, 1),
+            }
+        )
+    return found
 
-    info: TickInfo
-    #: Of its last ticks, the newest first.
-    runs: Sequence[TickRun]
-    #: Whether the user may see arguments.
-    may_see: bool
 
-    @classmethod
-    def all_of(cls, alias: str, may_see: bool) -> list[Row]:
-        """Return the rows of the periodic tasks of a backend."""
-        infos = overview(alias)
-        runs = Ticks(alias).outcomes([info.periodic.name for info in infos])
-        return [cls(info, runs[info.periodic.name], may_see) for info in infos]
-
-    @property
-    def shows_arguments(self) -> bool:
-        return self.may_see and not getattr(self.entry.task, "sensitive", False)
-
-    @property
-    def end(self) -> Promise | None:
-        """Return how the last run ended, or None if there was none."""
-        return ENDS[self.runs[0].state] if self.runs else None
-
-    @property
-    def failed(self) -> int:
-        return sum(run.state == "failed" for run in self.runs)
-
-    @property
-    def bars(self) -> Iterator[tuple[int, int, int, TickState]]:
-        """Yield left, top, height and state of the runs, the oldest first, as tall as they took long."""
-        longest = max((run.seconds or 0 for run in self.runs), default=0) or 1
-        for at, run in enumerate(reversed(self.runs)):
-            height = max(2, round(_TALLEST * (run.seconds or 0) / longest))
-            yield 8 * at, _TALLEST - height, height, run.state
-
-    @property
-    def width(self) -> int:
-        return max(8 * len(self.runs) - 2, 1)
-
-    @property
-    def entry(self) -> PeriodicTask:
-        return self.info.periodic
-
-    @property
-    def is_overdue(self) -> bool:
-        """Return whether it is overdue by a minute or more, by this machine's clock."""
-        return bool(late_ticks([self.info], datetime.now(UTC)))
+def _bars(runs: Sequence[TickRun]) -> Iterator[tuple[int, int, int, TickState]]:
+    """Yield left, top, height and state of the bars of *runs*, the oldest first, as tall as they took long."""
+    longest = max((run.seconds or 0 for run in runs), default=0) or 1
+    for at, run in enumerate(reversed(runs)):
+        height = max(2, round(_TALLEST * (run.seconds or 0) / longest))
+        yield 8 * at, _TALLEST - height, height, run.state
 
 
 def _find(request: HttpRequest) -> tuple[str, PeriodicTask]:

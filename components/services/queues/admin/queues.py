@@ -32,9 +32,9 @@ from components.services.queues import State, TaskInfo, TaskQueue
 from components.services.queues.admin import filters as filter_page
 from components.services.queues.admin.contents import Contents, is_sensitive, loaded, parts_of
 from components.services.queues.admin.filters import Filters
-from components.services.queues.admin.listing import AliasOverview
+from components.services.queues.admin.listing import overview_of
 from components.services.queues.admin.lookups import STATES, WORDS, QueuePage, find_service, find_state
-from components.services.queues.admin.periodic import PERIODIC, Row
+from components.services.queues.admin.periodic import PERIODIC, rows
 from components.services.queues.admin.rerun import ORIGIN, RERUN
 from components.services.queues.admin.selections import title_of
 from components.services.queues.admin.verbs import OF_TASKS, VERBS, trail_of
@@ -89,7 +89,7 @@ class QueueAdmin(ControlRoomAdmin):
         aliases, texts = redis_aliases(), searched(request)
         context = {
             "aliases": [
-                AliasOverview.of(alias, request, self.url, is_alone=len(aliases) == 1) for alias in aliases
+                overview_of(alias, request, self.url, is_alone=len(aliases) == 1) for alias in aliases
             ],
             "text": texts[0] if texts else "",
             "sort": request.GET.get("sort", ""),
@@ -101,7 +101,7 @@ class QueueAdmin(ControlRoomAdmin):
 
     def tasks(self, request: HttpRequest) -> HttpResponse:
         page, state = QueuePage.of(request), find_state(request)
-        filters, contents = Filters.of(request), Contents.of(request)
+        filters, contents = Filters(request), Contents.of(request)
         total, look, group = page.total(state), None, None
         if filters.group:
             group = filters.look_at_group(page, state, filter_page.WINDOW)
@@ -152,7 +152,7 @@ class QueueAdmin(ControlRoomAdmin):
         return self.render(request, template, title, context, live=live)
 
     def failures(self, request: HttpRequest) -> HttpResponse:
-        page, filters = QueuePage.of(request, may_be_all=True), Filters.of(request)
+        page, filters = QueuePage.of(request, may_be_all=True), Filters(request)
         look = page.failures.look(most=filter_page.WINDOW, after=filters.after, cut=filters.contents.cut)
         context = {
             "alias": page.alias,
@@ -218,7 +218,7 @@ class QueueAdmin(ControlRoomAdmin):
 
     def periodic(self, request: HttpRequest) -> HttpResponse:
         may_see = Contents.of(request).may_see
-        aliases = [(alias, Row.all_of(alias, may_see)) for alias in redis_aliases()]
+        aliases = [(alias, rows(alias, may_see)) for alias in redis_aliases()]
         template = "admin/components/queues/periodic.html"
         purpose = gettext(
             "A periodic task is put into its queue at the times of its schedule. Here are those that code declares."

@@ -47,7 +47,7 @@ class Selection:
         given = list(dict.fromkeys(request.GET.getlist("id")))
         if scope == "task":
             del given[1:]
-        filters = Filters.of(request)
+        filters = Filters(request)
         page = QueuePage.of(request, may_be_all=bool(filters.group))
         return cls(page, state, states or (state,), scope, filters, given)
 

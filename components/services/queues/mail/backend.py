@@ -95,9 +95,7 @@ class EmailBackend(BaseEmailBackend):
 
     def _enqueue(self, documents: list[dict[str, Any]]) -> int:
         queued: Any = delivery()
-        if (
-            self.fail_silently
-        ):  # such as the report of an error, which is sent even if its transaction is rolled back
+        if self.fail_silently:  # as for the report of an error, which a rollback must not hold back
             queued = replace(queued, on_commit=False)
         backend = queued.get_backend()
         try:

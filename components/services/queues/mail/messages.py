@@ -79,10 +79,7 @@ def _is_as_in_each(kind: type[EmailMessage], name: str, value: Any) -> bool:
     try:
         usual = vars(kind())[name]
         return value is usual or (type(value) is type(usual) and vars(value) == vars(usual))
-    except (
-        TypeError,
-        KeyError,
-    ):  # the class wants arguments, or has no such attribute; or the value has none
+    except (TypeError, KeyError):  # the class wants arguments or lacks the attribute, or the value has none
         return False
 
 
