@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 from asgiref.sync import sync_to_async
 from django.apps import apps
@@ -52,9 +52,14 @@ from components.services.queues.policy import PolicyTask, check_call, check_run_
 
 logger = logging.getLogger(__name__)
 
+AnyTask: TypeAlias = "Task[..., Any]"
+AnyResult: TypeAlias = "TaskResult[..., Any]"
+#: Calls of a task, each its args and kwargs.
+Calls: TypeAlias = Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+
 #: By name, priority, queue and alias: the declared task, and a copy of it as it was enqueued. So the worker need not
 #: make a copy for each task that it runs.
-_variants: dict[tuple[str, int, str, str], tuple[Task[..., Any], Task[..., Any]]] = {}
+_variants: dict[tuple[str, int, str, str], tuple[AnyTask, AnyTask]] = {}
 _MOST_VARIANTS = _MOST_KNOWN = 1_000
 #: The modules that declare tasks and were imported while the apps were loaded, as in every process of this site.
 loaded_with_apps = set[str]()
@@ -83,9 +88,9 @@ class RedisBackend(BaseTaskBackend):
         self.queue = TaskQueue(alias)
         self._queues_given = params.get("QUEUES", [])
         #: By the id() of a task: the task, which keeps that id while it is held here, and what _plain() has found.
-        self._known: dict[int, tuple[Task[..., Any], CheckedTask | None]] = {}
+        self._known: dict[int, tuple[AnyTask, CheckedTask | None]] = {}
 
-    def validate_task(self, task: Task[..., Any]) -> None:
+    def validate_task(self, task: AnyTask) -> None:
         if not apps.ready:
             loaded_with_apps.add(task.func.__module__)
         if apps.apps_ready and not _is_of_an_app("components"):
@@ -102,8 +107,8 @@ class RedisBackend(BaseTaskBackend):
             raise InvalidTask(str(error)) from None
 
     def enqueue(  # type: ignore[override]  # the arguments of any task, not of one signature
-        self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> TaskResult[..., Any]:
+        self, task: AnyTask, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> AnyResult:
         """
         Store a call of *task* and return its TaskResult, READY.
 
@@ -119,9 +124,7 @@ class RedisBackend(BaseTaskBackend):
         task_enqueued.send_robust(type(self), task_result=result)
         return result
 
-    def enqueue_many(
-        self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
-    ) -> list[TaskResult[..., Any]]:
+    def enqueue_many(self, task: AnyTask, calls: Calls) -> list[AnyResult]:
         """
         Store many calls of *task*, each its args and kwargs, in one round trip per 500, and return their results.
 
@@ -140,8 +143,8 @@ class RedisBackend(BaseTaskBackend):
         return self.store(task, new)
 
     async def aenqueue(  # type: ignore[override]  # as above
-        self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> TaskResult[..., Any]:
+        self, task: AnyTask, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> AnyResult:
         """enqueue(), awaited. It waits for a commit only if on_commit names the database: see docs/queues.md."""
         is_named = isinstance(self._on_commit(task), str)
         plain = None if functions("enqueue_middleware") or is_named else self._plain(task)
@@ -153,9 +156,7 @@ class RedisBackend(BaseTaskBackend):
         await task_enqueued.asend_robust(type(self), task_result=result)
         return result
 
-    async def aenqueue_many(
-        self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
-    ) -> list[TaskResult[..., Any]]:
+    async def aenqueue_many(self, task: AnyTask, calls: Calls) -> list[AnyResult]:
         """enqueue_many(), awaited, as aenqueue() is."""
         calls = list(calls)
         if isinstance(self._on_commit(task), str):  # transactions belong to threads
@@ -168,7 +169,7 @@ class RedisBackend(BaseTaskBackend):
             await task_enqueued.asend_robust(type(self), task_result=result)
         return results
 
-    def check_task(self, task: Task[..., Any]) -> None:
+    def check_task(self, task: AnyTask) -> None:
         """Raise InvalidTask if *task* is not valid here, or if no worker could run it."""
         self.validate_task(task)
         if not _is_known(task.func.__module__):
@@ -176,7 +177,7 @@ class RedisBackend(BaseTaskBackend):
                 f"Workers cannot run {task.module_path!r}: {_UNKNOWN.format(task.func.__module__)}"
             )
 
-    def _plain(self, task: Task[..., Any]) -> CheckedTask | None:
+    def _plain(self, task: AnyTask) -> CheckedTask | None:
         """
         Return *task*, checked and without arguments, if enqueue.lua can store its calls at once; else None.
 
@@ -195,9 +196,7 @@ class RedisBackend(BaseTaskBackend):
             known = self._known[id(task)] = task, plain
         return known[1]
 
-    def _checked(
-        self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
-    ) -> list[NewTask]:
+    def _checked(self, task: AnyTask, calls: Calls) -> list[NewTask]:
         """Return the calls as tasks to push."""
         self.check_task(task)
         calls = list(calls)
@@ -205,11 +204,11 @@ class RedisBackend(BaseTaskBackend):
             check_call(task, args, kwargs)
         return [named(self.new_task(task, args, kwargs)) for args, kwargs in calls]
 
-    def _on_commit(self, task: Task[..., Any]) -> bool | str:
+    def _on_commit(self, task: AnyTask) -> bool | str:
         on_commit = getattr(task, "on_commit", None)
         return self.queue.options.on_commit if on_commit is None else on_commit
 
-    def _database(self, task: Task[..., Any]) -> str | None:
+    def _database(self, task: AnyTask) -> str | None:
         """Return the database whose transaction is open here and which calls of *task* wait for; else None."""
         on_commit = self._on_commit(task)
         if not on_commit:
@@ -219,14 +218,14 @@ class RedisBackend(BaseTaskBackend):
         # As for durable blocks, that of a TestCase does not count.
         return None if all(block._from_testcase for block in blocks) else database
 
-    def store(self, task: Task[..., Any], new: Iterable[NewTask]) -> list[TaskResult[..., Any]]:
+    def store(self, task: AnyTask, new: Iterable[NewTask]) -> list[AnyResult]:
         """Push *new*, which are calls of *task*, and return the results of those that were stored."""
         new = [named(each) for each in new]
         results, news = self._results(task, new, self.queue.push_many(new))
         self._tell(news)
         return results
 
-    def new_task(self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewTask:
+    def new_task(self, task: AnyTask, args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewTask:
         """Return a call of *task* in the terms of the queue."""
         run_after = task.run_after
         delay = max(0.0, run_after.total_seconds()) if isinstance(run_after, timedelta) else None
@@ -247,15 +246,13 @@ class RedisBackend(BaseTaskBackend):
             sensitive=getattr(task, "sensitive", False),
         )
 
-    def _enqueue_on_commit(
-        self, task: Task[..., Any], new: Sequence[NewTask], database: str
-    ) -> list[TaskResult[..., Any]]:
+    def _enqueue_on_commit(self, task: AnyTask, new: Sequence[NewTask], database: str) -> list[AnyResult]:
         """
         Store *new* after the commit. Return results that have their final ids, and are filled in then.
 
         The middleware is around the promise, so that its errors are those of enqueue().
         """
-        promised: list[TaskResult[..., Any]] = []
+        promised: list[AnyResult] = []
 
         def promise(new: Iterable[NewTask]) -> list[TaskInfo | None]:
             new = list(new)
@@ -271,33 +268,27 @@ class RedisBackend(BaseTaskBackend):
         enqueue_through(new, promise)
         return promised
 
-    def _keep(
-        self, task: Task[..., Any], new: Sequence[NewTask], promised: Sequence[TaskResult[..., Any]]
-    ) -> None:
+    def _keep(self, task: AnyTask, new: Sequence[NewTask], promised: Sequence[AnyResult]) -> None:
         results, news = self._results(task, new, self.queue.store_many(new))
         for result, stored in zip(promised, results, strict=True):
-            if stored.id == result.id:
-                for field in fields(result):
-                    object.__setattr__(result, field.name, getattr(stored, field.name))
-            else:
-                logger.info(
-                    "%s %s is not stored: the unfinished %s has its key.",
-                    task.module_path,
-                    result.id,
-                    stored.id,
-                )
+            if stored.id != result.id:
+                said = "%s %s is not stored: the unfinished %s has its key."
+                logger.info(said, task.module_path, result.id, stored.id)
+                continue
+            for field in fields(result):
+                object.__setattr__(result, field.name, getattr(stored, field.name))
         self._tell(news)
 
-    def _stored(self, task: Task[..., Any], info: TaskInfo) -> TaskResult[..., Any]:
+    def _stored(self, task: AnyTask, info: TaskInfo) -> AnyResult:
         return self._result(_as_stored(task, info, self.alias), info)
 
-    def _tell(self, news: Iterable[TaskResult[..., Any]]) -> None:
+    def _tell(self, news: Iterable[AnyResult]) -> None:
         for result in news:
             task_enqueued.send_robust(type(self), task_result=result)
 
     def _results(
-        self, task: Task[..., Any], new: Sequence[NewTask], stored: Iterable[TaskInfo | None]
-    ) -> tuple[list[TaskResult[..., Any]], list[TaskResult[..., Any]]]:
+        self, task: AnyTask, new: Sequence[NewTask], stored: Iterable[TaskInfo | None]
+    ) -> tuple[list[AnyResult], list[AnyResult]]:
         """Return the results, and those of them that are not of another task with the same unique key."""
         pairs = [
             (self._stored(task, info), info.id == each.id)
@@ -306,7 +297,7 @@ class RedisBackend(BaseTaskBackend):
         ]
         return [result for result, _is_new in pairs], [result for result, is_new in pairs if is_new]
 
-    def get_result(self, result_id: str) -> TaskResult[..., Any]:
+    def get_result(self, result_id: str) -> AnyResult:
         """
         Return the TaskResult with that id.
 
@@ -315,11 +306,11 @@ class RedisBackend(BaseTaskBackend):
         """
         return self._existing(result_id, self.queue.get(str(result_id)))
 
-    async def aget_result(self, result_id: str) -> TaskResult[..., Any]:
+    async def aget_result(self, result_id: str) -> AnyResult:
         """get_result(), awaited."""
         return self._existing(result_id, await self.queue.aget(str(result_id)))
 
-    def wait_for(self, result_id: str, *, wait: float) -> TaskResult[..., Any]:
+    def wait_for(self, result_id: str, *, wait: float) -> AnyResult:
         """
         Return the TaskResult when the task has ended, or as it is after *wait* seconds, without polling.
 
@@ -327,11 +318,11 @@ class RedisBackend(BaseTaskBackend):
         """
         return self._existing(result_id, self.queue.wait_for(str(result_id), wait=wait))
 
-    async def await_for(self, result_id: str, *, wait: float) -> TaskResult[..., Any]:
+    async def await_for(self, result_id: str, *, wait: float) -> AnyResult:
         """wait_for(), awaited."""
         return self._existing(result_id, await self.queue.await_for(str(result_id), wait=wait))
 
-    def _existing(self, result_id: str, info: TaskInfo | None) -> TaskResult[..., Any]:
+    def _existing(self, result_id: str, info: TaskInfo | None) -> AnyResult:
         if info is None:
             for database, waiting in waiting_calls():
                 if any(result.id == id_of(result_id) for result in waiting.results):
@@ -341,14 +332,14 @@ class RedisBackend(BaseTaskBackend):
             raise TaskResultDoesNotExist(result_id)
         return self.to_result(info)
 
-    def to_result(self, info: TaskInfo) -> TaskResult[..., Any]:
+    def to_result(self, info: TaskInfo) -> AnyResult:
         """Return *info* as a TaskResult. Raises UnknownTask."""
         return self._result(_as_stored(resolve(info.name), info, self.alias), info)
 
-    def _result(self, task: Task[..., Any], info: TaskInfo) -> TaskResult[..., Any]:
+    def _result(self, task: AnyTask, info: TaskInfo) -> AnyResult:
         shown = _unchanged if settings.USE_TZ else as_set
         # The constructor takes three times as long: it checks that the arguments are JSON, which they are.
-        result: TaskResult[..., Any] = object.__new__(TaskResult)
+        result: AnyResult = object.__new__(TaskResult)
         put = object.__setattr__
         put(result, "task", task)
         put(result, "id", info.id)
@@ -398,7 +389,7 @@ def redis_aliases() -> list[str]:
     return [alias for alias in task_backends if isinstance(task_backends[alias], RedisBackend)]
 
 
-def resolve(name: str) -> Task[..., Any]:
+def resolve(name: str) -> AnyTask:
     """
     Return the task that is declared at the dotted path *name*.
 
@@ -433,9 +424,7 @@ def _is_known(module_name: str) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _is_of_an_app(module_name: str) -> bool:
-    return any(
-        module_name == app.name or module_name.startswith(f"{app.name}.") for app in apps.get_app_configs()
-    )
+    return apps.get_containing_app_config(module_name) is not None
 
 
 def _forget(*, setting: str, **kwargs: Any) -> None:
@@ -446,12 +435,12 @@ def _forget(*, setting: str, **kwargs: Any) -> None:
 setting_changed.connect(_forget, dispatch_uid="components.services.queues.backend")
 
 
-def _as_stored(task: Task[..., Any], info: TaskInfo, alias: str) -> Task[..., Any]:
+def _as_stored(task: AnyTask, info: TaskInfo, alias: str) -> AnyTask:
     """Return *task* as it was enqueued. It is not validated again: the settings may have changed since."""
     key = (info.name, info.priority, info.queue, alias)
     if info.run_after is None and (known := _variants.get(key)) and known[0] is task:
         return known[1]
-    variant: Task[..., Any] = object.__new__(type(task))
+    variant: AnyTask = object.__new__(type(task))
     for field in fields(task):
         object.__setattr__(variant, field.name, getattr(task, field.name))
     values = (info.priority, info.queue, as_set(info.run_after), alias)
