@@ -339,19 +339,11 @@ def retry_after(
         first = options.backoff if backoff is None else backoff
         return doubled(first, options.max_backoff, info.starts)
     try:
-        return _seconds(backoff(error, result))
+        pause = backoff(error, result)
+        return pause if pause is None else check_seconds("pause", float(pause), may_be_zero=True)
     except BaseException as wrong:
         logger.exception("The backoff of %s failed; the task is not retried: %r", info.name, wrong)
         return None
-
-
-def _seconds(value: Any) -> float | None:
-    if value is None:
-        return None
-    pause = float(value)
-    if not 0 <= pause <= LONGEST:
-        raise ValueError(f"it returned {value!r}; it must be None or a number of seconds, 0 to {LONGEST:,}")
-    return pause
 
 
 class Run(Protocol):

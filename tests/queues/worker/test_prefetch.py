@@ -7,8 +7,8 @@ import pytest
 
 from components.embedded import EmbeddedServer
 from components.services.queues import Claimed, Consumer, NewTask, TaskQueue
+from components.services.queues.worker.choice import MOST, Prefetch
 from components.services.queues.worker.pool import Pool
-from components.services.queues.worker.prefetch import MOST, Prefetch
 from components.services.queues.worker.runs import Run, ServerClock
 from components.services.queues.worker.tasks import TaskWorker
 from components.services.queues.worker.worker import Worker

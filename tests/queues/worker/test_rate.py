@@ -7,7 +7,7 @@ from redis import Redis
 
 from components.exceptions import RedisUnavailable
 from components.services.queues import TaskQueue, task
-from components.services.queues.worker import rate as rates
+from components.services.queues.worker import execution
 from components.services.rates import RateLimit
 from components.testing import run_tasks
 from tests import tasks
@@ -85,8 +85,8 @@ def test_a_task_comes_early_and_waits_for_the_exact_moment(
     for _ in range(2):
         RateLimit(f"task:{limited.module_path}", "2/h").acquire()
     let_calls_pass(redis, 3_600 - 0.03, f"task:{limited.module_path}")
-    monkeypatch.setattr(rates, "_NEAR", 60)
-    monkeypatch.setattr(rates.time, "sleep", sleep)
+    monkeypatch.setattr(execution, "_NEAR", 60)
+    monkeypatch.setattr(execution.time, "sleep", sleep)
 
     run_tasks()
 

@@ -63,7 +63,20 @@ class Submitted:
         if self._is_cancelled:
             self._coroutine.close()
             raise asyncio.CancelledError
-        return await _limited(self._coroutine, self._seconds)
+        try:
+            async with asyncio.timeout(self._seconds) as limit:
+                return await self._coroutine
+        except TimeoutError as error:
+            if limit.expired():
+                raise TaskTimedOut(
+                    f"It ran longer than its timeout of {round(self._seconds or 0.0, 3):g} s, and was cancelled."
+                ) from error
+            raise
+        finally:
+            context = SyncToAsync.thread_sensitive_context.get(None)
+            # The coroutine may have used the ORM.
+            if context is None or context in SyncToAsync.context_to_thread_executor:
+                await sync_to_async(close_old_connections)()
 
 
 _guard = threading.Lock()
@@ -86,20 +99,3 @@ def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
     while True:
         with suppress(SystemExit, KeyboardInterrupt):  # of a task: it has failed, and the others go on
             loop.run_forever()
-
-
-async def _limited(coroutine: Coroutine[Any, Any, Any], seconds: float | None) -> Any:
-    try:
-        async with asyncio.timeout(seconds) as limit:
-            return await coroutine
-    except TimeoutError as error:
-        if limit.expired():
-            raise TaskTimedOut(
-                f"It ran longer than its timeout of {round(seconds or 0.0, 3):g} s, and was cancelled."
-            ) from error
-        raise
-    finally:
-        context = SyncToAsync.thread_sensitive_context.get(None)
-        # The coroutine may have used the ORM.
-        if context is None or context in SyncToAsync.context_to_thread_executor:
-            await sync_to_async(close_old_connections)()

@@ -30,27 +30,32 @@ from components.conf import functions
 from components.exceptions import (
     BodyTooLarge,
     NotSerializable,
+    RedisUnavailable,
     ResultTooLarge,
     TaskCancelled,
     TaskExpired,
     UnknownFormat,
     WorkerDied,
 )
-from components.kit.compat import Task, TaskContext, TaskResult, TaskResultStatus, task_finished, task_started
+from components.kit.compat import TaskContext, TaskResultStatus, task_finished, task_started
 from components.kit.texts import counted
+from components.services.counters import pattern_of, tally
 from components.services.queues import Claimed, Finished, TaskFailure, TaskInfo, TaskRun, normalize
 from components.services.queues.arguments import encode_metadata
-from components.services.queues.backend import RedisBackend, as_error, as_set
+from components.services.queues.backend import AnyResult, AnyTask, RedisBackend, as_error, as_set
 from components.services.queues.chains import run_through
 from components.services.queues.formats import write_errors, write_result
-from components.services.queues.policy import check_call, current_run, retry_after, serves
+from components.services.queues.policy import check_call, current_run, rate_of, retry_after, serves
 from components.services.queues.worker.concurrency import Limit
 from components.services.queues.worker.coroutines import UNWILLING, Submitted
-from components.services.queues.worker.rate import turn_of
 from components.services.queues.worker.runs import Run, ServerClock
 
 logger = logging.getLogger(__name__)
 _LONGEST_SHOWN = 1_000  # characters of an error in a line of the log
+_EARLY = 0.02  # seconds by which a task comes before its turn under a rate limit
+_NEAR = 0.05  # seconds for which a thread waits
+_LATE = 0.01  # seconds that the function may start later than it was counted, without exceeding the rate
+_RETRY = 1.0  # seconds until the next try if Redis does not answer
 _is_coroutine = lru_cache(maxsize=1_000)(iscoroutinefunction)
 
 #: Has a line for each task that has run.
@@ -106,7 +111,7 @@ class Execution:
             finally:
                 run.permit = None
 
-    def _check_start(self, run: Run, info: TaskInfo, result: TaskResult[..., Any]) -> None:
+    def _check_start(self, run: Run, info: TaskInfo, result: AnyResult) -> None:
         """Raise the error of a task that is not to be started."""
         if info.expires_at and self.clock.now() >= info.expires_at:
             run.has_expired = True
@@ -132,8 +137,8 @@ class Execution:
         except BaseException:  # noqa: BLE001  (as above; what counts is the first error)
             return self._failed(run, info, None, error)
 
-    def _start(self, run: Run, info: TaskInfo, result: TaskResult[..., Any]) -> Finished | float | None:
-        if seconds := turn_of(result, info.id):
+    def _start(self, run: Run, info: TaskInfo, result: AnyResult) -> Finished | float | None:
+        if seconds := _turn_of(result, info.id):
             return seconds
         self._tell(task_started, result)
         try:
@@ -154,7 +159,7 @@ class Execution:
             done.info("%s %s succeeded%s", info.name, info.id, _took(run))
         return Finished(claimed, "successful", kept, document)
 
-    def _through(self, run: Run, info: TaskInfo, result: TaskResult[..., Any]) -> tuple[Any, str]:
+    def _through(self, run: Run, info: TaskInfo, result: AnyResult) -> tuple[Any, str]:
         """Run the task inside of the middleware, and return its value, and that as JSON."""
         if not functions("run_middleware"):
             return self._written(run, info, result)
@@ -172,7 +177,7 @@ class Execution:
         run_through(TaskRun(task=info, worker_id=run.consumer.id, retry_in=retry_in), last)
         return ended
 
-    def _written(self, run: Run, info: TaskInfo, result: TaskResult[..., Any]) -> tuple[Any, str]:
+    def _written(self, run: Run, info: TaskInfo, result: AnyResult) -> tuple[Any, str]:
         value = self._value(run, result)
         if value is None:
             return None, "null"  # most tasks return None, and json is slow for it
@@ -191,7 +196,7 @@ class Execution:
         return value, written
 
     def _retry_in(
-        self, run: Run, info: TaskInfo, result: TaskResult[..., Any] | None, error: BaseException
+        self, run: Run, info: TaskInfo, result: AnyResult | None, error: BaseException
     ) -> float | None:
         """Return the seconds until the next attempt, or None. The answer for an error stays the same."""
         if run.is_cancelled:
@@ -200,9 +205,7 @@ class Execution:
             run.decided = error, retry_after(info, result, error, self._options)
         return run.decided[1]
 
-    def _failed(
-        self, run: Run, info: TaskInfo, result: TaskResult[..., Any] | None, error: BaseException
-    ) -> Finished:
+    def _failed(self, run: Run, info: TaskInfo, result: AnyResult | None, error: BaseException) -> Finished:
         """Return the next attempt, or the final failure."""
         pause, run.decided = self._retry_in(run, info, result, error), None
         failures = [] if run.has_expired else [_failure(error)]  # the run record says that it has expired
@@ -243,7 +246,7 @@ class Execution:
                 logger.error("What a middleware left for the next attempt is not stored: %s", error)
         return write_errors(failures, self._options.max_result, left)
 
-    def _tell(self, signal: Signal, result: TaskResult[..., Any]) -> None:
+    def _tell(self, signal: Signal, result: AnyResult) -> None:
         """Call the receivers of a signal. Nothing that they raise changes the end of the task."""
         try:
             signal.send_robust(sender=type(self.backend), task_result=result)
@@ -252,13 +255,13 @@ class Execution:
                 raise
             logger.exception("A receiver of the task %s raised %s.", result.id, type(error).__name__)
 
-    def _end(self, result: TaskResult[..., Any], status: TaskResultStatus) -> datetime:
+    def _end(self, result: AnyResult, status: TaskResultStatus) -> datetime:
         finished_at = self.clock.now()
         object.__setattr__(result, "finished_at", as_set(finished_at))
         object.__setattr__(result, "status", status)
         return finished_at
 
-    def _value(self, run: Run, result: TaskResult[..., Any]) -> Any:
+    def _value(self, run: Run, result: AnyResult) -> Any:
         task = result.task
         context = [TaskContext(task_result=result)] if task.takes_context else []
         timeout = getattr(task, "timeout", None) or self._options.timeout
@@ -272,7 +275,7 @@ class Execution:
         finally:
             run.deadline = None
 
-    def apply(self, run: Run, task: Task[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    def apply(self, run: Run, task: AnyTask, /, *args: Any, **kwargs: Any) -> Any:
         """
         Call the function of *task* as a request calls a view: close stale database connections first. Those that the
         last task leaves are closed when the thread goes to rest (TaskWorker's pool).
@@ -297,6 +300,31 @@ class Execution:
         if run.is_cancelled:
             submitted.cancel()
         return submitted.result()
+
+
+def _turn_of(result: AnyResult, task_id: str) -> float:
+    """
+    Count a start as a call of the task's RateLimit, and return 0.0; or return the seconds until the task's turn.
+    Raises any error of its rate_key.
+
+    Until then the task is given back, which uses up no attempt. It comes a little early, and its thread waits for the
+    exact moment, so that nothing of the rate is lost on the way through the queue.
+    """
+    limit = rate_of(result.task)
+    if limit is None:
+        return 0.0
+    name = getattr(result.task, "rate_key", None)
+    key = "" if name is None else name(*result.args, **result.kwargs)
+    try:
+        while seconds := limit.ask(key, caller=task_id, margin=_LATE):
+            if seconds > _NEAR:
+                tally("rates:postponed", of=pattern_of(limit.name))
+                return seconds - _EARLY
+            time.sleep(seconds)
+    except RedisUnavailable as error:
+        logger.warning("Could not check whether %r has room: %s", limit, error)
+        return _RETRY
+    return 0.0
 
 
 def _took(run: Run) -> str:

@@ -7,8 +7,6 @@ so it sees uncommitted changes of the test, and the test sees those of the task.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 from components.kit.compat import Task
@@ -20,10 +18,20 @@ from components.services.queues.worker.tasks import TOO_NEW_DELAY
 
 
 def run_ready(backend: RedisBackend, limit: int | None = None) -> list[TaskInfo]:
-    """Run the ready tasks of *backend* until none is left or *limit* have run. Return how they ended, in order."""
-    consumer = Consumer(backend.alias)
+    """
+    Run the ready tasks of *backend* until none is left or *limit* have run. Return how they ended, in order. Queues
+    come in the order of their names.
+    """
+    consumer, clock, ended = Consumer(backend.alias), ServerClock(), list[TaskInfo | None]()
+    execution = InlineExecution(backend, clock)
     try:
-        ended = [backend.queue.get(task_id) for task_id in islice(_run_each(backend, consumer), limit)]
+        while limit is None or len(ended) < limit:
+            step = consumer.advance(consumer.request(dict.fromkeys(backend.queue.names(), 1), want=1))
+            clock.set(step.now)
+            if not (step.claimed or step.is_behind):
+                break
+            ran = (claimed.id for claimed in step.claimed if _run(execution, consumer, claimed))
+            ended += map(backend.queue.get, ran)
     finally:
         consumer.leave()
     return [info for info in ended if info is not None]
@@ -37,18 +45,6 @@ class InlineExecution(Execution):
 
     def prepare(self) -> None:
         pass
-
-
-def _run_each(backend: RedisBackend, consumer: Consumer) -> Iterator[str]:
-    """Yield the ids of tasks, and run one task for each. Queues come in the order of their names."""
-    clock = ServerClock()
-    execution = InlineExecution(backend, clock)
-    while True:
-        step = consumer.advance(consumer.request(dict.fromkeys(backend.queue.names(), 1), want=1))
-        clock.set(step.now)
-        if not (step.claimed or step.is_behind):
-            return
-        yield from (claimed.id for claimed in step.claimed if _run(execution, consumer, claimed))
 
 
 def _run(execution: Execution, consumer: Consumer, claimed: Claimed) -> bool:

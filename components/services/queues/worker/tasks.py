@@ -2,7 +2,7 @@
 TaskWorker: claims tasks, runs them in threads, and acknowledges them.
 
 One step acknowledges and claims, so a busy worker makes one round trip per batch. It claims the tasks that its
-threads will start soon (prefetch.py), and gives back those that they do not start. A step without an answer is sent
+threads will start soon (choice.py), and gives back those that they do not start. A step without an answer is sent
 again unchanged, and the server recognises it by its number. While Redis is away, results wait here. Ends that Redis
 refuses to store are sent apart (apart.py), so that they do not block others.
 
@@ -29,12 +29,11 @@ from components.services.queues.backend import RedisBackend
 from components.services.queues.consumer import MOST, Request
 from components.services.queues.formats import own_lease
 from components.services.queues.worker.apart import Apart, is_refused
-from components.services.queues.worker.choice import QueueChoice
+from components.services.queues.worker.choice import BATCH, STALE, Prefetch, QueueChoice
 from components.services.queues.worker.concurrency import Limit
 from components.services.queues.worker.execution import Execution
 from components.services.queues.worker.periodic import Ticker
 from components.services.queues.worker.pool import Pool
-from components.services.queues.worker.prefetch import BATCH, STALE, Prefetch
 from components.services.queues.worker.returns import Returns
 from components.services.queues.worker.runs import Run, ServerClock
 from components.services.queues.worker.suspects import PUT_OFF, WATCHED, Suspects
@@ -313,16 +312,13 @@ class TaskWorker(Worker):
         now = time.monotonic()
         if self.all_queues and (self._want() or now >= self._learn_at):
             self._learn_at = now + self._beat_every
-            self._learn_queues()
+            names = self.backend.queue.names()
+            if names != list(self.choice.queues):
+                self.queues = self.choice.queues = names
+                self._look_at, self._is_empty = 0.0, False
         if now >= self._trim_at:
             self._trim_at = now + _TRIM_EVERY
             self.consumer.trim(*self.backend.queue.all_names())
-
-    def _learn_queues(self) -> None:
-        names = self.backend.queue.names()
-        if names != list(self.choice.queues):
-            self.queues = self.choice.queues = names
-            self._look_at, self._is_empty = 0.0, False
 
     def receive(self, item: tuple[Run, Finished | Limit | float | None, float]) -> None:
         run, outcome, took = item
