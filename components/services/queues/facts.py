@@ -249,10 +249,8 @@ def _waiting_outside(queues: Sequence[QueueStats], names: Set[str]) -> list[Queu
 
 def late_queues(queues: Sequence[QueueStats], now: datetime) -> list[QueueStats]:
     """Return those of *queues* in which a delayed task has been due for too long, the longest first."""
-    late = [
-        (queue.next_due_at, queue) for queue in queues if queue.next_due_at and now - queue.next_due_at > LATE
-    ]
-    return [queue for _due, queue in sorted(late, key=lambda each: each[0])]
+    late = [queue for queue in queues if queue.next_due_at and now - queue.next_due_at > LATE]
+    return sorted(late, key=lambda queue: queue.next_due_at or now)
 
 
 @dataclass(frozen=True)

@@ -184,30 +184,12 @@ def write_progress(progress: Progress) -> str:
     return json.dumps({"v": FORMAT, "done": progress.done, "total": progress.total, "note": note, "at": at})
 
 
-def unreadable(task_id: str, queue: str, state: State, reason: str, errors: bytes | None = None) -> TaskInfo:
-    """Return what can be shown of an entry that read_task() refused."""
-    failures: tuple[TaskFailure, ...] = ()
-    if errors:
-        with suppress(UnknownFormat, ValueError, *NONSENSE):
-            failures = _read_errors(errors)["errors"]
-    return TaskInfo(
-        id=task_id,
-        name="",
-        args=[],
-        kwargs={},
-        queue=queue,
-        priority=0,
-        state=state,
-        enqueued_at=EPOCH,
-        errors=failures or (TaskFailure("builtins.ValueError", reason),),
-    )
-
-
 def read_row(
     queue: str, state: State, task_id: str, score: float, stored: Sequence[bytes | None]
 ) -> TaskInfo | None:
     """
-    Return a task of a listing, or None if its result has expired since it was listed.
+    Return a task of a listing, or None if its result has expired since it was listed. Of one that cannot be read,
+    return what can be shown, with the reason as its error.
 
     What is *stored* is the result if it has succeeded, else its record, run, errors and progress.
     """
@@ -217,7 +199,21 @@ def read_row(
             return read_result(task_id, record) if record else None
         info = read_task(task_id, state, record or b"", *others)
     except (UnknownFormat, ValueError) as reason:
-        return unreadable(task_id, queue, state, str(reason), others[1] if others else None)
+        errors: tuple[TaskFailure, ...] = ()
+        if others and others[1]:
+            with suppress(UnknownFormat, ValueError, *NONSENSE):
+                errors = _read_errors(others[1])["errors"]
+        return TaskInfo(
+            id=task_id,
+            name="",
+            args=[],
+            kwargs={},
+            queue=queue,
+            priority=0,
+            state=state,
+            enqueued_at=EPOCH,
+            errors=errors or (TaskFailure("builtins.ValueError", str(reason)),),
+        )
     return placed(info, due_us=score if state == "delayed" else None, ends_ms=score)
 
 

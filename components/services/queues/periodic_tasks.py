@@ -91,11 +91,20 @@ def periodic(
             f"@periodic was given args={args!r} and kwargs={kwargs!r}; they must be a list and a dict."
         )
 
+    given = kwargs or {}
+
     def declare(task: _T) -> _T:
-        _check_task(task, args, kwargs or {})
-        entry = PeriodicTask(
-            task, schedule, missed, normalize(args, "args"), normalize(kwargs or {}, "kwargs")
-        )
+        if not isinstance(task, Task):
+            name = getattr(task, "__qualname__", repr(task))
+            raise TypeError(
+                f"@periodic was put on {name}, which is not a task. Put it above @task, not below."
+            )
+        try:
+            check_call(task, args, given)
+        except TypeError as error:
+            advice = "Give what it needs as @periodic(..., args=[...], kwargs={...})."
+            raise TypeError(f"{error} {advice}") from None
+        entry = PeriodicTask(task, schedule, missed, normalize(args, "args"), normalize(given, "kwargs"))
         known = _declared.setdefault((task.backend, entry.name), entry)
         for field, one, other in (
             ("missed", known.missed, missed),
@@ -110,18 +119,6 @@ def periodic(
         return task
 
     return declare
-
-
-def _check_task(task: object, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    if not isinstance(task, Task):
-        name = getattr(task, "__qualname__", repr(task))
-        raise TypeError(f"@periodic was put on {name}, which is not a task. Put it above @task, not below.")
-    try:
-        check_call(task, args, kwargs)
-    except TypeError as error:
-        raise TypeError(
-            f"{error} Give what it needs as @periodic(..., args=[...], kwargs={{...}})."
-        ) from None
 
 
 def declared(alias: str = "default") -> list[PeriodicTask]:

@@ -24,9 +24,9 @@ from cronsim.cronsim import RANGES, Field
 from django.conf import settings
 
 from components.exceptions import InvalidValue
+from components.kit.stored import EPOCH
 
 SHORTEST, LONGEST = timedelta(seconds=1), timedelta(days=366)  # bounds of intervals
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
 _LONGEST_CHANGE = timedelta(hours=3)  # the most by which clocks are set back at once
 _PATIENCE = 50  # years without a tick after which an expression counts as matching no date
@@ -96,7 +96,7 @@ class Every(Schedule):
             )
 
     def next_after(self, instant: datetime) -> datetime:
-        return _EPOCH + ((instant - _EPOCH) // self.interval + 1) * self.interval
+        return EPOCH + ((instant - EPOCH) // self.interval + 1) * self.interval
 
     def __str__(self) -> str:
         rest, parts = self.interval, []
@@ -118,7 +118,13 @@ class Cron(Schedule):
         expression = " ".join(str(self.expression).upper().split())
         expression = _LONG_DAYS.sub(lambda found: found[1][:3], expression)
         object.__setattr__(self, "expression", _NAMED.get(expression, expression))
-        _check_zone(self.zone)
+        try:
+            ZoneInfo(self.zone)
+        except (LookupError, ValueError, OSError):  # OSError if the name is that of a folder of zones
+            raise InvalidValue(
+                f"There is no time zone {self.zone!r} here. Its name must be one such as 'Europe/Berlin'; "
+                "where the system has no time zones, install the package tzdata."
+            ) from None
         _check_expression(self.expression)
         self.next_after(datetime(2000, 1, 1, tzinfo=UTC))  # raises if there is no tick
 
@@ -187,16 +193,6 @@ def cron(expression: str, *, tz: str | ZoneInfo | None = None) -> Cron:
     defaults to settings.TIME_ZONE. Raises InvalidValue.
     """
     return Cron(expression, str(settings.TIME_ZONE if tz is None else tz))
-
-
-def _check_zone(zone: str) -> None:
-    try:
-        ZoneInfo(zone)
-    except (LookupError, ValueError, OSError):  # OSError if the name is that of a folder of zones
-        raise InvalidValue(
-            f"There is no time zone {zone!r} here. Its name must be one such as 'Europe/Berlin'; "
-            "where the system has no time zones, install the package tzdata."
-        ) from None
 
 
 def _check_expression(expression: str) -> None:

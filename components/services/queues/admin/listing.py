@@ -6,7 +6,7 @@ The sizes of all queues are read, since totals and order depend on them; only a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -68,16 +68,10 @@ COLUMNS = [
 ]
 
 
-@dataclass(frozen=True)
-class Row:
-    """A queue in the list."""
-
-    stats: QueueStats
-    #: For each state the cell with the number of tasks, a link to them. A template for each of 250 cells is slower.
-    counts: Mapping[State, SafeString]
-
-
-def _rows(alias: str, queues: Sequence[QueueStats], url_of: Callable[[str], str]) -> list[Row]:
+def _rows(
+    alias: str, queues: Sequence[QueueStats], url_of: Callable[[str], str]
+) -> list[tuple[QueueStats, dict[State, SafeString]]]:
+    """Return *queues*, each with the cells of its states: numbers that are links. A template for each is slower."""
     tasks, failures = url_of("tasks"), url_of("failures")
     words = {state: str(word) for state, word in WORDS.items()}
     said = gettext("%(count)s %(word)s in %(queue)s")
@@ -96,7 +90,7 @@ def _rows(alias: str, queues: Sequence[QueueStats], url_of: Callable[[str], str]
             '<td class="number"><a href="{}" class="{}" aria-label="{}">{}</a></td>', url, kind, label, text
         )
 
-    return [Row(queue, {state: cell(queue, state) for state in STATES}) for queue in queues]
+    return [(queue, {state: cell(queue, state) for state in STATES}) for queue in queues]
 
 
 def overview_of(
