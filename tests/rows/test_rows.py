@@ -13,8 +13,8 @@ from components.exceptions import RowNotLoaded, RowNotSerializable
 from components.kit.client import get_client
 from components.kit.keyspace import BUCKETS, bucket
 from components.kit.twins import at_once
-from components.services.rows import LEASE, Loader, RowCache, RowReader, Shape, Unshared, flights
-from components.services.rows.flights import Flights
+from components.services.rows import LEASE, Loader, RowCache, RowReader, Shape, Unshared
+from components.services.rows.flights import Flight, Flights, has_landed
 from components.services.rows.keys import RowKeys
 from components.services.rows.loader import begin
 from tests.support.rows import (
@@ -324,23 +324,22 @@ def test_a_missed_row_is_loaded_by_one_of_all_who_miss_it() -> None:
 def test_a_load_that_fails_fails_for_all_who_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     loads: list[Sequence[str]] = []
     waiting = set[object]()
-    wait = flights._LoopFlight.wait
 
     async def read() -> list[Any]:
         all_wait = asyncio.Event()
 
-        async def note(self: flights._LoopFlight, seconds: float) -> bool:
+        async def note(flight: Flight, seconds: float) -> bool:
             waiting.add(asyncio.current_task())
             if len(waiting) == 99:
                 all_wait.set()
-            return await wait(self, seconds)
+            return await has_landed(flight, seconds)
 
         async def load(wanted: Sequence[str]) -> Rows:
             loads.append(wanted)
             await all_wait.wait()
             raise LookupError("the database is away")
 
-        monkeypatch.setattr(flights._LoopFlight, "wait", note)
+        monkeypatch.setattr("components.services.rows.cache.has_landed", note)
         readers = (cache().aget_or_load(["1"], load, delay=60, wait=60) for _ in range(100))
         return await asyncio.gather(*readers, return_exceptions=True)
 
@@ -540,7 +539,7 @@ def test_a_forked_process_waits_for_no_thread_of_its_parent() -> None:
     flights.take_off(["items:1", "items:2"])
     flights.reset()
     assert flights.take_off(["items:1"]) == {"items:1"}
-    flights.land(["items:1", "items:2"])
+    flights.land(["items:1", "items:2"], {})
     assert flights.find("items:1") is None
 
 

@@ -26,18 +26,18 @@ from redis import Redis, RedisCluster
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio import RedisCluster as AsyncRedisCluster
 
-from components.exceptions import RedisUnavailable, RowNotLoaded, RowNotSerializable, RowTooLarge
+from components.exceptions import RedisUnavailable, RowNotLoaded
 from components.kit.client import AnyRedis
 from components.kit.keyspace import BUCKETS, bucket, stem
-from components.kit.scripts import CLUSTERS, Call, Script, idempotent
+from components.kit.scripts import CLUSTERS, Call, Script, idempotent, pause
 from components.kit.together import together
-from components.kit.twins import twins
+from components.kit.twins import answer, twins
 from components.kit.values import check_seconds
 from components.services.counters import tally
 from components.services.rows.controls import refresh, schedule, unschedule
-from components.services.rows.flights import flights_of, nap
+from components.services.rows.flights import flights_of, has_landed
 from components.services.rows.keys import RowKeys
-from components.services.rows.loader import Claim, Stored, begin, claims_of, release, store, to_store
+from components.services.rows.loader import Claim, begin, claims_of, release, store, to_store
 from components.services.rows.members import (
     LEASE,
     by_bucket,
@@ -202,7 +202,10 @@ class RowCache:
         count, rows = len(found.good), found.good
         if count < len(wanted):
             miss = _Miss(self, client, load, delay, wait, oldest, stale)
-            rows = await miss.read_on(wanted, found)
+            try:
+                rows = await miss.read_on(wanted, found)
+            finally:
+                miss.land()
         self._tally(len(wanted), count)
         return rows
 
@@ -299,14 +302,8 @@ class _Miss:
         """
         Return all *wanted* rows, of which *found* are known already. Raises RowNotLoaded, and any error of the load.
         """
-        try:
-            return await self._read_on(wanted, found)
-        finally:
-            self._flights.land(self._mine)
-
-    async def _read_on(self, wanted: Sequence[str], found: Found) -> dict[str, Row]:
         good, asked_at, is_patient = dict(found.good), found.now, True
-        pause, until = _SHORTEST_NAP, time.monotonic() + self._wait
+        nap, until = _SHORTEST_NAP, time.monotonic() + self._wait
         while missing := [key for key in wanted if key not in good]:
             self._mine |= self._flights.take_off(member(self._cache.name, key) for key in missing)
             others = await self._load_mine(missing, is_patient)
@@ -315,10 +312,10 @@ class _Miss:
             if len(others) == len(missing) and not others & good.keys():
                 left = max(0.0, until - time.monotonic())
                 if self._mine:  # another process is loading them
-                    await nap(self._client, min(pause, left))
-                    pause = min(_LONGEST_NAP, 2 * pause)
+                    await pause(self._client, min(nap, left))
+                    nap = min(_LONGEST_NAP, 2 * nap)
                 elif flight := self._flights.find(member(self._cache.name, missing[0])):
-                    is_patient = await flight.wait(min(_PATIENCE, left))
+                    is_patient = await has_landed(flight, min(_PATIENCE, left))
             rest = [key for key in missing if key not in good]
             found = await self._cache._read(self._client, rest, self._max_age)
             good |= found.good
@@ -330,6 +327,10 @@ class _Miss:
                     f"in {self._wait:g} s: another process is loading them, or they change too often."
                 )
         return {key: good[key] for key in wanted}
+
+    def land(self) -> None:
+        """End the flights that are not over yet, because no more rows are needed, or because of an error."""
+        self._flights.land(self._mine, {})
 
     async def _load_mine(self, missing: Sequence[str], is_patient: bool) -> set[str]:
         """
@@ -360,13 +361,11 @@ class _Miss:
         back.
         """
         members = [each for claim in claims for each in claim.members]
-        rows: dict[str, Stored] = {}
         if not members:
             return {}
         try:
-            loaded = self._load([name_and_key(each)[1] for each in members])
-            values = await loaded if isinstance(loaded, Awaitable) else loaded
-            errors = self._encode(members, values, rows)
+            values = await answer(self._load([name_and_key(each)[1] for each in members]))
+            rows, errors = to_store(self._cache.shape, members, values)
             await store(self._client, claims, rows, lease=LEASE, good=self._delay)
         except GeneratorExit:  # the loop is gone: nothing can be awaited
             raise
@@ -382,18 +381,6 @@ class _Miss:
     async def _give_back(self, claims: Sequence[Claim], members: Collection[str]) -> None:
         with suppress(RedisUnavailable):  # the claims then end with their leases
             await release(self._client, claims, members)
-
-    def _encode(
-        self, members: Sequence[str], values: Mapping[str, Sequence[Any]], rows: dict[str, Stored]
-    ) -> dict[str, Exception]:
-        """Add the rows that can be stored to *rows*. Return the errors of the others."""
-        errors: dict[str, Exception] = {}
-        for each in members:
-            try:
-                rows[each] = to_store(self._cache.shape, each, values)
-            except (RowNotSerializable, RowTooLarge) as error:
-                errors[each] = error
-        return errors
 
 
 @lru_cache(maxsize=16_384)

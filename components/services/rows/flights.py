@@ -11,61 +11,23 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Mapping
+from concurrent import futures
+from typing import TypeAlias
 
 from components.kit.client import AnyRedis, kept_by_the_loop
 from components.kit.forking import in_child
 from components.kit.scripts import ASYNCHRONOUS
 
-_NONE: Mapping[str, Exception] = MappingProxyType({})
-
-
-class Flight:
-    """One load of a row, for threads that wait for it."""
-
-    def __init__(self) -> None:
-        self.error: Exception | None = None
-        self._landed = threading.Event()
-
-    def land(self) -> None:
-        self._landed.set()
-
-    async def wait(self, seconds: float) -> bool:
-        """
-        Wait for up to *seconds* until the flight has landed. Return whether it has. Raises the error of the load.
-        """
-        self._landed.wait(seconds)
-        return self._has_landed(self._landed.is_set())
-
-    def _has_landed(self, has_landed: bool) -> bool:
-        if self.error:
-            # Otherwise the traceback would grow with each reader that raises it.
-            raise self.error.with_traceback(None)
-        return has_landed
-
-
-class _LoopFlight(Flight):
-    def __init__(self) -> None:
-        self.error = None
-        self._future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def land(self) -> None:
-        if not self._future.done():
-            self._future.set_result(None)
-
-    async def wait(self, seconds: float) -> bool:
-        await asyncio.wait([self._future], timeout=seconds)
-        return self._has_landed(self._future.done())
+#: One load of a row. When it has landed, its result is the error of the load, or None.
+Flight: TypeAlias = "futures.Future[Exception | None] | asyncio.Future[Exception | None]"
 
 
 class Flights:
     """The current flights, by member."""
 
-    make = Flight
-
-    def __init__(self) -> None:
+    def __init__(self, make: Callable[[], Flight] = futures.Future) -> None:
+        self._make = make
         self.reset()
 
     def reset(self) -> None:
@@ -76,24 +38,31 @@ class Flights:
     def take_off(self, members: Iterable[str]) -> set[str]:
         """Take off with the *members* that nobody else is loading. Return them. The caller must land them."""
         with self._lock:
-            mine = {each: self.make() for each in members if each not in self._under_way}
+            mine = {each: self._make() for each in members if each not in self._under_way}
             self._under_way |= mine
         return set(mine)
 
     def find(self, member: str) -> Flight | None:
         return self._under_way.get(member)
 
-    def land(self, members: Iterable[str], errors: Mapping[str, Exception] = _NONE) -> None:
+    def land(self, members: Iterable[str], errors: Mapping[str, Exception]) -> None:
         """End these flights, which are done or have failed with *errors*, and wake their waiting readers."""
         with self._lock:
             landed = {each: self._under_way.pop(each) for each in members if each in self._under_way}
         for each, flight in landed.items():
-            flight.error = errors.get(each)
-            flight.land()
+            flight.set_result(errors.get(each))
 
 
-class _LoopFlights(Flights):
-    make = _LoopFlight
+async def has_landed(flight: Flight, seconds: float) -> bool:
+    """Wait for up to *seconds* until the flight has landed. Return whether it has. Raises the error of the load."""
+    if isinstance(flight, asyncio.Future):
+        await asyncio.wait([flight], timeout=seconds)
+    else:
+        futures.wait([flight], seconds)
+    if flight.done() and (error := flight.result()):
+        # Otherwise the traceback would grow with each reader that raises it.
+        raise error.with_traceback(None)
+    return flight.done()
 
 
 _of_threads = Flights()
@@ -103,13 +72,5 @@ in_child(_of_threads.reset)
 def flights_of(client: AnyRedis) -> Flights:
     """Return the flights of the process for a synchronous client, else those of the running loop."""
     if isinstance(client, ASYNCHRONOUS):
-        return kept_by_the_loop(_LoopFlights, lambda closing: _LoopFlights())
+        return kept_by_the_loop(Flights, lambda closing: Flights(asyncio.Future))
     return _of_threads
-
-
-async def nap(client: AnyRedis, seconds: float) -> None:
-    """Sleep for this many seconds."""
-    if isinstance(client, ASYNCHRONOUS):
-        await asyncio.sleep(seconds)
-    else:
-        time.sleep(seconds)

@@ -18,7 +18,7 @@ from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
-from components.exceptions import RedisUnavailable
+from components.exceptions import RedisUnavailable, RowNotSerializable, RowTooLarge
 from components.kit import figures
 from components.kit.client import AnyRedis, get_client
 from components.kit.keyspace import BUCKETS
@@ -77,10 +77,22 @@ class Stored(NamedTuple):
     body: str
 
 
-def to_store(shape: Shape, member: str, values: Mapping[str, Sequence[Any]]) -> Stored:
-    """Return what to store for a member; *values* are those of existing rows. Raises as Shape.encode() does."""
-    key = name_and_key(member)[1]
-    return Stored(True, shape.encode(member, values[key])) if key in values else Stored(False, shape.deleted)
+def to_store(
+    shape: Shape, members: Iterable[str], values: Mapping[str, Sequence[Any]]
+) -> tuple[dict[str, Stored], dict[str, Exception]]:
+    """
+    Return what to store of these members, and the errors of those that cannot be stored. *values* are those of
+    existing rows, by key.
+    """
+    rows, errors = dict[str, Stored](), dict[str, Exception]()
+    for each in members:
+        key = name_and_key(each)[1]
+        is_there = key in values
+        try:
+            rows[each] = Stored(is_there, shape.encode(each, values[key]) if is_there else shape.deleted)
+        except (RowNotSerializable, RowTooLarge) as error:
+            errors[each] = error
+    return rows, errors
 
 
 @dataclass

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from components.exceptions import RowNotSerializable, RowsUnavailable, RowTooLarge
+from components.exceptions import RowsUnavailable
 from components.kit.keyspace import BUCKETS
 from components.kit.worker.loop import Loop
 from components.kit.worker.outage import sentence
@@ -52,15 +52,11 @@ class _Batch:
         self.errors.update((member(name, key), error) for key in keys)
 
     def take(self, name: str, keys: Sequence[str], shape: Shape, loaded: Loaded) -> None:
-        for key in keys:
-            each = member(name, key)
-            if key in loaded.errors:
-                self.errors[each] = loaded.errors[key]
-                continue
-            try:
-                self.rows[each] = to_store(shape, each, loaded.values)
-            except (RowNotSerializable, RowTooLarge) as error:
-                self.errors[each] = str(error)
+        there = [member(name, key) for key in keys if key not in loaded.errors]
+        rows, refused = to_store(shape, there, loaded.values)
+        self.rows |= rows
+        self.errors |= {each: str(error) for each, error in refused.items()}
+        self.errors |= {member(name, key): error for key, error in loaded.errors.items()}
 
 
 class RowWorker(Loop):

@@ -395,15 +395,6 @@ def cached_rows() -> Mapping[str, CachedRows[Any]]:
     return MappingProxyType(_declared)
 
 
-def _watch(sender: type[models.Model], **kwargs: Any) -> None:
-    """Watch the writes of a model that is declared after those with cached rows, such as a child or a proxy."""
-    for rows in _declared.values():
-        rows.writes.watch(sender)
-
-
-class_prepared.connect(_watch, dispatch_uid="components.rows.writes")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Caching:
     """The caching options of a model's rows; see CachedRows."""
@@ -442,9 +433,12 @@ class CachedRow(models.Model):
 
 
 def _prepare(sender: type[models.Model], **kwargs: Any) -> None:
+    # Its writes may change the rows of models declared before: it may be a child or a proxy.
+    for rows in _declared.values():
+        rows.writes.watch(sender)
     if issubclass(sender, CachedRow) and not sender._meta.abstract and not sender._meta.proxy:
-        rows: Any = CachedRows(sender, **asdict(sender.caching))
-        sender.cached = rows
+        cached: Any = CachedRows(sender, **asdict(sender.caching))
+        sender.cached = cached
 
 
 class_prepared.connect(_prepare, dispatch_uid="components.rows")
