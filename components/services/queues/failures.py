@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
 from hashlib import blake2b
@@ -92,30 +93,17 @@ class Failure:
         return _group(self.name, self.error.exception_class_path, self.error.message)
 
 
-@dataclass
+@dataclass(frozen=True)
 class FailureGroup:
     """Tasks that have died alike."""
 
     latest: Failure
     first: Failure
-    count: int = 0
+    count: int
     #: The queues of these tasks.
-    queues: set[str] = field(default_factory=set)
-    #: Whether their messages are not all the same.
-    varies: bool = False
-
-    @property
-    def message(self) -> str:
-        """What their messages have in common."""
-        message = self.latest.error.message
-        return alike(message) if self.varies else message
-
-    def add(self, failure: Failure) -> None:
-        """Add an earlier failure."""
-        self.count += 1
-        self.first = failure
-        self.queues.add(failure.place.queue)
-        self.varies = self.varies or failure.error.message != self.latest.error.message
+    queues: set[str]
+    #: What their messages have in common.
+    message: str
 
 
 class Failures:
@@ -190,12 +178,15 @@ class Failures:
 
 def groups(failures: Iterable[Failure]) -> list[FailureGroup]:
     """Return the groups of *failures*, of which the latest comes first; the largest group comes first."""
-    found: dict[str, FailureGroup] = {}
+    by_group = defaultdict[str, list[Failure]](list)
     for failure in failures:
-        if failure.group not in found:
-            found[failure.group] = FailureGroup(failure, failure)
-        found[failure.group].add(failure)
-    return sorted(found.values(), key=lambda group: -group.count)
+        by_group[failure.group].append(failure)
+    found = []
+    for some in by_group.values():
+        latest, messages = some[0], {each.error.message for each in some}
+        message = latest.error.message if len(messages) == 1 else alike(latest.error.message)
+        found.append(FailureGroup(latest, some[-1], len(some), {each.place.queue for each in some}, message))
+    return sorted(found, key=lambda group: -group.count)
 
 
 @lru_cache(maxsize=4_096)
@@ -211,7 +202,7 @@ def alike(message: str) -> str:
 
 def _read(place: Place, name: bytes, sensitive: int, state: bytes, kind: bytes, traceback: bytes) -> Failure:
     unsaid = UNSAID.get(state.decode(errors="replace"))
-    error = unsaid[0] if unsaid else TaskFailure(_read_text(kind), _read_text(traceback))
+    error = unsaid or TaskFailure(_read_text(kind), _read_text(traceback))
     return Failure(place, _read_text(name), bool(sensitive), error)
 
 

@@ -58,21 +58,17 @@ _STATES: dict[str, State] = {
 }
 #: The errors that are shown for ends that no worker has stored.
 UNSAID = {
-    "crashed": (
-        TaskFailure(
-            "components.exceptions.WorkerDied",
-            "The workers that started this task died, or stopped renewing its lease, before it had ended: perhaps "
-            "they were killed for their memory, or the task held the GIL for longer than its lease, as C code can. "
-            "Then give it a longer lease.",
-        ),
+    "crashed": TaskFailure(
+        "components.exceptions.WorkerDied",
+        "The workers that started this task died, or stopped renewing its lease, before it had ended: perhaps "
+        "they were killed for their memory, or the task held the GIL for longer than its lease, as C code can. "
+        "Then give it a longer lease.",
     ),
-    "cancelled": (
-        TaskFailure("components.exceptions.TaskCancelled", "The task was cancelled before it had ended."),
+    "cancelled": TaskFailure(
+        "components.exceptions.TaskCancelled", "The task was cancelled before it had ended."
     ),
-    "expired": (
-        TaskFailure(
-            "components.exceptions.TaskExpired", "The task had expired before a worker could start it."
-        ),
+    "expired": TaskFailure(
+        "components.exceptions.TaskExpired", "The task had expired before a worker could start it."
     ),
 }
 
@@ -102,7 +98,7 @@ def read_task(
             found = RUN.read(run.decode())
             facts |= _read_run(found)
             if found["state"] in UNSAID:
-                facts["errors"] = (*facts.get("errors", ()), *UNSAID[found["state"]])
+                facts["errors"] = (*facts.get("errors", ()), UNSAID[found["state"]])
         return TaskInfo.of(facts)
     except NONSENSE as error:
         raise _nonsense(task_id, error) from error
