@@ -122,7 +122,7 @@ HEAD, END = "Traceback (most recent call last):\n", "pay.Refused: no\n  second l
     ],
 )
 def test_frames_of_libraries_are_parts_of_their_own(traceback, parts):
-    assert [(part.text, part.frames) for part in parts_of(traceback)] == parts
+    assert parts_of(traceback) == parts
     assert "".join(text for text, _frames in parts) == traceback
 
 

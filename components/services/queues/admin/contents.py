@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
@@ -28,16 +27,11 @@ _FRAME = re.compile(r'^(?P<indent>[ |]*)File "(?P<path>[^"]*)", line \d+')
 _LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3", str(Path(__file__).parents[3]))
 
 
-@dataclass(frozen=True)
 class Contents:
     """What one user may see of any task."""
 
-    #: Whether the user has the permission.
-    may_see: bool
-
-    @classmethod
-    def of(cls, request: HttpRequest) -> Contents:
-        return cls(request.user.has_perm("components.view_arguments_queue"))
+    def __init__(self, request: HttpRequest) -> None:
+        self.may_see = request.user.has_perm("components.view_arguments_queue")
 
     def shows(self, info: TaskInfo | Failure) -> bool:
         """Return whether the user may see the arguments, the result and the tracebacks of this task."""
@@ -60,24 +54,18 @@ def loaded(name: str) -> Task[..., object] | None:
     return found if isinstance(found, Task) else None
 
 
-@dataclass(frozen=True)
-class Part:
-    """Some lines of a traceback."""
-
-    text: str
-    #: How many frames of libraries these are; 0 for other lines.
-    frames: int
-
-
-def parts_of(traceback: str) -> list[Part]:
-    """Return the parts of *traceback*. If all its frames are of libraries, it is one part."""
+def parts_of(traceback: str) -> list[tuple[str, int]]:
+    """
+    Return the parts of *traceback*, and how many frames of libraries each is; 0 for other lines. If all frames are of
+    libraries, it is one part.
+    """
     frames = list(_frames(traceback.splitlines(keepends=True)))
     if not any(is_own for _text, is_own in frames if is_own is not None):
-        return [Part(traceback, 0)]
+        return [(traceback, 0)]
     found = []
     for is_folded, lines in groupby(frames, key=lambda frame: frame[1] is False):
         texts = [text for text, _is_own in lines]
-        found.append(Part("".join(texts), len(texts) if is_folded else 0))
+        found.append(("".join(texts), len(texts) if is_folded else 0))
     return found
 
 

@@ -54,7 +54,7 @@ class Filters(forms.Form):
     def __init__(self, request: HttpRequest) -> None:
         super().__init__(request.GET)
         self.is_valid()
-        self.contents = Contents.of(request)
+        self.contents = Contents(request)
         #: The place in the list where an earlier look ended.
         self.after = request.GET.get("after", "")
         #: Tasks that have died alike, which all other filters leave alone.

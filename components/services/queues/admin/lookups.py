@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import get_args
 
 from django.http import Http404, HttpRequest
@@ -29,50 +28,37 @@ WORDS: Mapping[State, Promise] = {
 }
 
 
-@dataclass(frozen=True)
 class QueuePage:
     """
     The queue that a request's query names; or all queues of the alias together, which have no name, and of which only
     the number of dead tasks is known.
     """
 
-    service: TaskQueue
-    stats: QueueStats
-    #: Of all together, the first thousand that have dead tasks.
-    names: Sequence[str] = ()
-
-    @classmethod
-    def of(cls, request: HttpRequest, *, may_be_all: bool = False) -> QueuePage:
-        service = find_service(request)
-        if may_be_all and not request.GET.get("queue"):
-            failing = [stats for stats in service.all_stats() if stats.dead][:MOST_QUEUES]
-            together = QueueStats(name="", dead=sum(stats.dead for stats in failing))
-            return cls(service, together, [stats.name for stats in failing])
+    def __init__(self, request: HttpRequest, *, may_be_all: bool = False) -> None:
+        self.service = find_service(request)
+        self.name = request.GET.get("queue", "")
+        if may_be_all and not self.name:
+            failing = [stats for stats in self.service.all_stats() if stats.dead][:MOST_QUEUES]
+            self.stats = QueueStats(name="", dead=sum(stats.dead for stats in failing))
+            self.failures = Failures(self.alias, *(stats.name for stats in failing))
+            return
         try:
-            name = check_queue(request.GET.get("queue", ""))
+            check_queue(self.name)
         except InvalidName:
             wrong = gettext(
                 "A queue cannot be called %(queue)r: the name must have 1 to %(most)s printable characters."
             )
-            asked = {"queue": shortened(request.GET.get("queue", "")), "most": MAX_NAME}
-            raise Http404(wrong % asked) from None
-        return cls(service, service.stats(name))
+            raise Http404(wrong % {"queue": shortened(self.name), "most": MAX_NAME}) from None
+        self.stats = self.service.stats(self.name)
+        self.failures = Failures(self.alias, self.name)
 
     def total(self, state: State) -> int:
         """Return how many tasks are in *state*."""
         return int(getattr(self.stats, state))
 
     @property
-    def failures(self) -> Failures:
-        return Failures(self.alias, *([self.name] if self.name else self.names))
-
-    @property
     def alias(self) -> str:
         return self.service.alias
-
-    @property
-    def name(self) -> str:
-        return self.stats.name
 
     @property
     def subject(self) -> str:

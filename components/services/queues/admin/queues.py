@@ -100,8 +100,8 @@ class QueueAdmin(ControlRoomAdmin):
         return self.render(request, "admin/components/queues/overview.html", gettext("Queues"), context)
 
     def tasks(self, request: HttpRequest) -> HttpResponse:
-        page, state = QueuePage.of(request), find_state(request)
-        filters, contents = Filters(request), Contents.of(request)
+        page, state = QueuePage(request), find_state(request)
+        filters, contents = Filters(request), Contents(request)
         total, look, group = page.total(state), None, None
         if filters.group:
             group = filters.look_at_group(page, state, filter_page.WINDOW)
@@ -152,7 +152,7 @@ class QueueAdmin(ControlRoomAdmin):
         return self.render(request, template, title, context, live=live)
 
     def failures(self, request: HttpRequest) -> HttpResponse:
-        page, filters = QueuePage.of(request, may_be_all=True), Filters(request)
+        page, filters = QueuePage(request, may_be_all=True), Filters(request)
         look = page.failures.look(most=filter_page.WINDOW, after=filters.after, cut=filters.contents.cut)
         context = {
             "alias": page.alias,
@@ -180,7 +180,7 @@ class QueueAdmin(ControlRoomAdmin):
         return self.render(request, template, title, context, trail=trail, live=False)
 
     def task(self, request: HttpRequest) -> HttpResponse:
-        service, task_id, contents = find_service(request), request.GET.get("id", ""), Contents.of(request)
+        service, task_id, contents = find_service(request), request.GET.get("id", ""), Contents(request)
         try:
             info = service.get(task_id)
         except (UnknownFormat, ValueError) as error:
@@ -217,7 +217,7 @@ class QueueAdmin(ControlRoomAdmin):
         ]
 
     def periodic(self, request: HttpRequest) -> HttpResponse:
-        may_see = Contents.of(request).may_see
+        may_see = Contents(request).may_see
         aliases = [(alias, rows(alias, may_see)) for alias in redis_aliases()]
         template = "admin/components/queues/periodic.html"
         purpose = gettext(

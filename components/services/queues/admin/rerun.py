@@ -103,7 +103,7 @@ def _loaded(backend: RedisBackend, name: str) -> Task[..., Any]:
 
 
 def _ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
-    contents, service, task_id = Contents.of(request), find_service(request), request.GET.get("id", "")
+    contents, service, task_id = Contents(request), find_service(request), request.GET.get("id", "")
     if not contents.may_see:
         raise PermissionDenied
     info, backend = service.get(task_id), redis_backend(service.alias)

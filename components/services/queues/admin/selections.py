@@ -9,7 +9,6 @@ request, because tasks move on between two requests. One request handles at most
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -28,28 +27,19 @@ BOUND = 10_000  # tasks that one request changes: 20 scripts, less than a second
 Scope = Literal["selected", "task", "all"]
 
 
-@dataclass(frozen=True)
 class Selection:
     """The tasks that the query of a request selects. *states* are the states in which the verb applies to them."""
 
-    page: QueuePage
-    state: State
-    states: Sequence[State]
-    scope: Scope
-    filters: Filters
-    given: Sequence[str]
-
-    @classmethod
-    def of(cls, request: HttpRequest, states: Sequence[State] = ()) -> Selection:
-        state = find_state(request)
+    def __init__(self, request: HttpRequest, states: Sequence[State] = ()) -> None:
+        self.state = find_state(request)
+        self.states = states or (self.state,)
         wanted = request.GET.get("scope")
-        scope: Scope = next((scope for scope in get_args(Scope) if scope == wanted), "selected")
-        given = list(dict.fromkeys(request.GET.getlist("id")))
-        if scope == "task":
-            del given[1:]
-        filters = Filters(request)
-        page = QueuePage.of(request, may_be_all=bool(filters.group))
-        return cls(page, state, states or (state,), scope, filters, given)
+        self.scope: Scope = next((scope for scope in get_args(Scope) if scope == wanted), "selected")
+        self.given = list(dict.fromkeys(request.GET.getlist("id")))
+        if self.scope == "task":
+            del self.given[1:]
+        self.filters = Filters(request)
+        self.page = QueuePage(request, may_be_all=bool(self.filters.group))
 
     @property
     def is_whole_state(self) -> bool:

@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import ControlRoomAdmin
 from components.control_room.verbs import Action, Done, Trail, Verb
-from components.services.queues import State, TaskQueue, WorkerInfo
+from components.services.queues import State, WorkerInfo
 from components.services.queues.admin import selections
 from components.services.queues.admin.lookups import WORDS, QueuePage, find_service
 from components.services.queues.admin.selections import Selection, counted
@@ -78,7 +78,7 @@ def _action(about: About, texts: tuple[Promise, Promise, Promise], effects: Sequ
 
 
 def _queue(pages: ControlRoomAdmin, request: HttpRequest, *, pauses: bool) -> About:
-    page = QueuePage.of(request)
+    page = QueuePage(request)
     change = page.service.pause if pauses else page.service.resume
     facts = {"queue": page.name, "ready": grouped(page.stats.ready), "delayed": grouped(page.stats.delayed)}
     return About(
@@ -124,11 +124,17 @@ def _order(
     """Return the verb that asks *one* worker, or *every* worker of an alias: title, said and idle of worded()."""
 
     def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
-        service = find_service(request)
-        workers = _workers(request, service)
+        service, name = find_service(request), request.GET.get("worker")
+        workers = [
+            worker
+            for worker in service.workers()
+            if (worker.id == name if name is not None else worker.alive and worker.kind == "worker")
+        ]
+        if name is not None and not workers:
+            raise Http404(gettext("There is no worker %(worker)r. It may have ended.") % {"worker": name})
         hearing = [worker for worker in workers if worker.alive and hears(worker)]
         facts = {
-            "worker": request.GET.get("worker"),
+            "worker": name,
             "alias": service.alias,
             "count": grouped(len(hearing)),
             "total": grouped(len(workers)),
@@ -144,25 +150,13 @@ def _order(
                 service.tell(worker.id, order)
 
         about = About(service.alias, facts, tell if hearing else None, effects=asked)
-        return _action(about, one if "worker" in request.GET else every, effects)
+        return _action(about, every if name is None else one, effects)
 
     return Verb(order, label, ask)
 
 
 _ONE_IS_GONE = _("There is no worker to ask: the worker %(worker)s is gone, or was asked already.")
 _ALL_ARE_GONE = _("There is no worker to ask: all workers of %(alias)s are gone, or were asked already.")
-
-
-def _workers(request: HttpRequest, service: TaskQueue) -> list[WorkerInfo]:
-    """Return the worker that the query names, or all living workers. Raises Http404."""
-    workers = service.workers()
-    if "worker" not in request.GET:
-        return [worker for worker in workers if worker.alive and worker.kind == "worker"]
-    wanted = request.GET["worker"]
-    found = [worker for worker in workers if worker.id == wanted]
-    if not found:
-        raise Http404(gettext("There is no worker %(worker)r. It may have ended.") % {"worker": wanted})
-    return found
 
 
 QUIET = _order(
@@ -226,7 +220,7 @@ def _of_tasks(
     deletes = name == "delete"
 
     def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
-        selection = Selection.of(request, follows)
+        selection = Selection(request, follows)
         if selection.state not in states:
             wrong = gettext("“%(verb)s” does not apply to %(state)s tasks.")
             raise Http404(wrong % {"verb": label, "state": WORDS[selection.state]})
