@@ -311,11 +311,7 @@ class Consumer:
         )
 
     def progress(self, task: Claimed, progress: Progress) -> bool:
-        """
-        Write down how far *task* is, and return whether it should go on.
-
-        False: it is to be cancelled, or another worker has it.
-        """
+        """Write down how far *task* is. Return False if it is to be cancelled, or another worker has it."""
         document = write_progress(progress)
         answer = PROGRESS.run(get_client(), self._keys, id=task.id, token=task.token, document=document)
         return bool(at_once(answer) == 1)

@@ -154,11 +154,7 @@ class TaskInfo:
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> TaskInfo:
-        """
-        Return TaskInfo(**facts) in a third of the time, because a frozen dataclass sets its fields one by one.
-
-        *facts* must have the metadata.
-        """
+        """Return TaskInfo(**facts), which must have the metadata, in a third of the constructor's time."""
         info = object.__new__(cls)
         info.__dict__.update(facts)
         return info
@@ -224,10 +220,7 @@ def unserved(queues: Sequence[QueueStats], workers: Sequence[WorkerInfo]) -> lis
 
 
 def saturated(queues: Sequence[QueueStats], workers: Sequence[WorkerInfo]) -> list[QueueStats]:
-    """
-    Return those of *queues* in which tasks wait although *workers* serve them, since each of these runs as many tasks
-    as it can.
-    """
+    """Return those of *queues* in which tasks wait although *workers* serve them, since all of these are busy."""
     serving = taking(workers)
     served = {name for worker in serving for name in worker.queues}
     free = {name for worker in serving if worker.running < worker.concurrency for name in worker.queues}

@@ -111,8 +111,7 @@ class PolicyTask(Task, Generic[_P, _R]):  # type: ignore[type-arg]  # Django's i
 
     #: The number of starts after which a failure is final.
     max_attempts: int | None = None
-    #: Seconds before the first retry, doubled with each further one and reduced at random by up to half; or a
-    #: function.
+    #: Seconds before the first retry, doubled with each further one, less up to half at random; or a function.
     backoff: float | Backoff | None = None
     #: How long a claim lasts without renewal, and so how soon another worker starts the task if its worker dies.
     lease: float | None = None

@@ -220,11 +220,7 @@ class TaskQueue:
         return new.stored(from_us(said))
 
     async def _other(self, client: AnyRedis, new: CheckedTask, said: bytes) -> TaskInfo | None:
-        """
-        Return the task that has the unique key of *new*.
-
-        If that task has ended and is gone meanwhile, push *new*.
-        """
+        """Return the task that has the unique key of *new*. If that has ended and is gone meanwhile, push *new*."""
         if not said:
             return None
         return await self._get(client, said[1:].decode()) or (await self._store_many(client, [new.task]))[0]
@@ -235,11 +231,7 @@ class TaskQueue:
         return [CheckedTask(task, self.options).stored(now) for task in tasks]
 
     def pause(self, queue: str) -> bool:
-        """
-        Pause *queue*: no worker claims from it until resume(), but tasks can be pushed.
-
-        Return False if it was paused.
-        """
+        """Pause *queue*: no worker claims from it until resume(), but pushes go on. Return False if it was paused."""
         check_queue(queue)
         call = new_call()
         return bool(at_once(PAUSE.run(get_client(), self._keys, queue=queue, call=call)))
@@ -481,7 +473,9 @@ class TaskQueue:
         *after* is Look.after of the look that this one continues. Of dead and successful tasks, only those that ended
         from *since* to *until* are looked at; of delayed tasks, those that are due then. Other states ignore them.
         """
-        first, last = bounds_of(state, since, until)
+        unit = {"dead": 1_000, "successful": 1_000, "delayed": 1}.get(state)  # microseconds, of the scores
+        first = to_us(since) // unit if since and unit else -inf
+        last = to_us(until) // unit if until and unit else inf
         offset = self._offset(queue, state, after, last if state in _LATEST_FIRST else first)
         found, looked_at = list[TaskInfo](), 0
         while looked_at < most:
@@ -608,9 +602,3 @@ def read_place(place: str) -> tuple[float, str] | None:
     except ValueError:
         return None
     return None if isnan(score) else (score, task_id)
-
-
-def bounds_of(state: State, since: datetime | None, until: datetime | None) -> tuple[float, float]:
-    """Return the scores of *since* and *until* in the sorted set of *state*; infinity for no bound."""
-    unit = {"dead": 1_000, "successful": 1_000, "delayed": 1}.get(state)
-    return (to_us(since) // unit if since and unit else -inf, to_us(until) // unit if until and unit else inf)

@@ -50,11 +50,7 @@ _NAMED = {
 
 
 class Schedule(ABC):
-    """
-    The ticks of a task.
-
-    The admin shows str(), which is also part of the name under which the last tick is stored.
-    """
+    """The ticks of a task. str() is shown in the admin, and part of the name under which the last tick is stored."""
 
     @abstractmethod
     def next_after(self, instant: datetime) -> datetime:
@@ -68,11 +64,7 @@ class Schedule(ABC):
             tick = self.next_after(tick)
 
     def latest(self, after: datetime, until: datetime, count: int = 1) -> list[datetime]:
-        """
-        Return the last *count* ticks of between(), oldest first.
-
-        The cost does not grow with the number of ticks.
-        """
+        """Return the last *count* ticks of between(), oldest first. The cost does not grow with their number."""
         back = timedelta(minutes=count)
         while True:
             start = max(after, until - back)

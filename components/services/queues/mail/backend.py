@@ -162,11 +162,7 @@ _longer = exponential(15, longest=3_600)
     sensitive=True,  # a mail may hold a link that sets a password
 )
 def deliver(message: dict[str, Any], alias: str | None = None) -> str:
-    """
-    Send a mail that EmailBackend accepted.
-
-    Return its Message-ID. Raises MailNotSent, or the error of the backend.
-    """
+    """Send a mail that EmailBackend accepted. Return its Message-ID. Raises MailNotSent, or the backend's error."""
     built = from_json(message)
     identity, recipients = message_id(built.extra_headers), len(built.recipients())
     try:

@@ -33,11 +33,6 @@ def _is_serial(path: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(path, pattern) for pattern in patterns)
 
 
-def _number_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
-    """Return a number that equal arguments share, of so few that they may each have a semaphore."""
-    return crc32(json.dumps([args, kwargs], sort_keys=True).encode("utf-8", "surrogatepass")) % 256
-
-
 @dataclass(frozen=True)
 class Limit:
     """The concurrency limit of a task."""
@@ -57,7 +52,9 @@ class Limit:
         if concurrency is None:
             if not _is_serial(task.module_path, tuple(options.serial)):
                 return None
-            concurrency = Concurrency(1, f"serial:{task.module_path}:{_number_of(args, kwargs)}")
+            given = json.dumps([args, kwargs], sort_keys=True).encode("utf-8", "surrogatepass")
+            number = crc32(given) % 256  # of so few that each may have a semaphore; equal arguments share one
+            concurrency = Concurrency(1, f"serial:{task.module_path}:{number}")
         if not isinstance(concurrency, Concurrency):
             concurrency = Concurrency(concurrency)
         name = concurrency.name_for(task.module_path, args, kwargs)
@@ -70,7 +67,11 @@ class Limit:
     @contextmanager
     def permit(self, consumer: Consumer, *, owner: str, by: str) -> Iterator[Held | None]:
         """Yield a permit for the block, or None. After the block, it is given back, and a parked task becomes due."""
-        permit = self._try(owner)
+        try:
+            permit = self.semaphore.try_acquire(owner=owner, auto_renewal=True)
+        except RedisUnavailable as error:
+            logger.warning("Could not check whether %r has room: %s", self.name, error)
+            permit = None
         if permit is None:
             yield None
             return
@@ -86,13 +87,6 @@ class Limit:
                 )
             except RedisUnavailable as error:
                 logger.warning("A permit could not be given back, and will end with its lease: %s", error)
-
-    def _try(self, owner: str) -> Permit | None:
-        try:
-            return self.semaphore.try_acquire(owner=owner, auto_renewal=True)
-        except RedisUnavailable as error:
-            logger.warning("Could not check whether %r has room: %s", self.name, error)
-            return None
 
     def look_again(self, consumer: Consumer, *, by: str) -> None:
         """Make a parked task due at once if a permit is free by now."""

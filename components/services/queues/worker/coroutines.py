@@ -43,10 +43,7 @@ class Submitted:
         self._is_cancelled = False
 
     def result(self) -> Any:
-        """
-        Run the coroutine, and return or raise what it does; CancelledError (of concurrent.futures) if it was
-        cancelled.
-        """
+        """Run the coroutine. Return or raise what it does; CancelledError (of futures) if it was cancelled."""
         return asyncio.run_coroutine_threadsafe(self._run(), _loop()).result()
 
     def cancel(self) -> None:

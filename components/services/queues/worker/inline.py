@@ -18,10 +18,7 @@ from components.services.queues.worker.tasks import TOO_NEW_DELAY
 
 
 def run_ready(backend: RedisBackend, limit: int | None = None) -> list[TaskInfo]:
-    """
-    Run the ready tasks of *backend* until none is left or *limit* have run. Return how they ended, in order. Queues
-    come in the order of their names.
-    """
+    """Run the ready tasks of *backend*, by queue, until none is left or *limit* have run. Return how they ended."""
     consumer, clock, ended = Consumer(backend.alias), ServerClock(), list[TaskInfo | None]()
     execution = InlineExecution(backend, clock)
     try:

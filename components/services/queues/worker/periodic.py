@@ -54,10 +54,7 @@ class Ticker:
         self._latest = EPOCH
 
     def tick(self) -> float:
-        """
-        Push the ticks that are due. Return the seconds until the next one. Raises RedisUnavailable; then call it
-        again.
-        """
+        """Push the due ticks. Return the seconds until the next one. Raises RedisUnavailable; then call it again."""
         if self._courses is None:
             self._courses = self._begin()
         if not self._courses:
@@ -97,8 +94,7 @@ class Ticker:
             course.next_at = course.periodic.schedule.next_after(course.last_at)
             course.problem = ""
         except (Exception, SystemExit) as error:  # receivers of the signal task_enqueued may raise anything
-            # A server that is out of memory accepts no new tasks. That must not keep the worker from running stored
-            # ones.
+            # A server that is out of memory accepts no new tasks. That must not keep the worker from stored ones.
             if isinstance(error, RedisUnavailable) and not isinstance(error, RedisRefused):
                 raise
             course.next_at = now + RETRY

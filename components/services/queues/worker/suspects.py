@@ -50,10 +50,7 @@ class Suspects:
             self._room = MOST
 
     def refused_for(self, claimed: Claimed) -> float | None:
-        """
-        Return for how many seconds to give back the task, or None if it may start. A task that is not a suspect
-        always may.
-        """
+        """Return for how many seconds to give back the task; None if it may start, as any task that is no suspect."""
         needed = self._room_for(claimed)
         if needed > self._room:
             self._waiting_until = self._others_first_until = time.monotonic() + 2 * WATCHED
