@@ -2,6 +2,7 @@
 
 from components.embedded.server import (
     EmbeddedServer,
+    Watcher,
     find_server,
     is_running,
     require_running,
@@ -9,7 +10,6 @@ from components.embedded.server import (
     socket_path,
     socket_url,
 )
-from components.embedded.watcher import Watcher
 
 __all__ = [
     "EmbeddedServer",

@@ -3,7 +3,7 @@ A real Redis server that needs no installation and no configuration, for develop
 
 Its folder, which only its user can enter, has its Unix socket (there is no TCP), append-only file, log and lock. The
 process that starts it holds the lock as long as it lives, so a folder has one server, and other processes use its
-socket. The server ends with that process, even if the process is killed (watcher.py). If the watcher was killed as
+socket. The server ends with that process, even if the process is killed (Watcher). If the watcher was killed as
 well, the next start ends the orphan and goes on with its data.
 """
 
@@ -20,13 +20,12 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Literal, Self
+from typing import IO, Literal, Self, cast
 from urllib.parse import quote
 
 from redis import Redis
 from redis.exceptions import BusyLoadingError, ConnectionError, RedisError
 
-from components.embedded.watcher import Watcher
 from components.exceptions import RedisAlreadyRunning, RedisNotFound, RedisNotStarted
 
 _OLDEST = (6, 2)
@@ -38,6 +37,7 @@ _POLL = 0.005  # seconds between two checks of a server that starts or ends; a s
 _PATIENCE = 10.0  # how many seconds a server has to close its files before it is killed
 _ANSWER = 2.0  # seconds to answer PING; a server that needs longer counts as busy
 _LOG_LINES = 15
+_WATCH = 'read -r _; kill -TERM "$1"'
 _TORN = "Unexpected end of file reading the append only file"  # the message of both Redis and Valkey
 # What servers say of data that a newer one wrote, or Valkey for Redis and Redis 7.4 for Valkey.
 _FOREIGN = re.compile(r"Bad file format .*\.base\.rdb|RDB format version")
@@ -105,6 +105,35 @@ def require_running(folder: Path | str) -> None:
             f"The embedded Redis in {folder} is not running. It runs as long as `manage.py runall` (of the demo: "
             "`make demo`) does: start that, or set REDIS_URL to a server of your own."
         )
+
+
+class Watcher:
+    """
+    Stops the process *pid* with SIGTERM when this one ends, until close(), which must come before anyone reaps it.
+
+    It is a shell that reads from a pipe which only this process holds open. However this process ends, even by
+    SIGKILL, the kernel closes the pipe. This works on Linux and macOS, and from any thread. Forked children close the
+    pipe at once.
+    """
+
+    def __init__(self, pid: int) -> None:
+        # A separate session: Ctrl-C in the terminal is for this process, not for its watcher.
+        self._shell = subprocess.Popen(
+            ["/bin/sh", "-c", _WATCH, "watcher", str(pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            bufsize=0,
+        )
+        self._pipe = cast(IO[bytes], self._shell.stdin)
+        os.register_at_fork(after_in_child=self._pipe.close)
+
+    def close(self) -> None:
+        """Stop watching; the watched process goes on, and its id may now be reused."""
+        self._shell.kill()
+        self._shell.wait()
+        self._pipe.close()
 
 
 class _Torn(RedisNotStarted):
@@ -193,7 +222,12 @@ class EmbeddedServer:
         if self._watcher:
             self._watcher.close()
         if self._process:
-            _end(self._process)
+            self._process.terminate()
+            try:
+                self._process.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
 
     def kill(self) -> None:
         """Kill the server with SIGKILL, as a crash would. start() brings it back."""
@@ -278,22 +312,19 @@ class EmbeddedServer:
 
     def _end_orphan(self) -> None:
         """Stop a server that has lost its parent: this process has the lock, so that server would share its files."""
-        for url in (self.url, _url(_hidden(self.folder))):
-            self._end_server(url)
-
-    def _end_server(self, url: str) -> None:
         deadline = time.monotonic() + _PATIENCE
-        while _state(url) != "absent":
-            if time.monotonic() > deadline:
-                raise RedisNotStarted(
-                    f"A Redis server that was left behind in {self.folder} does not end. Kill it (redis.pid "
-                    "there has its process id) and start again."
-                )
-            try:
-                with Redis.from_url(url, socket_timeout=_ANSWER) as client:
-                    client.shutdown(nosave=True)  # the append-only file is flushed all the same
-            except RedisError:
-                time.sleep(_POLL)
+        for url in (self.url, _url(_hidden(self.folder))):
+            while _state(url) != "absent":
+                if time.monotonic() > deadline:
+                    raise RedisNotStarted(
+                        f"A Redis server that was left behind in {self.folder} does not end. Kill it (redis.pid "
+                        "there has its process id) and start again."
+                    )
+                try:
+                    with Redis.from_url(url, socket_timeout=_ANSWER) as client:
+                        client.shutdown(nosave=True)  # the append-only file is flushed all the same
+                except RedisError:
+                    time.sleep(_POLL)
 
 
 def _hidden(folder: Path) -> Path:
@@ -344,19 +375,7 @@ def _state(url: str) -> Literal["ready", "busy", "absent"]:
     try:
         with Redis.from_url(url, socket_timeout=_ANSWER) as client:
             client.ping()
-    except BusyLoadingError:
-        return "busy"
-    except ConnectionError:
-        return "absent"
-    except RedisError:
-        return "busy"
+    except RedisError as error:
+        is_absent = isinstance(error, ConnectionError) and not isinstance(error, BusyLoadingError)
+        return "absent" if is_absent else "busy"
     return "ready"
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(_PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

@@ -8,7 +8,6 @@ It asks no other if what answers is no Sentinel.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from typing import Any
 
 from redis import Redis
@@ -18,7 +17,6 @@ from redis.asyncio.sentinel import Sentinel as AsyncSentinel
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError, RedisError
 from redis.retry import Retry
-from redis.sentinel import Sentinel
 
 from components.kit.silence import guard
 
@@ -31,7 +29,7 @@ def hurry(manager: Any, given: Mapping[str, Any]) -> None:
 
     *given* are the project's own SENTINEL_KWARGS, which take precedence.
     """
-    if isinstance(manager, _Careful | _AsyncCareful):
+    if isinstance(manager.sentinels, _Unmoved):
         return
     is_async = isinstance(manager, AsyncSentinel)
     for each in manager.sentinels:
@@ -42,8 +40,7 @@ def hurry(manager: Any, given: Mapping[str, Any]) -> None:
         guard(each.connection_pool)
         if type(each) in (Redis, AsyncRedis):
             each.__class__ = _AsyncAsked if is_async else _Asked
-    if type(manager) in (Sentinel, AsyncSentinel):
-        manager.__class__ = _AsyncCareful if is_async else _Careful
+    manager.sentinels = _Unmoved(manager.sentinels)
 
 
 class _NotAnswered(ConnectionError):
@@ -81,28 +78,12 @@ class _AsyncAsked(AsyncRedis):
             raise _NotAnswered(str(error)) from error
 
 
-class _Careful(Sentinel):
+class _Unmoved(list[Any]):
     """
-    A Sentinel manager whose list is safe with threads.
+    Sentinels that stay in their order.
 
-    redis-py moves the Sentinel that answered to the front of a list that all threads share, by its index. If two
-    threads do so at once, one Sentinel is in the list twice and another is lost. Here each thread sorts its own list.
+    redis-py moves the one that answered to the front, by its index. If two threads do so at once, one Sentinel is in
+    the list twice and another is lost. Moving saves nothing here, since one that is silent is not asked.
     """
 
-    def discover_master(self, service_name: str) -> Any:
-        own = copy(self)
-        own.sentinels = list(self.sentinels)
-        found = Sentinel.discover_master(own, service_name)  # type: ignore[no-untyped-call]
-        self.sentinels = own.sentinels
-        return found
-
-
-class _AsyncCareful(AsyncSentinel):
-    """The same for coroutines."""
-
-    async def discover_master(self, service_name: str) -> Any:
-        own = copy(self)
-        own.sentinels = list(self.sentinels)
-        found = await AsyncSentinel.discover_master(own, service_name)
-        self.sentinels = own.sentinels
-        return found
+    def __setitem__(self, *moved: Any) -> None: ...
