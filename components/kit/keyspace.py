@@ -5,9 +5,11 @@ How keys are spelled: <prefix>:<pattern>:{<name>}:<part>.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
 from zlib import crc32
 
 from components.conf import conf
@@ -15,6 +17,7 @@ from components.conf import conf
 #: This number is small enough for a page to ask each bucket, and large enough to spread over the nodes of a cluster.
 BUCKETS = tuple(f"{number:02d}" for number in range(32))
 _ESCAPED = str.maketrans({each: f"\\{each}" for each in "\\*?[]"})
+_T = TypeVar("_T")
 
 
 def stem(pattern: str, name: str) -> str:
@@ -87,3 +90,23 @@ class SharedKey(Key):
 def bucket(name: str) -> str:
     """Return the bucket of *name*, which never changes."""
     return BUCKETS[crc32(name.encode("utf-8", "surrogatepass")) % len(BUCKETS)]
+
+
+def by_bucket(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return the *names* in each bucket, each once."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for each in dict.fromkeys(names):
+        found[bucket(each)].append(each)
+    return found
+
+
+def by_call(names: Iterable[str], most: int) -> list[tuple[str, list[str]]]:
+    """Return the calls that are needed for all *names*: of each the bucket, and at most so many names in it."""
+    return [(tag, some) for tag, group in by_bucket(names).items() for some in parts(group, most)]
+
+
+def parts(things: Iterable[_T], most: int) -> Iterator[list[_T]]:
+    """Yield *things* in lists of at most so many."""
+    rest = iter(things)
+    while some := list(islice(rest, most)):
+        yield some

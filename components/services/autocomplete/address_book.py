@@ -14,6 +14,7 @@ from typing import Any
 from components.exceptions import BookNotFound
 from components.kit.client import AnyRedis
 from components.kit.ids import new_call
+from components.kit.keyspace import parts
 from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import number_of, text_of
 from components.kit.twins import twins
@@ -229,8 +230,7 @@ class AddressBook:
     async def _rerank(self, client: AnyRedis, ids: Sequence[str | bytes]) -> None:
         """Rank the selected ones of these entries again under their prefixes, because their names changed."""
         keys = self._keys
-        for at in range(0, len(ids), BATCH):
-            some = ids[at : at + BATCH]
+        for some in parts(ids, BATCH):
             calls = [SELECT.call(keys, id=one, times=0, call=new_call()) for one in some]
             await SELECT.amany(client, calls)
 

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from components.kit.aside import aside
 from components.kit.client import AnyRedis, get_client
 from components.kit.ids import new_call
+from components.kit.keyspace import parts
 from components.kit.scripts import Call, Script
 from components.kit.stored import text_of
 from components.kit.together import together
@@ -114,8 +115,7 @@ class RecentContacts:
         known = [*check_several("others", others), *(each for each in stored if is_name(each))]
         lists = [RecentContacts(each) for each in dict.fromkeys(known) if each != self.user]
         found = 0
-        for at in range(0, len(lists), _TOGETHER):
-            some = lists[at : at + _TOGETHER]
+        for some in parts(lists, _TOGETHER):
             calls = [DROP.call(each._keys, contact=self.user, call=new_call()) for each in some]
             found += sum(await DROP.amany(client, calls))
         await self._drop(client, "")

@@ -22,6 +22,7 @@ from components.exceptions import LoadSuperseded
 from components.kit.aside import aside
 from components.kit.client import AnyRedis
 from components.kit.ids import new_call
+from components.kit.keyspace import parts
 from components.kit.scripts import ASYNCHRONOUS, Script
 from components.kit.twins import at_once
 from components.services.autocomplete.folding import FOLDING, check_id, check_label
@@ -82,12 +83,12 @@ class Load:
                 mode="put",
                 folding=FOLDING,
                 call=new_call(),
-                given=rows[at : at + BATCH],
+                given=some,
             )
-            for at in range(0, len(rows), BATCH)
+            for some in parts(rows, BATCH)
         ]
-        for at in range(0, len(calls), _TOGETHER):
-            if b"superseded" in await WRITE.amany(client, calls[at : at + _TOGETHER]):
+        for together in parts(calls, _TOGETHER):
+            if b"superseded" in await WRITE.amany(client, together):
                 raise self._superseded()
 
     async def finish(self, client: AnyRedis) -> None:

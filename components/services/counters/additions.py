@@ -19,12 +19,12 @@ from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from components.exceptions import CountRefused, InvalidValue
 from components.kit.forking import in_child, notice
-from components.kit.keyspace import bucket
+from components.kit.keyspace import bucket, parts
 from components.kit.scripts import Call, Script
 from components.kit.stored import number_of, text_of
 from components.services.counters.keys import SourceKeys, SumKeys, SumSourceKeys
@@ -172,8 +172,7 @@ def additions(counts: Mapping[Target, int]) -> list[Addition]:
         by_bucket[tag_of(target)].append((target, max(-MAX_COUNT, min(MAX_COUNT, count))))
     calls = []
     for tag, pairs in by_bucket.items():
-        rest = iter(pairs)
-        while some := list(islice(rest, _BATCH)):
+        for some in parts(pairs, _BATCH):
             calls.append(_of_sums(some) if tag == TAG else addition(tag, some))
     return calls
 

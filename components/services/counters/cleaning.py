@@ -12,12 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
+from components.kit.keyspace import escaped, parts
 from components.kit.scripts import Script
 from components.services.counters.keys import CounterKeys
 from components.services.counters.precisions import WINDOW, Plan, plan
@@ -48,10 +48,12 @@ def clean(progress: Callable[[Cleaned], object] | None = None) -> Cleaned:
     chosen, client, done = plan(), get_client(), Cleaned()
     with redis_errors():
         found = client.scan_iter(match=_pattern(), count=_PAGE)
-        while some := list(islice(found, _PAGE)):
-            parts = [(key, key.decode("utf-8", "surrogateescape").partition("}:")[2]) for key in some]
-            wanted = [(SimpleNamespace(key=key), _expected(part, chosen)) for key, part in parts]
-            said = MEND.many(client, [MEND.call(keys, **properties) for keys, properties in wanted])
+        for some in parts(found, _PAGE):
+            calls = []
+            for key in some:
+                part = key.decode("utf-8", "surrogateescape").partition("}:")[2]
+                calls.append(MEND.call(SimpleNamespace(key=key), **_expected(part, chosen)))
+            said = MEND.many(client, calls)
             done = Cleaned(
                 done.looked + len(some),
                 done.removed + said.count(b"removed"),
@@ -64,8 +66,7 @@ def clean(progress: Callable[[Cleaned], object] | None = None) -> Cleaned:
 
 def _pattern() -> str:
     mine = CounterKeys(_ANY).samples.removesuffix("samples")
-    escaped = re.sub(r"([*?\[\]\\^])", r"\\\1", mine)
-    return escaped.replace(f"{{{_ANY}}}", "{*}") + "*"
+    return escaped(mine).replace(f"{{{_ANY}}}", "{*}") + "*"
 
 
 def _expected(part: str, chosen: Plan) -> dict[str, Any]:

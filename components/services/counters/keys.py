@@ -29,17 +29,9 @@ class CounterKeys:
         "its last sample. Expires with the last entry.",
         part="names-families",
     )
-
-
-class MarkKeys:
-    """The key of the marks, which lie in a bucket of counters."""
-
-    def __init__(self, tag: str) -> None:
-        self._stem = stem("counters", tag)
-
     marks = SharedKey(
-        "ZSET call and name of a mark, by its microsecond. An entry goes when the longest slices of its time do. "
-        "Expires with the last entry."
+        "ZSET call and name of a mark, by its microsecond; in one bucket. An entry goes when the longest slices of "
+        "its time do. Expires with the last entry."
     )
 
 

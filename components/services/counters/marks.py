@@ -18,7 +18,7 @@ from components.kit.scripts import Script, pipelined
 from components.kit.stored import instant_of, text_of
 from components.kit.twins import twins
 from components.kit.values import check_name
-from components.services.counters.keys import MarkKeys
+from components.services.counters.keys import CounterKeys
 from components.services.counters.precisions import plan
 
 MARK = Script("counters/mark")
@@ -37,7 +37,7 @@ class Mark:
 
 def marks_key() -> str:
     """Return the key of all marks."""
-    return MarkKeys(_TAG).marks
+    return CounterKeys(_TAG).marks
 
 
 def read_marks(found: Sequence[tuple[bytes, float]]) -> list[Mark]:
@@ -60,7 +60,7 @@ class Marks:
         chosen = plan()
         said = await MARK.run(
             client,
-            MarkKeys(_TAG),
+            CounterKeys(_TAG),
             mark=f"{secrets.token_hex(8)} {name}",
             at="" if at is None else round(at.timestamp() * 1e6),
             kept=chosen.kept[chosen.coarsest],

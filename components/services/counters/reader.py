@@ -9,7 +9,6 @@ Reading changes nothing.
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +17,7 @@ from typing import Any
 
 from components.kit.client import AnyRedis
 from components.kit.figures import Ask, Reading, send
-from components.kit.keyspace import BUCKETS, bucket
+from components.kit.keyspace import BUCKETS, bucket, by_call
 from components.kit.scripts import Script, all_well, pipelined
 from components.kit.stored import instant_of, text_of
 from components.kit.twins import twins
@@ -73,7 +72,7 @@ class CounterReader:
         InvalidName.
         """
         asked, fill = ask(precision, since, until), check_fill(fill)
-        parts = _parts(_checked(names), asked.names_at_once)
+        parts = by_call(_checked(names), asked.names_at_once)
         calls = [READ.call(CounterKeys(tag), names=some, **asked.args) for tag, some in parts]
         answers = await READ.amany(client, calls) if calls else []
         return _all_series(asked, fill, names, parts, answers)
@@ -94,11 +93,8 @@ class CounterReader:
         Raises what read() does.
         """
         asked = ask(precision, since, until)
-        parts = _parts(_checked(names), asked.names_at_once)
-        asks = []
-        for tag, some in parts:
-            keys = CounterKeys(tag)
-            asks.append(Ask(keys.samples, partial(READ.put, keys=keys, names=some, **asked.args)))
+        parts = by_call(_checked(names), asked.names_at_once)
+        asks = [_ask_to_read(asked, tag, some) for tag, some in parts]
         asks.append(Ask.of("zrange", marks_key(), 0, -1, withscores=True))
         *answers, marked = all_well(send(asks))
         found = _all_series(asked, None, names, parts, answers)
@@ -150,7 +146,7 @@ class CounterReader:
         """Return the answers of histograms.lua: the server's time, the first second, and the text of each name."""
         args = asked.histogram_args | {"merged": int(is_merged)}
         wanted = _checked(names)
-        parts = _parts(wanted, asked.histograms_at_once)
+        parts = by_call(wanted, asked.histograms_at_once)
         calls = [HISTOGRAMS.call(CounterKeys(tag), names=some, **args) for tag, some in parts]
         answers = await HISTOGRAMS.amany(client, calls) if calls else []
         found = {}
@@ -251,25 +247,19 @@ def recent(name: str) -> Reading[Series]:
     """
     chosen = plan()
     reaching = (each for each in chosen.precisions if each * chosen.samples >= _HOUR)
-    asked, keys = ask(next(reaching, chosen.precisions[-1]), None, None), CounterKeys(bucket(name))
-    read = partial(READ.put, keys=keys, names=[check_name("counter", name)], **asked.args)
-    [(now, first, text)] = yield [Ask(keys.samples, read)]
+    asked = ask(next(reaching, chosen.precisions[-1]), None, None)
+    [(now, first, text)] = yield [_ask_to_read(asked, bucket(name), [check_name("counter", name)])]
     return asked.series(name, int(now) / 1_000_000, int(first), text, 0)
+
+
+def _ask_to_read(asked: Asked, tag: str, names: Sequence[str]) -> Ask:
+    keys = CounterKeys(tag)
+    return Ask(keys.samples, partial(READ.put, keys=keys, names=names, **asked.args))
 
 
 def _checked(names: Iterable[str]) -> dict[str, None]:
     """Return the names, each once. Raises InvalidName, InvalidValue."""
     return dict.fromkeys(check_name("counter", name) for name in check_several("counters", names))
-
-
-def _parts(names: Iterable[str], many: int) -> list[tuple[str, list[str]]]:
-    """Return buckets, and names in them, of which one call may ask for *many*."""
-    by_bucket: defaultdict[str, list[str]] = defaultdict(list)
-    for name in names:
-        by_bucket[bucket(name)].append(name)
-    return [
-        (tag, some[at : at + many]) for tag, some in by_bucket.items() for at in range(0, len(some), many)
-    ]
 
 
 def _indexes(family: str | None) -> list[str]:

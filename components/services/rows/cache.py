@@ -28,7 +28,7 @@ from redis.asyncio import RedisCluster as AsyncRedisCluster
 
 from components.exceptions import RedisUnavailable, RowNotLoaded
 from components.kit.client import AnyRedis
-from components.kit.keyspace import BUCKETS, bucket, stem
+from components.kit.keyspace import BUCKETS, bucket, by_bucket, by_call, parts, stem
 from components.kit.scripts import CLUSTERS, Call, Script, idempotent, pause
 from components.kit.together import together
 from components.kit.twins import answer, twins
@@ -39,9 +39,8 @@ from components.services.rows.flights import flights_of, has_landed
 from components.services.rows.keys import RowKeys
 from components.services.rows.loader import Claim, begin, claims_of, release, store, to_store
 from components.services.rows.members import (
+    AT_ONCE,
     LEASE,
-    by_bucket,
-    by_call,
     check_cache_name,
     check_delay,
     check_key,
@@ -50,7 +49,6 @@ from components.services.rows.members import (
     members_of,
     micro,
     name_and_key,
-    parts,
     send,
 )
 from components.services.rows.shape import Row, Shape
@@ -125,10 +123,8 @@ class RowCache:
         Drop these rows because they have changed. Loads that began before this are not stored. Rows on the schedule
         become due now. Call this after the commit.
         """
-        calls = [
-            INVALIDATE.call(RowKeys(tag), members=some) for tag, some in by_call(members_of(self.name, keys))
-        ]
-        await send(client, INVALIDATE, calls)
+        asked = by_call(members_of(self.name, keys), AT_ONCE)
+        await send(client, INVALIDATE, [INVALIDATE.call(RowKeys(tag), members=some) for tag, some in asked])
 
     invalidate, ainvalidate = twins(_invalidate)
 
@@ -226,7 +222,7 @@ class RowCache:
         oldest = float("inf") if max_age is None else micro(max_age)
         is_cluster = isinstance(client, CLUSTERS)
         groups = self._by_bucket(wanted) if is_cluster else [wanted]
-        asked = [some for group in groups for some in parts(group)]
+        asked = [some for group in groups for some in parts(group, AT_ONCE)]
         for some, (now, text) in zip(asked, await self._ask(client, asked), strict=True):
             found.now = int(now)
             if not self._take(found, some, text, oldest):

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple, TypeAlias
 from components.exceptions import InvalidValue
 from components.kit.client import AnyRedis, get_client
 from components.kit.errors import redis_errors
-from components.kit.keyspace import BUCKETS
+from components.kit.keyspace import BUCKETS, by_call
 from components.kit.scripts import Script
 from components.kit.stored import text_of
 from components.kit.twins import at_once
 from components.services.rows.keys import RowKeys
 from components.services.rows.members import (
+    AT_ONCE,
     LEASE,
-    by_call,
     check_cache_name,
     check_delay,
     members_of,
@@ -126,7 +126,7 @@ async def schedule(client: AnyRedis, delays: Mapping[str, float], *, only_these:
     Schedule these members with these delays, in seconds; with *only_these*, only those on the schedule. Return the
     members that were on the schedule.
     """
-    asked, calls = by_call(delays), []
+    asked, calls = by_call(delays, AT_ONCE), []
     for tag, some in asked:
         delayed = [word for each in some for word in (each, micro(delays[each]))]
         calls.append(
@@ -137,13 +137,13 @@ async def schedule(client: AnyRedis, delays: Mapping[str, float], *, only_these:
 
 async def unschedule(client: AnyRedis, members: Sequence[str]) -> Sequence[str]:
     """Remove these members from the schedule and the cache. Return them."""
-    calls = [UNSCHEDULE.call(RowKeys(tag), members=some) for tag, some in by_call(members)]
+    calls = [UNSCHEDULE.call(RowKeys(tag), members=some) for tag, some in by_call(members, AT_ONCE)]
     await send(client, UNSCHEDULE, calls)
     return members
 
 
 async def _refresh(client: AnyRedis, members: Sequence[str]) -> set[str]:
-    asked = by_call(members)
+    asked = by_call(members, AT_ONCE)
     calls = [REFRESH.call(RowKeys(tag), members=some) for tag, some in asked]
     return _those_there(asked, await send(client, REFRESH, calls))
 

@@ -21,14 +21,14 @@ from typing import Any, NamedTuple
 from components.exceptions import RedisUnavailable, RowNotSerializable, RowTooLarge
 from components.kit import figures
 from components.kit.client import AnyRedis, get_client
-from components.kit.keyspace import BUCKETS
+from components.kit.keyspace import BUCKETS, by_bucket, parts
 from components.kit.scripts import ASYNCHRONOUS, Call, Script, all_well
 from components.kit.stored import text_of
 from components.kit.together import outcomes_together
 from components.kit.twins import at_once
 from components.kit.values import check_seconds
 from components.services.rows.keys import DaemonKeys, RowKeys
-from components.services.rows.members import LEASE, by_bucket, micro, name_and_key, parts, send
+from components.services.rows.members import AT_ONCE, LEASE, micro, name_and_key, send
 from components.services.rows.shape import Shape
 
 BEGIN = Script("rows/begin")
@@ -233,7 +233,7 @@ async def store(
     calls: list[Call] = []
     sent: list[list[str]] = []
     for claim in claims:
-        for some in parts(member for member in claim.members if member in rows):
+        for some in parts((member for member in claim.members if member in rows), AT_ONCE):
             loaded: list[Any] = []
             for member in some:
                 loaded += (member, int(rows[member].is_there), rows[member].body)

@@ -7,21 +7,16 @@ call of a script is for members of one bucket.
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 from components.exceptions import InvalidName, InvalidValue
 from components.kit.client import AnyRedis
-from components.kit.keyspace import bucket
+from components.kit.keyspace import escaped
 from components.kit.scripts import ASYNCHRONOUS, Call, Script
 from components.kit.together import together
 from components.kit.values import LONGEST, check_name, check_seconds, check_several
-
-_T = TypeVar("_T")
 
 #: Seconds that a load may take by default. After that, another loader may load the row, with twice the time.
 LEASE = 5.0
@@ -93,27 +88,7 @@ def members_of(name: str, keys: Iterable[Hashable]) -> list[str]:
 
 def pattern_of(name: str) -> str:
     """Return the pattern that matches all members of the cache *name*, and no others."""
-    return member(re.sub(r"([*?\[\]\\^-])", r"\\\1", name), "*")
-
-
-def by_bucket(members: Iterable[str]) -> dict[str, list[str]]:
-    """Return the members of each bucket, each once."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for each in dict.fromkeys(members):
-        found[bucket(each)].append(each)
-    return found
-
-
-def parts(things: Iterable[_T], size: int = AT_ONCE) -> Iterator[list[_T]]:
-    """Yield *things* in lists of at most *size*."""
-    rest = iter(things)
-    while some := list(islice(rest, size)):
-        yield some
-
-
-def by_call(members: Iterable[str]) -> list[tuple[str, list[str]]]:
-    """Return the calls that are needed for all *members*: the bucket and the members of each."""
-    return [(tag, some) for tag, group in by_bucket(members).items() for some in parts(group)]
+    return member(escaped(name), "*")
 
 
 async def send(client: AnyRedis, script: Script, calls: Sequence[Call]) -> list[Any]:

@@ -30,10 +30,10 @@ from django.db.models.sql.compiler import SQLCompiler
 
 from components.exceptions import InvalidName, RowsUnavailable
 from components.kit import homes
+from components.kit.keyspace import parts
 from components.kit.values import check_several
 from components.services.rows import LEASE, Row, RowCache, Shape, Unshared, check_delay
 from components.services.rows.loader import Loaded
-from components.services.rows.members import parts
 from components.services.rows.models.fields import kind_of
 from components.services.rows.models.frozen import FrozenRow, frozen_class
 from components.services.rows.models.writes import Writes
