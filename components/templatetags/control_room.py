@@ -174,8 +174,7 @@ def duration(seconds: float | None) -> str:
 
 def measured(number: float, unit: str) -> str:
     """Write a number with a unit of time, and without a fraction of zero: 1.0 and "s" as "1 s"."""
-    shown = number_format(int(number) if number == int(number) else number, force_grouping=True)
-    return str(UNITS[unit]) % {"number": shown}
+    return str(UNITS[unit]) % {"number": amount(number)}
 
 
 @register.filter
@@ -212,7 +211,7 @@ def rounded(number: float) -> str:
 
 @register.filter
 def amount(number: float) -> str:
-    """Write a figure that a task reports, with at most two places: 1234.0 as "1,234", 0.125 as "0.13"."""
+    """Write a figure with at most two places: 1234.0 as "1,234", 0.125 as "0.13"."""
     rounded = round(number, 2)
     return number_format(int(rounded) if rounded == int(rounded) else rounded, force_grouping=True)
 

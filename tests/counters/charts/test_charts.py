@@ -153,7 +153,7 @@ def test_layers_stand_on_each_other_the_first_at_the_bottom():
 def test_a_bar_tells_its_day_its_total_and_what_each_layer_adds():
     bars = Bars(days(2), [("US", [60, 20])], ("others", [0, 80]))
 
-    assert [(bar.label, bar.total, bar.counts) for bar in bars.latest_first] == [
+    assert [(bar.label, bar.total, bar.counts) for bar in reversed([*bars.bars])] == [
         ("2011-10-02", 100, (20, 80)),
         ("2011-10-01", 60, (60, 0)),
     ]

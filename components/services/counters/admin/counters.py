@@ -18,7 +18,7 @@ from django.urls import URLPattern
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import searched, shortened
+from components.control_room.names import number_in, searched, shortened
 from components.control_room.pages import PAGE_SIZE, ControlRoomAdmin, Page, Paging, as_csv
 from components.exceptions import InvalidName, InvalidValue
 from components.kit.values import is_name
@@ -233,7 +233,8 @@ def _trouble(reader: CounterReader) -> list[Series]:
 
 
 def _number(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or len(text) > 2 or not 1 <= int(text) <= MOST_LINES:
+    found = number_in(text)
+    if found is None or not 1 <= found <= MOST_LINES:
         wrong = gettext("The chart is to show the first %(number)r; it has room for 1 to %(most)s.")
         raise InvalidValue(wrong % {"number": text, "most": MOST_LINES})
-    return int(text)
+    return found

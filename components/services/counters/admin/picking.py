@@ -19,6 +19,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from components.control_room.names import number_in
 from components.exceptions import InvalidValue
 from components.kit.stored import typed_instant
 from components.services.counters import Mark, Series
@@ -28,7 +29,6 @@ from components.templatetags.control_room import grouped, legible
 
 #: Marks a family: "requests:*" is the family "requests".
 EVERY = ":*"
-_LONGEST_NUMBER = 12  # digits
 _FROM = _("From is %(text)r; it must be a date and a time, as 2026-01-31T12:00.")
 _UNTIL = _("Until is %(text)r; it must be a date and a time, as 2026-01-31T12:00.")
 
@@ -129,19 +129,19 @@ class Picked:
         if not self.span:
             offered = offered_spans()
             return Span.seconds if Span.seconds in offered else offered[-1]
-        if not _is_number(self.span):
+        if (found := number_in(self.span)) is None:
             wrong = gettext("The time is %(time)r; it must be a whole number of seconds.")
             raise InvalidValue(wrong % {"time": self.span})
-        return int(self.span)
+        return found
 
     @property
     def _precision(self) -> int | None:
         if not self.precision:
             return None
-        if not _is_number(self.precision):
+        if (found := number_in(self.precision)) is None:
             wrong = gettext("The precision is %(precision)r; it must be a whole number of seconds.")
             raise InvalidValue(wrong % {"precision": self.precision})
-        return plan().check(int(self.precision))
+        return plan().check(found)
 
     @property
     def given(self) -> dict[str, str]:
@@ -165,16 +165,12 @@ class Picked:
     @property
     def offered(self) -> Sequence[tuple[int, bool]]:
         """The times to choose from, and whether each is chosen."""
-        chosen = self.seconds if not self.span or _is_number(self.span) else 0
+        chosen = number_in(self.span) if self.span else self.seconds
         return [(each, each == chosen) for each in sorted({*offered_spans(), *([chosen] if chosen else [])})]
 
     @property
     def precisions(self) -> Sequence[tuple[int, bool]]:
         return [(each, str(each) == self.precision) for each in plan().precisions]
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
 
 
 def _instant(text: str, wrong: Promise, *, is_end: bool = False) -> datetime | None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 
-from components.services.counters.charts.figures import Tick
-from components.services.counters.charts.scales import Scale, short
+from components.services.counters.charts.figures import Tick, ticks_of
+from components.services.counters.charts.scales import Scale
 
 #: The most layers that can be told apart, besides the one for all others.
 MOST_LAYERS = 7
@@ -108,16 +108,9 @@ class Bars:
             yield Bar(self.days[start], last, total, self._shape(place, 0, self.scale.high, filled=1), each)
 
     @property
-    def latest_first(self) -> list[Bar]:
-        return list(self.bars)[::-1]
-
-    @property
     def numbers(self) -> list[Tick]:
         """The numbers beside the chart, from below."""
-        return [
-            Tick(short(each), round(self.scale.depth(each) * 100, 2), is_zero=each == 0)
-            for each in self.scale.ticks
-        ]
+        return ticks_of(self.scale)
 
     @property
     def times(self) -> Iterator[Tick]:

@@ -150,24 +150,6 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Row:
-    """The counts of one slice, for the table."""
-
-    at: datetime
-    counts: Sequence[int | None]
-    #: The series, one for each line.
-    found: Sequence[Series]
-
-    @property
-    def key(self) -> int:
-        return int(self.at.timestamp())
-
-    @property
-    def named(self) -> Iterator[tuple[Series, int | None]]:
-        return zip(self.found, self.counts, strict=True)
-
-
-@dataclass(frozen=True)
 class Chart:
     """Some counters that were read together, with the same slices."""
 
@@ -189,11 +171,6 @@ class Chart:
     @property
     def until(self) -> datetime:
         return timezone.localtime(self.found[0].until)
-
-    @property
-    def begins(self) -> int:
-        """The second at which it begins."""
-        return int(self.since.timestamp())
 
     @property
     def slices(self) -> int:
@@ -254,18 +231,16 @@ class Chart:
         ]
 
     @property
-    def rows(self) -> Iterator[Row]:
-        """The rows of the table, the latest slice first."""
+    def rows(self) -> Iterator[tuple[datetime, Iterator[tuple[Series, int | None]]]]:
+        """The rows of the table, the latest slice first: when it began, and the count of each series in it."""
         for samples in zip(*(reversed(series) for series in self.found), strict=True):
-            yield Row(timezone.localtime(samples[0].at), [each.count for each in samples], self.found)
+            counts = (each.count for each in samples)
+            yield timezone.localtime(samples[0].at), zip(self.found, counts, strict=True)
 
     @property
     def numbers(self) -> list[Tick]:
         """The numbers beside the chart, from below."""
-        return [
-            Tick(brief(each, self.unit), round(self.scale.depth(each) * 100, 2), is_zero=each == 0)
-            for each in self.scale.ticks
-        ]
+        return ticks_of(self.scale, self.unit)
 
     @property
     def times(self) -> Iterator[Tick]:
@@ -292,6 +267,13 @@ class Chart:
 
 def _cut(name: str) -> str:
     return name if len(name) <= _MARK else f"{name[: _MARK - 1]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def ticks_of(scale: Scale | LogScale, unit: Unit = "") -> list[Tick]:
+    """Return the numbers beside a chart, from below."""
+    return [
+        Tick(brief(each, unit), round(scale.depth(each) * 100, 2), is_zero=each == 0) for each in scale.ticks
+    ]
 
 
 def charts_of(found: Sequence[Series], marks: Sequence[Mark] = ()) -> list[Chart]:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from components.services.counters import Series
 from components.services.counters.series import Unit, is_time, unit_of
-from components.templatetags.control_room import duration, measured
+from components.templatetags.control_room import amount, duration, measured
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400  # seconds
 _QUARTER = 900  # seconds: the clocks of time zones differ by multiples of it
@@ -107,8 +107,7 @@ def short(count: int) -> str:
     if abs(count) < _LARGE:
         return number_format(count, force_grouping=True)
     size, unit = next(each for each in _UNITS if abs(count) >= each[0])
-    rounded = round(count / size, 2)
-    return f"{number_format(int(rounded) if rounded == int(rounded) else rounded)} {unit}"
+    return f"{amount(count / size)} {unit}"
 
 
 def spent(microseconds: int) -> str:
@@ -161,17 +160,12 @@ def rate(series: Series) -> str:
     for length, text in _PER:
         if length <= seconds and abs(number := series.rate * length) >= least:
             rounded = _rounded(number, len(str(abs(series.total))))
-            written = spent(round(rounded)) if is_time(series.name) else _written_number(rounded)
+            written = spent(round(rounded)) if is_time(series.name) else amount(rounded)
             return str(text) % {"number": written}
     return gettext("%(total)s in %(time)s") % {
         "total": total(series.total, series.name),
         "time": spent(round(seconds) * 10**6),
     }
-
-
-def _written_number(number: float) -> str:
-    rounded = round(number, 2)
-    return number_format(int(rounded) if rounded == int(rounded) else rounded, force_grouping=True)
 
 
 def _rounded(number: float, digits: int) -> float:
