@@ -15,9 +15,9 @@ import contextvars
 from collections.abc import Sequence
 from typing import Any
 
-from components.kit.client import get_async_client, kept_by_the_loop
+from components.kit.client import AnyRedis, get_async_client, kept_by_the_loop
 from components.kit.errors import translated
-from components.kit.scripts import Call, Script, all_well, by_node
+from components.kit.scripts import ASYNCHRONOUS, Call, Script, all_well, by_node
 
 # The largest number of calls in a pipeline, so that no call waits long for the answers of the others.
 _MOST = 64
@@ -107,3 +107,13 @@ async def outcomes_together(script: Script, calls: Sequence[Call]) -> list[Any]:
             found[number] = outcome
     await script.follow(get_async_client(), calls, found)  # by itself, so that no other call waits for it
     return found
+
+
+async def send(client: AnyRedis, script: Script, calls: Sequence[Call]) -> list[Any]:
+    """Return the answers to *calls*, with either client, in one round trip to each node; in none for no calls."""
+    if calls and isinstance(client, ASYNCHRONOUS):
+        return await together(script, calls)
+    if len(calls) == 1:
+        [(keys, args)] = calls
+        return [await script.acall(client, keys=keys, args=args)]
+    return await script.amany(client, calls) if calls else []

@@ -41,8 +41,9 @@ class Command(BaseCommand):
             )
         if not known:
             self.stdout.write("No model feeds a book: none is declared with ModelBook or ModelBooks.")
-        for fed in filter(None, wanted.values()):
-            self._rebuild(fed, options["database"])
+        for fed in wanted.values():
+            if fed:
+                self._rebuild(fed, options["database"])
 
     def _rebuild(self, fed: Fed, database: str | None) -> None:
         started_at = said_at = time.monotonic()

@@ -16,10 +16,10 @@ from components.kit.client import AnyRedis
 from components.kit.ids import new_call
 from components.kit.keyspace import parts
 from components.kit.scripts import Script, idempotent, pipelined
-from components.kit.stored import number_of, text_of
+from components.kit.stored import instant_of, number_of, text_of
 from components.kit.twins import twins
 from components.kit.values import check_int, check_name
-from components.services.autocomplete.facts import BookInfo, Completions, Entry, RankedEntry, instant
+from components.services.autocomplete.facts import BookInfo, Completions, Entry, RankedEntry
 from components.services.autocomplete.folding import FOLDING, check_id, check_prefix, ways
 from components.services.autocomplete.keys import ALL, BookKeys, names
 from components.services.autocomplete.loading import BATCH, WRITE, Load, id_of, row
@@ -297,7 +297,7 @@ def _read(
         is_outdated=int(book.get(b"folding", 0)) != FOLDING,
         bytes=sum(size or 0 for size in sizes) or None,
         version=version,
-        changed_at=instant(version),
-        loaded_at=instant(loaded_at) if loaded_at else None,
+        changed_at=instant_of(version / 1_000),
+        loaded_at=instant_of(loaded_at / 1_000) if loaded_at else None,
         loading=number_of(loaded) if is_loading else None,
     )

@@ -9,19 +9,19 @@ the browser.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from components.kit.aside import aside
-from components.kit.client import AnyRedis, get_client
+from components.kit.client import AnyRedis
 from components.kit.ids import new_call
 from components.kit.keyspace import parts
 from components.kit.scripts import Call, Script
-from components.kit.stored import text_of
-from components.kit.together import together
-from components.kit.twins import at_once, twins
+from components.kit.stored import instant_of, text_of
+from components.kit.together import send
+from components.kit.twins import twins
 from components.kit.values import check_int, check_name, check_several, is_name
-from components.services.autocomplete.facts import Contact, instant
+from components.services.autocomplete.facts import Contact
 from components.services.autocomplete.folding import (
     Spelling,
     check_contact,
@@ -66,20 +66,17 @@ class RecentContacts:
 
     touch, atouch = twins(_touch)
 
-    def touch_all(self, labels: Mapping[str, str]) -> _Ids:
+    async def _touch_all(self, client: AnyRedis, labels: Mapping[str, str]) -> _Ids:
         """
-        Touch each contact of *labels*, in one round trip. The last one ends up first in the list.
+        Touch each contact of *labels*, in one round trip. The last one ends up first in the list. Concurrent calls of
+        an event loop are sent together.
 
         Return the contacts that have no label yet. Raises InvalidValue; then no contact is touched.
         """
-        return _unnamed(labels, at_once(TOUCH.amany(get_client(), self._touches(labels))))
+        answers = await send(client, TOUCH, self._touches(labels))
+        return [contact for contact, is_named in zip(labels, answers, strict=True) if not is_named]
 
-    async def atouch_all(self, labels: Mapping[str, str]) -> _Ids:
-        """
-        Touch each contact of *labels*, as touch_all() does. Calls made while others of the event loop are in flight
-        share one round trip.
-        """
-        return _unnamed(labels, await together(TOUCH, self._touches(labels)))
+    touch_all, atouch_all = twins(_touch_all)
 
     async def _remove(self, client: AnyRedis, contact: str) -> bool:
         """Forget *contact*. Return whether it was there. Raises InvalidValue."""
@@ -90,7 +87,10 @@ class RecentContacts:
     async def _list(self, client: AnyRedis) -> _Contacts:
         """Return all contacts, newest first."""
         rows = await RECENT.run(client, self._keys, limit=self.limit)
-        return [Contact(text_of(who), text_of(label or who), instant(float(at))) for who, label, at in rows]
+        return [
+            Contact(text_of(who), text_of(label or who), instant_of(float(at) / 1_000))
+            for who, label, at in rows
+        ]
 
     list, alist = twins(_list)
 
@@ -142,10 +142,6 @@ class RecentContacts:
     @property
     def _keys(self) -> ContactsKeys:
         return ContactsKeys(self.user)  # built at each use, because the key prefix is a setting
-
-
-def _unnamed(contacts: Iterable[str], answers: Sequence[int]) -> _Ids:
-    return [contact for contact, is_named in zip(contacts, answers, strict=True) if not is_named]
 
 
 def _matching(contacts: _Contacts, wanted: Spelling) -> _Contacts:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-
-from components.kit.stored import EPOCH
+from datetime import datetime
 
 
 @dataclass(frozen=True)
@@ -69,11 +67,3 @@ class BookInfo:
     loaded_at: datetime | None
     #: The number of entries in the load that is running; None if none is.
     loading: int | None
-
-
-def instant(microseconds: bytes | int | float) -> datetime:
-    """Return the instant this many microseconds after 1970, or 1970 itself if datetime cannot represent it."""
-    try:
-        return EPOCH + timedelta(microseconds=int(microseconds))
-    except (ValueError, OverflowError):
-        return EPOCH

@@ -270,24 +270,17 @@ def _fits(beginnings: Sequence[Sequence[str]], way: Sequence[str]) -> bool:
 
 def check_prefix(prefix: object) -> Spelling:
     """Return the spelling of *prefix*. Raises InvalidValue."""
-    if not isinstance(prefix, str):
-        raise InvalidValue(f"The prefix is {type(prefix).__name__}; it must be str.")
-    if len(prefix) > MAX_PREFIX:
-        raise InvalidValue(f"The prefix has {len(prefix):,} characters; it must have 1 to {MAX_PREFIX}.")
-    if wrong := _wrong(prefix):
-        raise InvalidValue(f"The prefix holds {wrong}.")
-    if not (typed := spell(prefix)).key:
+    if not (typed := spell(_check_text("prefix", prefix, MAX_PREFIX, least=0))).key:
         raise InvalidValue("The prefix is empty, or nothing of it is visible.")
     return typed
 
 
 def check_label(label: object) -> tuple[str, Spelling]:
     """Return *label* and its spelling. Raises InvalidValue."""
-    _check_text("label", label, MAX_LABEL)
-    assert isinstance(label, str)
-    if not (spelling := spell(label)).key:
+    text = _check_text("label of an entry", label, MAX_LABEL)
+    if not (spelling := spell(text)).key:
         raise InvalidValue("The label of an entry is empty, or nothing of it is visible.")
-    return label, spelling
+    return text, spelling
 
 
 def check_id(entry: object) -> str:
@@ -298,25 +291,23 @@ def check_id(entry: object) -> str:
                 f"The id of an entry is a number of {MAX_ID} digits or more. Use a shorter one."
             )
         return str(entry)
-    _check_text("id", entry, MAX_ID)
-    return str(entry)
+    return _check_text("id of an entry", entry, MAX_ID)
 
 
 def check_contact(contact: object) -> str:
     """Return *contact* if it can be the id of a contact. Raises InvalidValue."""
-    _check_text("contact", contact, MAX_NAME)
-    return str(contact)
+    return _check_text("contact of an entry", contact, MAX_NAME)
 
 
-def _check_text(what: str, text: object, longest: int) -> None:
+def _check_text(what: str, text: object, longest: int, *, least: int = 1) -> str:
+    """Return *text* if it is so long, and has no character that is forbidden. Raises InvalidValue."""
     if not isinstance(text, str):
-        raise InvalidValue(f"The {what} of an entry is {type(text).__name__}; it must be str.")
-    if not 1 <= len(text) <= longest:
-        raise InvalidValue(
-            f"The {what} of an entry has {len(text):,} characters; it must have 1 to {longest}."
-        )
+        raise InvalidValue(f"The {what} is {type(text).__name__}; it must be str.")
+    if not least <= len(text) <= longest:
+        raise InvalidValue(f"The {what} has {len(text):,} characters; it must have 1 to {longest}.")
     if wrong := _wrong(text):
-        raise InvalidValue(f"The {what} of an entry holds {wrong}.")
+        raise InvalidValue(f"The {what} holds {wrong}.")
+    return text
 
 
 def _wrong(text: str) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.db import models
@@ -21,22 +21,6 @@ from components.services.autocomplete.feeding import Feed, steps
 
 #: A function that is called with the number of entries loaded so far.
 Progress = Callable[[int], None]
-
-
-class Fed(Protocol):
-    """A book that a model feeds, or several such books."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def model(self) -> type[models.Model]: ...
-
-    def rebuild(self, progress: Progress | None = None, *, using: str | None = None) -> int:
-        """Load the book or books from the table. Return how many entries they have."""
-
-    def may_view(self, user: str) -> bool:
-        """Return whether the admin lets *user* view the model."""
 
 
 class ModelBook(Feed):
@@ -155,6 +139,9 @@ class _One:
     rebuild: Callable[..., int]
     may_view: Callable[[str], bool]
 
+
+#: A book that a model feeds, or several such books.
+Fed: TypeAlias = ModelBook | ModelBooks | _One
 
 _fed: dict[str, ModelBook | ModelBooks] = {}
 

@@ -30,7 +30,7 @@ from components.exceptions import RedisUnavailable, RowNotLoaded
 from components.kit.client import AnyRedis
 from components.kit.keyspace import BUCKETS, bucket, by_bucket, by_call, parts, stem
 from components.kit.scripts import CLUSTERS, Call, Script, idempotent, pause
-from components.kit.together import together
+from components.kit.together import send, together
 from components.kit.twins import answer, twins
 from components.kit.values import check_seconds
 from components.services.counters import tally
@@ -49,7 +49,6 @@ from components.services.rows.members import (
     members_of,
     micro,
     name_and_key,
-    send,
 )
 from components.services.rows.shape import Row, Shape
 

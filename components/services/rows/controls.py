@@ -17,6 +17,7 @@ from components.kit.errors import redis_errors
 from components.kit.keyspace import BUCKETS, by_call
 from components.kit.scripts import Script
 from components.kit.stored import text_of
+from components.kit.together import send
 from components.kit.twins import at_once
 from components.services.rows.keys import RowKeys
 from components.services.rows.members import (
@@ -28,7 +29,6 @@ from components.services.rows.members import (
     micro,
     name_and_key,
     pattern_of,
-    send,
 )
 
 REFRESH = Script("rows/refresh")

@@ -24,11 +24,11 @@ from components.kit.client import AnyRedis, get_client
 from components.kit.keyspace import BUCKETS, by_bucket, parts
 from components.kit.scripts import ASYNCHRONOUS, Call, Script, all_well
 from components.kit.stored import text_of
-from components.kit.together import outcomes_together
+from components.kit.together import outcomes_together, send
 from components.kit.twins import at_once
 from components.kit.values import check_seconds
 from components.services.rows.keys import DaemonKeys, RowKeys
-from components.services.rows.members import AT_ONCE, LEASE, micro, name_and_key, send
+from components.services.rows.members import AT_ONCE, LEASE, micro, name_and_key
 from components.services.rows.shape import Shape
 
 BEGIN = Script("rows/begin")

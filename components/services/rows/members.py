@@ -1,5 +1,5 @@
 """
-Members: the names of rows in Redis, and calls for many of them.
+Members: the names of rows in Redis.
 
 A member is the name of a cache and the key of a row, with a colon between. It falls into one of 32 buckets, and a
 call of a script is for members of one bucket.
@@ -7,15 +7,11 @@ call of a script is for members of one bucket.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from functools import lru_cache
-from typing import Any
 
 from components.exceptions import InvalidName, InvalidValue
-from components.kit.client import AnyRedis
 from components.kit.keyspace import escaped
-from components.kit.scripts import ASYNCHRONOUS, Call, Script
-from components.kit.together import together
 from components.kit.values import LONGEST, check_name, check_seconds, check_several
 
 #: Seconds that a load may take by default. After that, another loader may load the row, with twice the time.
@@ -89,13 +85,3 @@ def members_of(name: str, keys: Iterable[Hashable]) -> list[str]:
 def pattern_of(name: str) -> str:
     """Return the pattern that matches all members of the cache *name*, and no others."""
     return member(escaped(name), "*")
-
-
-async def send(client: AnyRedis, script: Script, calls: Sequence[Call]) -> list[Any]:
-    """Return the answers to *calls*, in one round trip to each node; in none if there are no calls."""
-    if calls and isinstance(client, ASYNCHRONOUS):
-        return await together(script, calls)
-    if len(calls) == 1:
-        [(keys, args)] = calls
-        return [await script.acall(client, keys=keys, args=args)]
-    return await script.amany(client, calls) if calls else []

@@ -28,11 +28,10 @@ from components.kit.errors import redis_errors
 from components.kit.keyspace import BUCKETS, bucket
 from components.kit.leases import server_clock
 from components.kit.scripts import pipelined
-from components.kit.stored import number_of, text_of
+from components.kit.stored import instant_of, number_of, text_of
 from components.kit.twins import at_once
 from components.services.rows.keys import RowKeys
 from components.services.rows.members import check_cache_name, check_key, member, name_and_key, pattern_of
-from components.services.rows.shape import instant
 
 REACH = 6_000  # rows that lists show: 40 ms
 _FEW = 2_000  # rows of a name, or failing rows, that a search lists
@@ -218,9 +217,9 @@ def _read_row(each: str, now: int, answers: tuple[Any, ...]) -> RowInfo:
         name=name,
         key=key,
         delay=number_of(delay) / 1e6 if delay else None,
-        due_at=None if due is None else instant(due),
+        due_at=None if due is None else instant_of(due / 1_000),
         late=0.0 if due is None or is_claimed else _late(now, due),
-        loaded_at=instant(int(stored[1])) if stored else None,
+        loaded_at=instant_of(int(stored[1]) / 1_000) if stored else None,
         age=max(0, now - int(stored[1])) / 1e6 if stored else None,
         size=size,
         is_deleted=bool(stored and stored[3]),
@@ -231,7 +230,7 @@ def _read_row(each: str, now: int, answers: tuple[Any, ...]) -> RowInfo:
 def _failure(stored: bytes) -> Failure:
     found = record("rows", "failure").read(stored)
     _count, _tried_at, error = [*text_of(stored).split(" ", 2), "", ""][:3]
-    return Failure(number_of(found["count"]), instant(number_of(found["tried_at"])), error)
+    return Failure(number_of(found["count"]), instant_of(number_of(found["tried_at"]) / 1_000), error)
 
 
 def _tried_at(stored: bytes) -> int:

@@ -264,7 +264,7 @@ class Row(Mapping[str, Any]):
     @property
     def loaded_at(self) -> datetime:
         """Return when its load began. The row has everything that was committed before."""
-        return instant(self.since)
+        return instant_of(self.since / 1_000)
 
     @property
     def age(self) -> float:
@@ -280,8 +280,3 @@ class Row(Mapping[str, Any]):
         row.
         """
         return bool(self._stored[1] <= self._now)
-
-
-def instant(microseconds: float) -> datetime:
-    """Return the instant this many *microseconds* after 1970, or the last one that datetime can represent."""
-    return instant_of(microseconds / 1000)

@@ -29,7 +29,6 @@ from components.services.rows import (
     RowReader,
     name_and_key,
 )
-from components.services.rows.members import check_cache_name, check_key
 from components.services.rows.models import cached_rows
 from components.templatetags.control_room import duration, grouped, legible
 
@@ -65,8 +64,11 @@ class Target:
     @classmethod
     def of(cls, request: HttpRequest) -> Target:
         if wanted := request.GET.get("row", ""):
-            name, key = split(wanted)
-            info = find_row(wanted)
+            name, key = name_and_key(wanted)
+            try:
+                info = RowReader().find(name, key)
+            except InvalidName:
+                raise Http404(no_row(wanted)) from None
             return cls(name, key, info, int(info is not None and info.delay is not None))
         name = request.GET.get("model", "")
         known = known_caches(RowReader()).get(name)
@@ -85,10 +87,6 @@ class Target:
     @property
     def has_page(self) -> bool:
         return self.key is None or self.info is not None
-
-    @property
-    def controls(self) -> RowControls:
-        return RowControls(self.name)
 
     @property
     def effect(self) -> str:
@@ -114,14 +112,14 @@ def _refresh(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
 
     def run() -> Done:
         if target.key is None:
-            changed = target.controls.refresh_all(start=target.start, most=MOST)
+            changed = RowControls(target.name).refresh_all(start=target.start, most=MOST)
             said = ngettext(
                 "%(count)s row of %(name)s will be reloaded next.",
                 "%(count)s rows of %(name)s will be reloaded next.",
                 changed.rows,
             )
             return _done(pages, "refresh", target, changed, said)
-        absent = target.controls.refresh(target.key)
+        absent = RowControls(target.name).refresh(target.key)
         return Done(
             "" if absent else gettext("The row %(name)s will be reloaded next.") % {"name": target.label}
         )
@@ -155,14 +153,14 @@ def _remove(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
 
     def run() -> Done:
         if target.key is None:
-            changed = target.controls.remove_all(start=target.start, most=MOST)
+            changed = RowControls(target.name).remove_all(start=target.start, most=MOST)
             said = ngettext(
                 "Removed %(count)s row of %(name)s from the cache.",
                 "Removed %(count)s rows of %(name)s from the cache.",
                 changed.rows,
             )
             return _done(pages, "remove", target, changed, said)
-        target.controls.remove(target.key)
+        RowControls(target.name).remove(target.key)
         return Done(gettext("Removed the row %(name)s from the cache.") % {"name": target.label})
 
     return Action(
@@ -201,14 +199,14 @@ def _delay(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
         if known == delay:
             return Done(idle=gettext("The interval of the row %(name)s is %(time)s already.") % facts)
         if target.key is None:
-            changed = target.controls.set_delay_of_all(delay, start=target.start, most=MOST)
+            changed = RowControls(target.name).set_delay_of_all(delay, start=target.start, most=MOST)
             said = ngettext(
                 "Set the interval of %(count)s row of %(name)s to %(time)s.",
                 "Set the interval of %(count)s rows of %(name)s to %(time)s.",
                 changed.rows,
             )
             return _done(pages, "delay", target, changed, said, time=duration(delay))
-        if target.controls.set_delay(delay, target.key):
+        if RowControls(target.name).set_delay(delay, target.key):
             return Done(but=[gettext("The row %(name)s is no longer reloaded regularly.") % facts])
         return Done(gettext("Set the interval of the row %(name)s to %(time)s. It was %(former)s.") % facts)
 
@@ -289,15 +287,6 @@ def find_row(wanted: str) -> RowInfo | None:
         return RowReader().find(name, key)
     except InvalidName:  # no row can have this name
         return None
-
-
-def split(wanted: str) -> tuple[str, str]:
-    """Return the name and the key of a row. Raises Http404 if they cannot be such."""
-    name, key = name_and_key(wanted)
-    try:
-        return check_cache_name(name), check_key(key)
-    except InvalidName:
-        raise Http404(no_row(wanted)) from None
 
 
 def _effects_of_removal(target: Target) -> list[str]:
