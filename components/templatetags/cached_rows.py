@@ -25,8 +25,8 @@ register = template.Library()
 @register.simple_tag
 def cached_row(name: str, pk: Any, **options: Any) -> FrozenRow | None:
     """
-    Return the row; None if there is none, or if *pk* is None or "". *options* are those of get(): max_age, wait,
-    stale.
+    Return the row; None if there is none, or if *pk* is None or "". *options* are max_age, wait and stale, as of
+    get().
     """
     return None if pk in (None, "") else _called(name).get(pk, **options)
 

@@ -66,10 +66,7 @@ def counter_chart(
     precision: int | None = None,
     top: int = 5,
 ) -> dict[str, Any]:
-    """
-    Draw the counters *names* for the last *span* seconds, at most eight; "family:*" stands for the *top* highest of a
-    family.
-    """
+    """Draw the counters *names* for the last *span* seconds, at most eight; of "family:*" the *top* highest."""
     # A template marks quoted text as safe HTML; these are names.
     texts = [name + "" for name in names]
     shown = {"title": title + "" or ", ".join(texts)}
@@ -147,9 +144,8 @@ def run_history(
     context: template.Context, name: str, own: timedelta | None = None, is_over: bool = True
 ) -> dict[str, Any]:
     """
-    Draw how long the runs of the task *name* took lately, and compare *own*, the time of one of them, with all.
-
-    It costs one round trip. Without COUNT_SERVICES nothing is read, and a sentence says how to switch measuring on.
+    Draw how long the runs of the task *name* took lately, and compare *own*, the time of one of them, with all. It
+    costs one round trip. Without COUNT_SERVICES nothing is read, and a sentence says how to switch measuring on.
     """
     if not conf().count_services:
         return {"is_on": False}

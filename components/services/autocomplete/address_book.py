@@ -45,9 +45,8 @@ SELECT = Script("autocomplete/select")
 
 class AddressBook:
     """
-    The address book *name*: one for each guild, tenant or model.
-
-    Raises InvalidName. Every method raises RedisUnavailable.
+    The address book *name*: one for each guild, tenant or model. Raises InvalidName. Every method raises
+    RedisUnavailable.
     """
 
     def __init__(self, name: str) -> None:
@@ -56,7 +55,6 @@ class AddressBook:
     async def _add(self, client: AnyRedis, label: str, *, id: str | int, words: bool = True) -> bool:
         """
         Add the entry *id*, found by each word of *label*; if *words* is False, only by the beginning of the label.
-
         Return whether it is new. An existing entry is renamed. Raises InvalidValue.
         """
         return await self._write(client, row(id, label, words=words)) == 0
@@ -86,10 +84,9 @@ class AddressBook:
         self, client: AnyRedis, prefix: str, *, limit: int = 10, is_counted: bool = True
     ) -> Completions:
         """
-        Return the entries with a word that begins with *prefix*: most selected first, then in alphabetical order.
-
-        If *is_counted* is False, the search does not count as one in the figures of the control room. Raises
-        BookNotFound, InvalidValue.
+        Return the entries with a word that begins with *prefix*: most selected first, then in alphabetical order. If
+        *is_counted* is False, the figures of the control room leave the search out. Raises BookNotFound,
+        InvalidValue.
         """
         typed = check_prefix(prefix)
         others = ["\1".join(way) for way in ways(typed.key, typed.joints)]
@@ -106,10 +103,9 @@ class AddressBook:
 
     async def _called(self, client: AnyRedis, name: str, *, limit: int = 10) -> list[Entry]:
         """
-        Return the entries whose whole label is *name*, apart from capitals and accents, ordered by id.
-
-        "ann smith" finds "Ann Smith" and not "Ann Smithson". Only the first 1,000 entries whose labels end with
-        *name* are considered. Raises BookNotFound, InvalidValue.
+        Return the entries whose whole label is *name*, apart from capitals and accents, ordered by id: "ann smith"
+        finds "Ann Smith" and not "Ann Smithson". Only the first 1,000 entries whose labels end with *name* are
+        considered. Raises BookNotFound, InvalidValue.
         """
         wanted, most = check_prefix(name).key, check_int("limit", limit, 1, MAX_COMPLETIONS)
         found = await CALLED.run(client, self._keys, wanted=wanted, limit=most)
@@ -121,9 +117,8 @@ class AddressBook:
 
     async def _select(self, client: AnyRedis, id: str | int) -> bool:
         """
-        Record that the entry *id* was chosen, so that it ranks higher. Return whether the entry exists.
-
-        Raises BookNotFound, InvalidValue.
+        Record that the entry *id* was chosen, so that it ranks higher. Return whether the entry exists. Raises
+        BookNotFound, InvalidValue.
         """
         said = await SELECT.run(client, self._keys, id=check_id(id), times=1, call=new_call())
         if said < 0:

@@ -47,9 +47,7 @@ TOUCH = Script("autocomplete/touch")
 
 class RecentContacts:
     """
-    The *limit* newest contacts of *user*.
-
-    Raises InvalidName, InvalidValue. Every method raises RedisUnavailable.
+    The *limit* newest contacts of *user*. Raises InvalidName, InvalidValue. Every method raises RedisUnavailable.
     """
 
     def __init__(self, user: str, *, limit: int = 100) -> None:
@@ -57,21 +55,16 @@ class RecentContacts:
         self.limit = check_int("limit", limit, 1, MAX_CONTACTS)
 
     async def _touch(self, client: AnyRedis, contact: str, *, label: str = "") -> None:
-        """
-        Put *contact* first.
-
-        Without *label*, it keeps its label, or shows its id if it has none. Raises InvalidValue.
-        """
+        """Put *contact* first. Without *label*, it keeps its label, or shows its id. Raises InvalidValue."""
         await TOUCH.amany(client, self._touches({contact: label}))
 
     touch, atouch = twins(_touch)
 
     async def _touch_all(self, client: AnyRedis, labels: Mapping[str, str]) -> _Ids:
         """
-        Touch each contact of *labels*, in one round trip. The last one ends up first in the list. Concurrent calls of
-        an event loop are sent together.
-
-        Return the contacts that have no label yet. Raises InvalidValue; then no contact is touched.
+        Touch each contact of *labels*, in one round trip; the last one comes first in the list. Return the contacts
+        that have no label yet. Concurrent calls of an event loop are sent together. Raises InvalidValue; then no
+        contact is touched.
         """
         answers = await send(client, TOUCH, self._touches(labels))
         return [contact for contact, is_named in zip(labels, answers, strict=True) if not is_named]
@@ -95,11 +88,7 @@ class RecentContacts:
     list, alist = twins(_list)
 
     async def _complete(self, client: AnyRedis, prefix: str, limit: int = 10) -> _Contacts:
-        """
-        Return the contacts with a word that begins with *prefix*, newest first.
-
-        Raises InvalidValue.
-        """
+        """Return the contacts with a word that begins with *prefix*, newest first. Raises InvalidValue."""
         wanted, most = check_prefix(prefix), check_int("limit", limit, 1, MAX_CONTACTS)
         return (await aside(client, _matching, await self._list(client), wanted))[:most]
 

@@ -180,9 +180,7 @@ class Feed:
             transaction.on_commit(update, using=using, robust=True)
 
     def _places(self, lookup: str, key: Any, using: str | None) -> set[Place]:
-        """
-        Return the places of the rows that *lookup* finds with the key of a row, even of those that are in no book.
-        """
+        """Return the places of the rows that *lookup* finds with the key of a row, also of those in no book."""
         if lookup == self._id == "pk" and self._by is None:
             return {Place(None, key)}
         rows = self.model._base_manager.using(using).filter(**{lookup: key})

@@ -136,9 +136,7 @@ class Spelling:
     joints: Sequence[int]
 
     def variants(self) -> list[tuple[int, str]]:
-        """
-        Return the number of each start after which blanks may be left out, and the key from there on without them.
-        """
+        """Return the number of each start after which blanks may be left out, and the key from there without them."""
         if not self.joints:
             return []
         left_out = frozenset(self.joints)
@@ -226,9 +224,8 @@ def fold(text: str) -> str:
 
 def ways(key: str, joints: Sequence[int] = ()) -> list[list[str]]:
     """
-    Return other readings of the typed text, each as prefixes of different words of a name.
-
-    They are the whole text as one word, and its words in any order, with hyphenated words as one or as several.
+    Return other readings of the typed text, each as prefixes of different words of a name: the whole text as one
+    word, and its words in any order, with hyphenated words as one or as several.
     """
     if " " not in key:
         return []
@@ -311,10 +308,7 @@ def _check_text(what: str, text: object, longest: int, *, least: int = 1) -> str
 
 
 def _wrong(text: str) -> str | None:
-    """
-    Describe the first forbidden character in *text*: a control character or half of a character. Return None if there
-    is none.
-    """
+    """Describe the first control character or half of a character in *text*; None if there is none."""
     if text.isprintable():
         return None
     names = {"Cc": "a control character", "Cs": "half of a character"}

@@ -67,9 +67,8 @@ def _called(book: AddressBook, name: str) -> list[Entry]:
 
 class EntryField(forms.Field):
     """
-    An entry of the book called *book*. With *contacts*, the recent contacts of the person are offered first.
-
-    It accepts every name of the book: the view decides who may see the form.
+    An entry of the book called *book*: every name is accepted, because the view decides who may see the form. With
+    *contacts*, the recent contacts of the person are offered first.
     """
 
     widget: Any

@@ -187,11 +187,7 @@ class _OneAhead:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """
-        Wait for the part that is in flight.
-
-        Its errors are not raised, because the error that ended the load is.
-        """
+        """Wait for the part in flight. Its errors are not raised, because the error that ended the load is."""
         if self._threads:
             self._threads.shutdown()
         tasks = [each for each in self._sent if isinstance(each, asyncio.Task)]

@@ -56,9 +56,8 @@ class ModelBook(Feed):
 
 class ModelBooks(Feed):
     """
-    One book for each value of the field *by*. *name* ends with {}, which stands for the value: "guild:{}".
-
-    Everything else is as in ModelBook. A row without a value of *by* is in no book. A row whose value changes moves.
+    One book for each value of the field *by*. *name* ends with {}, which stands for the value: "guild:{}". Everything
+    else is as in ModelBook. A row without a value of *by* is in no book. A row whose value changes moves.
     """
 
     def __init__(
@@ -92,11 +91,7 @@ class ModelBooks(Feed):
         return self.of(part)
 
     def rebuild(self, progress: Progress | None = None, *, using: str | None = None) -> int:
-        """
-        Load all books from the table, one after the other, and remove those without rows.
-
-        Return how many entries they have.
-        """
+        """Load all books from the table, and remove those without rows. Return how many entries they have."""
         done = 0
 
         def told(count: int) -> None:

@@ -47,8 +47,7 @@ class AddressBookReader:
 
     def loading(self, name: str) -> int | None:
         """
-        Return how many entries the running load of the book *name* has; None if no load is running. The book need not
-        exist yet.
+        Return how many entries the running load of a book has, which may not exist yet; None if no load is running.
         """
         client, key = get_client(), BookKeys(name).loading
         token, count = at_once(idempotent(lambda: client.hmget(key, "token", "count")))

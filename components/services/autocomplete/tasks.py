@@ -29,9 +29,8 @@ logger = logging.getLogger(__name__)
 )
 def rebuild(name: str) -> int | None:
     """
-    Rebuild the book *name*, or all books "guild:{}".
-
-    Return how many entries there are, or None if a later load superseded this one. Raises BookNotFound.
+    Rebuild the book *name*, or all books "guild:{}". Return how many entries there are, or None if a later load
+    superseded this one. Raises BookNotFound.
     """
     fed = feeding(name)
     if fed is None:

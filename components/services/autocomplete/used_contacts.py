@@ -35,10 +35,7 @@ def note(user: str, ids: Collection[str]) -> None:
 
 
 async def anote(user: str, ids: Collection[str], *, anew: bool = False) -> None:
-    """
-    Make *ids* recent contacts of *user*, as note() does. The database is queried only for unknown names; with *anew*,
-    for all.
-    """
+    """Do what note() does, but query the database for unknown names only; with *anew*, for all."""
     with _logged(user):
         recent, wanted = RecentContacts(user), _some(user, ids)
         unnamed = wanted if anew or not wanted else await recent.atouch_all(dict.fromkeys(wanted, ""))

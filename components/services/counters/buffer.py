@@ -264,9 +264,8 @@ _buffer = Buffer()
 
 def count(name: str, count: int = 1) -> None:
     """
-    Add *count* to the counter *name* in this process, as Counter(name).count(count) does.
-
-    It never waits. Raises InvalidName and InvalidValue, and nothing else.
+    Add *count* to the counter *name* in this process, as Counter.count() does. It never waits. Raises InvalidName and
+    InvalidValue, and nothing else.
     """
     if count is not _ONE:
         check_count(count)
@@ -288,10 +287,8 @@ def count(name: str, count: int = 1) -> None:
 def measure(name: str, value: int) -> None:
     """
     Add *value* to the counter *name* and to its histogram, in this process: a duration in microseconds, a size in
-    bytes.
-
-    The name says the unit: "pay-us:card", "upload-bytes". It never waits. Raises InvalidName and InvalidValue, and
-    nothing else.
+    bytes. The name says the unit: "pay-us:card", "upload-bytes". It never waits. Raises InvalidName and InvalidValue,
+    and nothing else.
     """
     if type(value) is not int or not 0 <= value <= MAX_COUNT:
         raise InvalidValue(f"The value is {value!r}; what is measured is a whole number, from 0 to 2^53.")

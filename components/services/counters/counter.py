@@ -26,9 +26,8 @@ READ = Script("counters/read")
 
 class Counter:
     """
-    The counter *name*: text of 1 to 500 characters. The part before a colon is its family.
-
-    Raises InvalidName. Every method but count() raises RedisUnavailable.
+    The counter *name*: text of 1 to 500 characters. The part before a colon is its family. Raises InvalidName. Every
+    method but count() raises RedisUnavailable.
     """
 
     def __init__(self, name: str) -> None:
@@ -37,9 +36,8 @@ class Counter:
     def update(self, count: int = 1) -> None:
         """
         Add *count* now. If the reply is lost and the call is sent again, nothing is added twice. 0 only makes the
-        counter exist: its slice is not a gap.
-
-        Raises InvalidValue. After RedisUnavailable it is unknown whether it was counted.
+        counter exist: its slice is not a gap. Raises InvalidValue. After RedisUnavailable it is unknown whether it
+        was counted.
         """
         added = self._addition(count)
         keys, args = added.call
@@ -61,19 +59,13 @@ class Counter:
 
     def count(self, count: int = 1) -> None:
         """
-        Add *count* in this process, which sends it within about a second.
-
-        It never waits, and never fails because of Redis. A killed process loses the counts of its last second. Raises
-        InvalidValue.
+        Add *count* in this process, which sends it within about a second. It never waits, and never fails because of
+        Redis. A killed process loses the counts of its last second. Raises InvalidValue.
         """
         buffer.count(self.name, count)
 
     def measure(self, value: int) -> None:
-        """
-        Add *value* to the counter and to its histogram, in this process, as count() does.
-
-        Raises InvalidValue.
-        """
+        """Add *value* to the counter and to its histogram, in this process, as count() does. Raises InvalidValue."""
         buffer.measure(self.name, value)
 
     async def _get(
@@ -87,9 +79,9 @@ class Counter:
     ) -> Series:
         """
         Return the slices of *precision* seconds, oldest first, from the one that contains *since* to the last one
-        before *until*.
+        before *until*; by default the latest ones, whose number is COMPONENTS["COUNTER_SAMPLES"], up to the current
+        one.
 
-        By default, these are the latest ones, up to the current one; COMPONENTS["COUNTER_SAMPLES"] sets their number.
         *fill* is the value of slices in which nothing was counted: a number, None, or "skip" to leave such slices
         out. Raises InvalidValue, also for a time in the future or no longer kept.
         """

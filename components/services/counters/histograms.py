@@ -62,9 +62,7 @@ class Histogram:
     def percentile(self, percent: float) -> float:
         """
         Return the least value that *percent* of all values do not exceed, within 4.4 % of itself; 0 if nothing was
-        measured.
-
-        100 is the largest value. Raises ValueError for a percentage outside of 0 to 100.
+        measured. 100 is the largest value. Raises ValueError for a percentage outside of 0 to 100.
         """
         if not 0 <= percent <= 100:
             raise ValueError(f"The percentage is {percent!r}; it must be a number from 0 to 100.")

@@ -51,7 +51,6 @@ class Marks:
     async def _add(self, client: AnyRedis, name: str, at: datetime | None = None) -> Mark:
         """
         Mark an instant, by default now by the server's clock. A mark that is older than what counters keep goes.
-
         Raises InvalidName; InvalidValue for an instant without a zone.
         """
         check_name("mark", name)

@@ -174,7 +174,6 @@ def observe(event: str, seconds: float, *, of: str = "") -> None:
 def took(event: str, seconds: float, *, of: str) -> None:
     """
     Measure how long an event of a service took: "runs" *of* "mail.send" as "runs-us:mail.send", in microseconds.
-
     Nothing happens unless COMPONENTS["COUNT_SERVICES"] is True.
     """
     if conf().count_services:

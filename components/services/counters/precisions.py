@@ -175,9 +175,7 @@ class Asked:
 
     def series(self, name: str, now: float, first: int, text: bytes, fill: Fill) -> Series:
         """
-        Return the series of one counter from the answer of read.lua.
-
-        Its first slice begins at the second *first*.
+        Return the series of one counter from the answer of read.lua; its first slice begins at the second *first*.
         """
         slices = self.slices(now)
         counts = [int(each) if each else None for each in self._texts(slices, first, text)]

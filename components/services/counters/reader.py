@@ -66,10 +66,8 @@ class CounterReader:
         fill: Fill = 0,
     ) -> dict[str, Series]:
         """
-        Return the series of several counters, by name, in one round trip to each node.
-
-        Each is as Counter.get() returns it, and all have the same slices. Raises the errors of get(), and
-        InvalidName.
+        Return the series of several counters, by name, as Counter.get() does, in one round trip to each node. All
+        have the same slices. Raises the errors of get(), and InvalidName.
         """
         asked, fill = ask(precision, since, until), check_fill(fill)
         parts = by_call(_checked(names), asked.names_at_once)
@@ -88,9 +86,8 @@ class CounterReader:
         until: datetime | None = None,
     ) -> tuple[dict[str, Series], list[Mark]]:
         """
-        Return what read() does, with None in gaps, and the marks of this time, in the same round trip.
-
-        Raises what read() does.
+        Return what read() does, with None in gaps, and the marks of this time, in the same round trip. Raises what
+        read() does.
         """
         asked = ask(precision, since, until)
         parts = by_call(_checked(names), asked.names_at_once)
@@ -112,10 +109,9 @@ class CounterReader:
         until: datetime | None = None,
     ) -> dict[str, Histogram]:
         """
-        Return the histograms of several counters, by name, each of all slices that Counter.get() would return. The
-        server merges the slices. The histogram of a counter that measured nothing is empty.
-
-        Raises the errors of get(), InvalidValue also for a precision without histograms, and InvalidName.
+        Return the histograms of several counters, by name, each of all slices that Counter.get() would return, merged
+        by the server. That of a counter that measured nothing is empty. Raises the errors of get(), InvalidValue also
+        for a precision without histograms, and InvalidName.
         """
         asked = ask(precision, since, until)
         found = await self._ask_histograms(client, asked, names, is_merged=True)
@@ -168,10 +164,8 @@ class CounterReader:
     ) -> list[Ranked]:
         """
         Return the counters of a family with the highest sums in the slices that Counter.get() would return, highest
-        first.
-
-        The cost is the number of these counters times that of the slices. Raises InvalidValue, InvalidName, and what
-        get() raises.
+        first. The cost is the number of these counters times that of the slices. Raises InvalidValue, InvalidName,
+        and what get() raises.
         """
         asked, wanted = ask(precision, since, until), check_int("limit", limit, 1, _MOST)
         check_name("family of counters", family)
@@ -200,9 +194,7 @@ class CounterReader:
     count, acount = twins(_count)
 
     async def _sizes(self, client: AnyRedis, families: Sequence[str]) -> dict[str, int]:
-        """
-        Return how many counters each of these families has, in one round trip to each node. Raises InvalidName.
-        """
+        """Return how many counters each of these families has, in a round trip to each node. Raises InvalidName."""
         several = dict.fromkeys(check_several("families", families))
         wanted = [check_name("family of counters", family) for family in several]
         found = await SIZES.amany(client, [SIZES.call(CounterKeys(tag), families=wanted) for tag in BUCKETS])
@@ -241,10 +233,7 @@ class CounterReader:
 
 
 def recent(name: str) -> Reading[Series]:
-    """
-    Read the latest slices of a counter, to be gathered together with other figures: the finest slices that reach back
-    an hour.
-    """
+    """Read the latest slices of a counter, the finest that reach back an hour, to be gathered with other figures."""
     chosen = plan()
     reaching = (each for each in chosen.precisions if each * chosen.samples >= _HOUR)
     asked = ask(next(reaching, chosen.precisions[-1]), None, None)

@@ -119,8 +119,8 @@ class RowCache:
 
     async def _invalidate(self, client: AnyRedis, *keys: str | int) -> None:
         """
-        Drop these rows because they have changed. Loads that began before this are not stored. Rows on the schedule
-        become due now. Call this after the commit.
+        Drop these rows because they have changed; call this after the commit. Loads that began before this are not
+        stored. Rows on the schedule become due now.
         """
         asked = by_call(members_of(self.name, keys), AT_ONCE)
         await send(client, INVALIDATE, [INVALIDATE.call(RowKeys(tag), members=some) for tag, some in asked])
@@ -212,9 +212,7 @@ class RowCache:
         tally("rows:missed", asked - found, of=self.name)
 
     async def _read(self, client: AnyRedis, wanted: Sequence[str], max_age: float | None) -> Found:
-        """
-        Return the stored rows among *wanted*, which has no duplicates. Rows older than *max_age* count as stale.
-        """
+        """Return the stored rows among *wanted*, which are distinct. Rows older than *max_age* count as stale."""
         found = Found({}, {})
         if not wanted:
             return found
@@ -262,9 +260,7 @@ class RowCache:
         return True
 
     async def _take_singly(self, client: AnyRedis, found: Found, keys: Sequence[str], oldest: float) -> None:
-        """
-        Read each row by itself, because one is damaged. The damaged row counts as missing, so it is loaded again.
-        """
+        """Read each row by itself, because one is damaged. That one counts as missing, so it is loaded again."""
         for key in keys:
             [(now, text)] = await self._ask(client, [[key]])
             self._take(Found(found.good, found.stale, int(now)), [key], text, oldest)
@@ -295,7 +291,7 @@ class _Miss:
 
     async def read_on(self, wanted: Sequence[str], found: Found) -> dict[str, Row]:
         """
-        Return all *wanted* rows, of which *found* are known already. Raises RowNotLoaded, and any error of the load.
+        Return all *wanted* rows, of which *found* are known already. Raises RowNotLoaded, and the load's errors.
         """
         good, asked_at, is_patient = dict(found.good), found.now, True
         nap, until = _SHORTEST_NAP, time.monotonic() + self._wait
@@ -352,8 +348,7 @@ class _Miss:
 
     async def _fill(self, claims: Sequence[Claim]) -> dict[str, Exception]:
         """
-        Load the claimed rows and store them. Return the errors of rows that could not be loaded, which are given
-        back.
+        Load the claimed rows and store them. Return the errors of rows that could not be loaded and were given back.
         """
         members = [each for claim in claims for each in claim.members]
         if not members:
@@ -381,8 +376,8 @@ class _Miss:
 @lru_cache(maxsize=16_384)
 def _key_of(spelling: str, name: str, key: str) -> str:
     """
-    Return the key of a row in Redis. It is cached, because making it takes as long as everything else needed to read
-    a row. *spelling* is the beginning of the keys, which changes with the prefix.
+    Return the key of a row in Redis. It is cached, because making it takes half the time of reading a row. *spelling*
+    is the beginning of the keys, which changes with the prefix.
     """
     each = member(name, key)
     return RowKeys(bucket(each)).row_of(each)

@@ -81,8 +81,7 @@ def to_store(
     shape: Shape, members: Iterable[str], values: Mapping[str, Sequence[Any]]
 ) -> tuple[dict[str, Stored], dict[str, Exception]]:
     """
-    Return what to store of these members, and the errors of those that cannot be stored. *values* are those of
-    existing rows, by key.
+    Return what to store of these members, and the errors of the others. *values* are those of existing rows, by key.
     """
     rows, errors = dict[str, Stored](), dict[str, Exception]()
     for each in members:
@@ -212,9 +211,7 @@ async def begin(
 
 
 def claims_of(members: Sequence[str], token: str) -> list[Claim]:
-    """
-    Return the claims that begin() may have made under that token, for a caller that has not received its answer.
-    """
+    """Return the claims that begin() may have made under that token, for a caller that got no answer."""
     return [Claim(tag, token, 0, tuple(group)) for tag, group in by_bucket(members).items()]
 
 
@@ -227,7 +224,7 @@ async def store(
     good: float | None = None,
 ) -> set[str]:
     """
-    Store rows, as Loader.store() does. With *good*, also store rows that are not on the schedule, for *good* seconds.
+    Store rows, as Loader.store() does; with *good*, also rows that are not on the schedule, for so many seconds.
     """
     times = {"grace": micro(lease), "good": "" if good is None else micro(good)}
     calls: list[Call] = []

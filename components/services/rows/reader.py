@@ -114,9 +114,7 @@ class RowReader:
         return max((_late(now, head[0][1]) for head in heads if head), default=0.0)
 
     def names(self) -> list[CacheInfo]:
-        """
-        Return the state of the rows of each name, in alphabetical order. This takes two round trips to each node.
-        """
+        """Return the state of the rows of each name, in alphabetical order, in two round trips to each node."""
         client = get_client()
         answers = _ask(client, _add_names)
         now = server_clock(client)
@@ -139,8 +137,7 @@ class RowReader:
 
     def page(self, *, offset: int = 0, limit: int = 50) -> list[RowInfo]:
         """
-        Return some of the REACH rows that are due first, in that order. This takes about three round trips to each
-        node.
+        Return some of the REACH rows that are due first, in that order, in about three round trips to each node.
         """
         return self.look(_due_first(get_client(), offset + limit)[offset:])
 
@@ -177,8 +174,7 @@ class RowReader:
 
     def look(self, members: Sequence[str]) -> list[RowInfo]:
         """
-        Return the state of these members, in two round trips to each node. Members removed meanwhile have no
-        schedule.
+        Return the state of these members, in two round trips to each node. One removed meanwhile has no schedule.
         """
         if not members:
             return []

@@ -114,9 +114,7 @@ _DOCUMENTS = frozenset({"json", "json text"})
 
 
 def list_of(kind: Kind) -> Kind:
-    """
-    Return the kind of lists of such values, in which None is allowed. list_of(list_of(…)) is for lists of lists.
-    """
+    """Return the kind of lists of such values, in which None is allowed; list_of(list_of(…)) for lists of lists."""
     return Kind(
         f"list of {kind.name}",
         lambda values: [None if each is None else kind.encode(each) for each in values],
@@ -268,15 +266,10 @@ class Row(Mapping[str, Any]):
 
     @property
     def age(self) -> float:
-        """
-        Return the seconds from the beginning of its load until it was read from Redis, both by the server's clock.
-        """
+        """Return the seconds from the beginning of its load until it was read, both by the server's clock."""
         return max(0, self._now - self.since) / 1e6
 
     @property
     def is_stale(self) -> bool:
-        """
-        Return True if it should have been reloaded before it was read. Only readers that allow stale rows get such a
-        row.
-        """
+        """Return True if it should have been reloaded before it was read, which only readers with *stale* get."""
         return bool(self._stored[1] <= self._now)

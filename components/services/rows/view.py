@@ -76,9 +76,7 @@ class _Served:
         self._columns = [(name, rows.shape.kinds[places[name]].encode) for name in fields]
 
     async def get(self, request: HttpRequest, user: str, pk: str | None = None) -> Answer:
-        """
-        Answer GET ?pk=1&pk=2 with the existing rows, as {"rows": {"1": …}}. Answer a GET of one row with its values.
-        """
+        """Answer ?pk=1&pk=2 with the existing rows, as {"rows": {"1": …}}; the address of one row with its values."""
         if pk is None:
             pks = list(dict.fromkeys(query(request, [self._keys])[self._keys]))
             found = await self._find(request, user, pks)
@@ -120,8 +118,7 @@ class _Served:
 
     def _answer(self, told: dict[str, Any], pks: Sequence[str], found: Mapping[str, FrozenRow]) -> Answer:
         """
-        Return the answer. Clients may cache it while all rows are younger than their delay, but not if a row is
-        missing.
+        Return the answer. Clients may cache it while all rows are younger than their delay, unless one is missing.
         """
         left = min((self._rows.delay - row.cached.age for row in found.values()), default=0.0)
         kept = max(0, floor(left)) if len(found) == len(pks) else 0

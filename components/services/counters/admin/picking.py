@@ -42,9 +42,7 @@ class Choice:
 
     @classmethod
     def of(cls, request: HttpRequest) -> Choice:
-        """
-        Return the counters and families of the address, and those that were typed, each once. "tasks:*" is a family.
-        """
+        """Return the counters and families of the address, and what was typed, each once. "tasks:*" is a family."""
         typed, families = request.GET.get("add", "").strip(), request.GET.getlist("family")
         names = list[str]()
         for name in [*request.GET.getlist("counter"), typed]:
@@ -84,10 +82,8 @@ class Choice:
 
     def lines(self, span: Span, most: int) -> tuple[list[Series], list[Mark]]:
         """
-        Return the lines, and the marks of their time.
-
-        Raises InvalidValue for more than *most* lines, or more families than a chart has lines, and the errors of
-        Span.
+        Return the lines, and the marks of their time. Raises InvalidValue for more than *most* lines, or more
+        families than a chart has lines, and the errors of Span.
         """
         if self.size > most:
             wrong = gettext("These are %(count)s lines; there is room for %(most)s.")

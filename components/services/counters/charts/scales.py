@@ -148,10 +148,8 @@ def total(count: int, of: str | Series) -> str:
 
 def rate(series: Series) -> str:
     """
-    Write how fast a counter counts: "30 a minute", in the shortest time in which it is one.
-
-    The rate has no more digits than the count. A rate below one in the whole period is given for that period: "1 in 2
-    h".
+    Write how fast a counter counts: "30 a minute", in the shortest time in which it is one; "1 in 2 h" if it is below
+    one in the whole period. The rate has no more digits than the count.
     """
     if not series.total:
         return "\N{EN DASH}"

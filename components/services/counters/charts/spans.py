@@ -171,9 +171,8 @@ class Span:
 
 def past_times(event: str, names: Sequence[str], seconds: int = 2 * _HOUR) -> dict[str, Series]:
     """
-    Return how long an event took of each of these names, by the slices of the last seconds, in one round trip.
-
-    The times are those that took() measured. A name that no counter can have is left out.
+    Return how long an event took of each of these names, as took() measured it, by the slices of the last seconds, in
+    one round trip. A name that no counter can have is left out.
     """
     counters = {name: name_of_times(event, name) for name in names}
     counters = {name: counter for name, counter in counters.items() if is_name(counter)}

@@ -117,8 +117,7 @@ class CachedRows(Generic[_Model]):
 
     def refresh(self, *pks: Any) -> set[Any]:
         """
-        Make these rows due now, to be loaded by the next free daemon. Return the keys of those that are not on the
-        schedule, which no daemon loads.
+        Make these rows due now, as RowCache.refresh() does. Return the keys of those that are not on the schedule.
         """
         keys = {pk: self.key(pk) for pk in pks}
         absent = self.cache.refresh(*keys.values())
@@ -133,10 +132,8 @@ class CachedRows(Generic[_Model]):
     ) -> _Model | None:
         """
         Return the row; None if it does not exist. It is loaded if it is not cached, or is older than *max_age*
-        seconds.
-
-        If another reader is loading it, wait for up to *wait* seconds or, with *stale*, return the old row if there
-        is one. Raises RowNotLoaded, RowNotSerializable, RowTooLarge, InvalidValue, InvalidName, and
+        seconds. If another reader is loading it, wait for up to *wait* seconds or, with *stale*, return the old row
+        if there is one. Raises RowNotLoaded, RowNotSerializable, RowTooLarge, InvalidValue, InvalidName, and
         RedisUnavailable.
         """
         return self.get_many([pk], wait=wait, max_age=max_age, stale=stale).get(pk)
@@ -150,9 +147,7 @@ class CachedRows(Generic[_Model]):
     def get_many(
         self, pks: Iterable[Any], *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
     ) -> dict[Any, _Model]:
-        """
-        Return the existing rows by *pks*. Missing ones are loaded in one query. Raises the same errors as get().
-        """
+        """Return the existing rows by *pks*. Missing ones are loaded in one query. Raises what get() does."""
         wanted = {pk: self.key(pk) for pk in check_several("primary keys", pks)}
         options: dict[str, Any] = {"max_age": max_age, "stale": stale}
         # A transaction may hold database locks, so it does not wait for another reader's load.
@@ -234,10 +229,7 @@ class CachedRows(Generic[_Model]):
 
     @cached_property
     def key_field(self) -> models.Field[Any, Any]:
-        """
-        Return the field that determines the type of the keys: key_column, or the field that it refers to if it is a
-        relation.
-        """
+        """Return the field that determines the type of the keys: key_column, or what it refers to as a relation."""
         found = self.key_column
         while found.is_relation:
             found = found.target_field  # type: ignore[attr-defined]
@@ -312,7 +304,7 @@ class CachedRows(Generic[_Model]):
 
     def load(self, keys: Sequence[str]) -> Mapping[str, Sequence[Any]]:
         """
-        Return the values of the existing rows by key, with one query per 30,000 keys. Raises any error of the query.
+        Return the values of the existing rows by key, with a query per 30,000 keys. Raises any error of the query.
         """
         if not keys:
             return {}

@@ -77,9 +77,7 @@ class Writes:
     def _before_delete(
         self, sender: type[models.Model], instance: Any, using: str, origin: Any = None, **kwargs: Any
     ) -> None:
-        """
-        Note the key. Rows deleted by a queryset were just read; an instance may have been changed since it was read.
-        """
+        """Note the key. Those of a queryset were just read; an instance may have been changed since it was read."""
         is_fresh = isinstance(origin, QuerySet)
         self._keep(instance, (self._key if is_fresh else self._stored_key)(sender, instance, using))
 
