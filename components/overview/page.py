@@ -7,7 +7,7 @@ costs one round trip to each node of Redis, however much is in it, and no listin
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,6 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from components import models
 from components.conf import conf
 from components.control_room.pages import ControlRoomAdmin
 from components.exceptions import RedisUnavailable
@@ -26,7 +25,7 @@ from components.kit.figures import Gathered, Reading, gather
 from components.models import Anchor
 from components.overview.finding import search
 from components.overview.nodes import MOST_NODES, lines_of, nodes, read_nodes, state_of
-from components.reports import MOST_TEXT, Card, Line, Link, Past, reports
+from components.reports import MOST_TEXT, Card, Line, Link, reports
 from components.services.counters import Series, recent
 from components.templatetags.control_room import duration, grouped
 
@@ -56,28 +55,24 @@ class Row:
 
 @dataclass(frozen=True)
 class Tile:
-    """The card of a service as the page shows it."""
+    """The card of a service as the page shows it, or the reason why it is missing."""
 
-    part: Part
     title: str
     url: str
+    card: Card | None
+    error: Exception | None
     rows: Sequence[Row]
     #: Further pages of the service.
-    links: Sequence[Shown] = ()
+    links: Sequence[Shown | None]
+    #: What the service did lately; None if that is not counted, or may not be seen.
+    series: Series | None
+    #: The same in words.
+    past: str
 
     @property
     def state(self) -> str:
         """Return "missing", "serious", "warning" or "well"."""
-        return "missing" if self.part.card is None else state_of([row.line for row in self.rows])
-
-    @property
-    def past(self) -> str:
-        """Return in words what the sparkline shows."""
-        past, series = self.part.past, self.part.series
-        if not past or not series:
-            return ""
-        span = duration(len(series) * series.precision)
-        return past.said % {"number": series.total, "count": grouped(series.total), "span": span}  # type: ignore[no-any-return]
+        return "missing" if self.card is None else state_of([row.line for row in self.rows])
 
 
 class OverviewAdmin(ControlRoomAdmin):
@@ -100,14 +95,20 @@ class OverviewAdmin(ControlRoomAdmin):
         pages = self._pages(request)
         may_see_counters = request.user.has_perm("components.view_counter")
         has_past = conf().count_services and may_see_counters
-        parts, gathered = look(pages, has_past=has_past, redis=read_nodes())
+        readings: dict[str, Reading[Any]] = {"redis": read_nodes()}
+        for model in pages:
+            service = reports()[model]
+            readings[model.__name__] = service.card()
+            if has_past and hasattr(service, "PAST"):
+                readings[_past(model)] = recent(service.PAST.counter)
+        gathered = gather(readings)
         found = nodes(gathered.found.get("redis", {}), gathered.took)
         errors = (
             [gathered.missing["redis"]] if "redis" in gathered.missing else [node.error for node in found]
         )
         if all(isinstance(error, RedisUnavailable) for error in errors):
             raise next(filter(None, errors))
-        tiles = [_tile(part, pages[part.model], request) for part in parts]
+        tiles = [_tile(model, page, gathered, request) for model, page in pages.items()]
         health = Shown("#redis", gettext("Health of Redis"))
         rows = [*(row for tile in tiles for row in tile.rows)]
         rows += [Row("Redis", line, health, None) for line in lines_of(found)]
@@ -116,7 +117,7 @@ class OverviewAdmin(ControlRoomAdmin):
             "rows": sorted(rows, key=lambda row: not row.line.is_serious),
             "nodes": found[:MOST_NODES],
             "more_nodes": len(found[MOST_NODES:]),
-            "missing": [tile for tile in tiles if tile.part.card is None],
+            "missing": [tile for tile in tiles if tile.card is None],
         }
         return self.render(request, "admin/components/overview.html", gettext("Overview"), context)
 
@@ -141,16 +142,26 @@ class OverviewAdmin(ControlRoomAdmin):
         return found
 
 
-def _tile(part: Part, pages: ControlRoomAdmin, request: HttpRequest) -> Tile:
+def _tile(
+    model: type[Anchor], pages: ControlRoomAdmin, gathered: Gathered[Any], request: HttpRequest
+) -> Tile:
     title, url = str(capfirst(pages.opts.verbose_name_plural)), pages.url("changelist")
-    lines = part.card.lines if part.card else []
+    card: Card | None = gathered.found.get(model.__name__)
     rows = [
         Row(title, line, _shown(line.page, pages) or Shown(url, title), _mending(line, pages, request))
-        for line in lines
+        for line in (card.lines if card else ())
     ]
-    further = part.card.links if part.card else ()
-    links = [Shown(pages.url(each.page, **each.query), each.label) for each in further]
-    return Tile(part, title, url, rows, links)
+    links = [_shown(each, pages) for each in (card.links if card else ())]
+    series, past = gathered.found.get(_past(model)), ""
+    if series:
+        span = duration(len(series) * series.precision)
+        figures = {"number": series.total, "count": grouped(series.total), "span": span}
+        past = reports()[model].PAST.said % figures
+    return Tile(title, url, card, gathered.missing.get(model.__name__), rows, links, series, past)
+
+
+def _past(model: type[Anchor]) -> str:
+    return f"the past of {model.__name__}"
 
 
 def _shown(link: Link | None, pages: ControlRoomAdmin) -> Shown | None:
@@ -163,50 +174,3 @@ def _mending(line: Line, pages: ControlRoomAdmin, request: HttpRequest) -> Shown
         if line.mend and verb.name == line.mend.page and pages.may(request, verb.needs):
             return Shown(pages.url(verb.name, **line.mend.query), line.mend.label, verb.deletes)
     return None
-
-
-@dataclass(frozen=True)
-class Part:
-    """The card of a service, or the reason why it is missing."""
-
-    model: type[models.Anchor]
-    card: Card | None
-    error: Exception | None = None
-    #: What the service did lately; None if that is not counted, or may not be seen.
-    past: Past | None = None
-    series: Series | None = None
-
-
-def look(
-    wanted: Collection[type[models.Anchor]], *, has_past: bool = False, **others: Reading[Any]
-) -> tuple[list[Part], Gathered[Any]]:
-    """
-    Return the cards of these services, and everything that was gathered, with what *others* have read.
-
-    It does not raise if Redis is away: then all cards are missing.
-    """
-    services = {model: service for model, service in reports().items() if model in wanted}
-    readings: dict[str, Reading[Any]] = {_card(model): service.card() for model, service in services.items()}
-    if has_past:
-        pasts = {model: service.PAST for model, service in services.items() if hasattr(service, "PAST")}
-        readings |= {_past(model): recent(past.counter) for model, past in pasts.items()}
-    gathered = gather({**readings, **others})
-    parts = [
-        Part(
-            model,
-            gathered.found.get(_card(model)),
-            gathered.missing.get(_card(model)),
-            getattr(service, "PAST", None),
-            gathered.found.get(_past(model)),
-        )
-        for model, service in services.items()
-    ]
-    return parts, gathered
-
-
-def _card(model: type[models.Anchor]) -> str:
-    return f"the card of {model.__name__}"
-
-
-def _past(model: type[models.Anchor]) -> str:
-    return f"the past of {model.__name__}"

@@ -36,10 +36,10 @@ def own_key(key: str, token: str | bytes | None = None) -> Lock:
 
 def waits(name: str = "item:42", *owners: str) -> None:
     """Some wait for the lock *name*, in this order."""
-    for number, owner in enumerate(owners):
-        token = f"shop-2/7/worker/{owner}/{number}".encode()
+    tokens = [f"shop-2/7/worker/{owner}/{number}".encode() for number, owner in enumerate(owners)]
+    for token in tokens:
         assert at_once(lock(name)._try(token, waits=True)) is not None
-        get_client().zadd(LockKeys.named(name).beats, {token: LATER})
+    get_client().zadd(LockKeys.named(name).beats, dict.fromkeys(tokens, LATER))
 
 
 def semaphore(name: str = "api", *, limit: int = 3, lease: float = 30) -> Semaphore:
