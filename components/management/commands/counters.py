@@ -54,35 +54,26 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         with command_errors(InvalidValue, InvalidName):
-            found = self._read(**options)
+            found = self._read(options)
         if options["json"]:
             counters = [_document(series) for series in found.values()]
             self.stdout.write(json.dumps({"format": FORMAT, "counters": counters}, indent=2))
         else:
             self.stdout.write("\n".join(_text(found)))
 
-    def _read(
-        self,
-        *,
-        names: list[str],
-        top: str | None,
-        limit: int,
-        precision: int,
-        since: str | None,
-        until: str | None,
-        **options: Any,
-    ) -> dict[str, Series]:
-        reader, span = (
-            CounterReader(),
-            {"since": instant_from(since), "until": instant_from(until, is_end=True)},
-        )
-        families = [name.removesuffix(EVERY) for name in names if name.endswith(EVERY)]
-        if top is None and not names:
+    def _read(self, options: dict[str, Any]) -> dict[str, Series]:
+        reader, limit, precision = CounterReader(), options["limit"], options["precision"]
+        since, until = instant_from(options["since"]), instant_from(options["until"], is_end=True)
+        names = [name for name in options["names"] if not name.endswith(EVERY)]
+        families = [name.removesuffix(EVERY) for name in options["names"] if name.endswith(EVERY)]
+        if options["top"] is not None:
+            families.append(options["top"])
+        if not names and not families:
             names = [info.name for info in reader.page(limit=limit)]
-        names = [name for name in names if not name.endswith(EVERY)]
-        for family in [*families, *([] if top is None else [top])]:
-            names += [each.name for each in reader.top(family, limit, precision=precision, **span)]
-        return reader.read(names, precision, fill=None, **span)
+        for family in families:
+            highest = reader.top(family, limit, precision=precision, since=since, until=until)
+            names += [each.name for each in highest]
+        return reader.read(names, precision, since=since, until=until, fill=None)
 
 
 def _document(series: Series) -> dict[str, Any]:

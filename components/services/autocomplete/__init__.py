@@ -1,10 +1,9 @@
 """Autocomplete: a person's recent contacts, and the names in large address books, found by prefix."""
 
-from components.services.autocomplete.address_book import AddressBook
+from components.services.autocomplete.address_book import AddressBook, AddressBookReader
 from components.services.autocomplete.contacts import RecentContacts
 from components.services.autocomplete.facts import BookInfo, Completions, Contact, Entry, RankedEntry
 from components.services.autocomplete.folding import finds, fold
-from components.services.autocomplete.reader import AddressBookReader
 
 __all__ = [
     "AddressBook",

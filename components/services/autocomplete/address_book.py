@@ -3,7 +3,8 @@ AddressBook: names that are found by prefix (chapter 6.1.2 of the book).
 
 The entries are stored as rows, several in each field of one hash, which takes a tenth of the memory of a field for
 each. A row has everything that a script needs to find the index members of its entry, so a rename is one step. If
-many selected entries match a prefix, the best of them are stored under that prefix.
+many selected entries match a prefix, the best of them are stored under that prefix. The names of all books are a
+sorted set of equal scores, so a page of books, also of those that share a prefix, is a range.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from components.exceptions import BookNotFound
-from components.kit.client import AnyRedis
+from components.kit.client import AnyRedis, get_client
 from components.kit.ids import new_call
 from components.kit.keyspace import parts
 from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import instant_of, number_of, text_of
-from components.kit.twins import twins
-from components.kit.values import check_int, check_name
+from components.kit.twins import at_once, twins
+from components.kit.values import check_int, check_name, check_several
 from components.services.autocomplete.facts import BookInfo, Completions, Entry, RankedEntry
 from components.services.autocomplete.folding import FOLDING, check_id, check_prefix, ways
 from components.services.autocomplete.keys import ALL, BookKeys, names
@@ -241,6 +242,41 @@ class AddressBook:
         return BookNotFound(f"There is no address book {self.name!r}. Load it, or add an entry to it, first.")
 
 
+class AddressBookReader:
+    """All address books. Every method raises RedisUnavailable."""
+
+    def count(self, beginning: str = "") -> int:
+        """Return how many books have a name with this *beginning*."""
+        client = get_client()
+        return int(at_once(idempotent(lambda: client.zlexcount(names(ALL), *_range(beginning)))))
+
+    def page(self, beginning: str = "", *, offset: int = 0, limit: int = 50) -> list[BookInfo]:
+        """Return a page of the books whose names have this *beginning*, ordered by name, from the *offset*-th on."""
+        client = get_client()
+        found = at_once(_names(client, beginning, offset, limit))
+        return [info for info in at_once(look(client, found)) if info]
+
+    def names(self) -> list[str]:
+        """Return the names of all books, in order."""
+        return at_once(_names(get_client(), "", 0, -1))
+
+    def find(self, name: str) -> BookInfo | None:
+        """Return the book with this name; None if there is none."""
+        return self.look([name])[0] if name else None
+
+    def look(self, names: Sequence[str]) -> list[BookInfo | None]:
+        """Return the state of these books, None for each that does not exist, in one round trip to each node."""
+        return at_once(look(get_client(), check_several("books", names)))
+
+    def loading(self, name: str) -> int | None:
+        """
+        Return how many entries the running load of a book has, which may not exist yet; None if no load is running.
+        """
+        client, key = get_client(), BookKeys(name).loading
+        token, count = at_once(idempotent(lambda: client.hmget(key, "token", "count")))
+        return number_of(count) if token else None
+
+
 def _entries(text: bytes) -> list[Entry]:
     found = (each.partition("\1") for each in text_of(text).split("\2")[1:])
     return [Entry(known_by, label) for known_by, _, label in found]
@@ -296,3 +332,15 @@ def _read(
         loaded_at=instant_of(loaded_at / 1_000) if loaded_at else None,
         loading=number_of(loaded) if is_loading else None,
     )
+
+
+def _range(beginning: str) -> tuple[bytes, bytes]:
+    """Return the bounds of the names with this *beginning*. The last byte of the upper one never occurs in UTF-8."""
+    begun = b"[" + beginning.encode()
+    return (begun, begun + b"\xff") if beginning else (b"-", b"+")
+
+
+async def _names(client: AnyRedis, beginning: str, offset: int, limit: int) -> list[str]:
+    first, last = _range(beginning)
+    found = await idempotent(lambda: client.zrangebylex(names(ALL), first, last, start=offset, num=limit))
+    return [text_of(name) for name in found]

@@ -30,20 +30,19 @@ _AMBIGUOUS = _("Several are called %(name)s. Write one of: %(ways)s.")
 
 def resolve(book: AddressBook, typed: Typed) -> Entry:
     """Return the entry of *book* that was meant. Raises ValidationError, RedisUnavailable."""
+    name = typed.text[:100]
     if len(typed.text) > LONGEST:  # also, the pattern would be slow on a long text
-        raise ValidationError(_UNKNOWN, code="unknown", params={"name": typed.text[:100]})
+        raise ValidationError(_UNKNOWN, code="unknown", params={"name": name})
     if typed.id and (chosen := _of_id(book, typed.id, typed.text)):
         return chosen
     if (spelled := _WITH_ID.fullmatch(typed.text)) and (chosen := _of_id(book, spelled[2], spelled[1])):
         return chosen
     found = _called(book, typed.text)
     if not found:
-        raise ValidationError(_UNKNOWN, code="unknown", params={"name": typed.text[:100]})
+        raise ValidationError(_UNKNOWN, code="unknown", params={"name": name})
     if len(found) > 1:
         ways = ", ".join(f"{each.label} [{each.id}]" for each in found[:_SHOWN])
-        raise ValidationError(
-            _AMBIGUOUS, code="ambiguous", params={"name": typed.text[:100], "ways": ways[:500]}
-        )
+        raise ValidationError(_AMBIGUOUS, code="ambiguous", params={"name": name, "ways": ways[:500]})
     return found[0]
 
 

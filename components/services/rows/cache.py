@@ -34,14 +34,13 @@ from components.kit.together import send, together
 from components.kit.twins import answer, twins
 from components.kit.values import check_seconds
 from components.services.counters import tally
-from components.services.rows.controls import refresh, schedule, unschedule
+from components.services.rows.controls import RowControls, schedule, unschedule
 from components.services.rows.flights import flights_of, has_landed
 from components.services.rows.keys import RowKeys
 from components.services.rows.loader import Claim, begin, claims_of, release, store, to_store
 from components.services.rows.members import (
     AT_ONCE,
     LEASE,
-    check_cache_name,
     check_delay,
     check_key,
     each_once,
@@ -81,14 +80,14 @@ class Found:
     now: int = 0
 
 
-class RowCache:
+class RowCache(RowControls):
     """
     The rows called *name*, which is text without a colon, of one *shape*. A row has a key: text, or a whole number.
     Raises InvalidName. Every method raises RedisUnavailable, and InvalidName if something cannot be a key.
     """
 
     def __init__(self, name: str, shape: Shape) -> None:
-        self.name = check_cache_name(name)
+        super().__init__(name)
         self.shape = shape
 
     async def _schedule_many(self, client: AnyRedis, delays: Mapping[str | int, float]) -> None:
@@ -111,12 +110,6 @@ class RowCache:
 
     schedule, aschedule = twins(_schedule)
 
-    async def _unschedule(self, client: AnyRedis, *keys: str | int) -> None:
-        """Remove these rows from the schedule and the cache. Running loads of them are not stored."""
-        await unschedule(client, members_of(self.name, keys))
-
-    unschedule, aunschedule = twins(_unschedule)
-
     async def _invalidate(self, client: AnyRedis, *keys: str | int) -> None:
         """
         Drop these rows because they have changed; call this after the commit. Loads that began before this are not
@@ -126,16 +119,6 @@ class RowCache:
         await send(client, INVALIDATE, [INVALIDATE.call(RowKeys(tag), members=some) for tag, some in asked])
 
     invalidate, ainvalidate = twins(_invalidate)
-
-    async def _refresh(self, client: AnyRedis, *keys: str | int) -> set[str]:
-        """
-        Make these rows due now, to be loaded by the next free daemon. Until then, readers get the stored rows. A
-        running load is stored, and followed by another one. Return the keys of rows that are not on the schedule,
-        which no daemon loads.
-        """
-        return await refresh(client, self.name, keys)
-
-    refresh, arefresh = twins(_refresh)
 
     async def _get_many(
         self,

@@ -18,7 +18,7 @@ from components.kit.keyspace import BUCKETS, by_call
 from components.kit.scripts import Script
 from components.kit.stored import text_of
 from components.kit.together import send
-from components.kit.twins import at_once
+from components.kit.twins import at_once, twins
 from components.services.rows.keys import RowKeys
 from components.services.rows.members import (
     AT_ONCE,
@@ -55,14 +55,31 @@ class Changed(NamedTuple):
 
 
 class RowControls:
-    """The rows called *name*. Every method raises RedisUnavailable, and InvalidName for what cannot be a key."""
+    """
+    The rows called *name*, of any shape. Every method raises RedisUnavailable, and InvalidName for what cannot be a
+    key.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = check_cache_name(name)
 
-    def refresh(self, *keys: str | int) -> set[str]:
-        """Make these rows due now. Return the keys of those that are not on the schedule. See RowCache.refresh()."""
-        return at_once(refresh(get_client(), self.name, keys))
+    async def _refresh(self, client: AnyRedis, *keys: str | int) -> set[str]:
+        """
+        Make these rows due now, to be loaded by the next free daemon. Until then, readers get the stored rows. A
+        running load is stored, and followed by another one. Return the keys of rows that are not on the schedule,
+        which no daemon loads.
+        """
+        members = members_of(self.name, keys)
+        return _keys_of_others(members, await _make_due(client, members))
+
+    refresh, arefresh = twins(_refresh)
+
+    async def _unschedule(self, client: AnyRedis, *keys: str | int) -> None:
+        """Remove these rows from the schedule and the cache. Running loads of them are not stored."""
+        await unschedule(client, members_of(self.name, keys))
+
+    unschedule, aunschedule = twins(_unschedule)
+    remove = unschedule
 
     def set_delay(self, delay: float, *keys: str | int) -> set[str]:
         """
@@ -70,19 +87,14 @@ class RowControls:
         for 0: use remove() to remove rows.
         """
         seconds, members = _above_zero(delay), members_of(self.name, keys)
-        there = at_once(_set_delay(get_client(), seconds, members))
-        return {name_and_key(each)[1] for each in members if each not in there}
-
-    def remove(self, *keys: str | int) -> None:
-        """Remove these rows. See RowCache.unschedule()."""
-        at_once(unschedule(get_client(), members_of(self.name, keys)))
+        return _keys_of_others(members, at_once(_set_delay(get_client(), seconds, members)))
 
     def refresh_all(self, *, start: int = 0, most: int | None = None) -> Changed:
         """
         Make rows on the schedule due now, from the bucket *start* on: about *most* of them, or all without *most*.
         The result says where to continue.
         """
-        return self._each(_refresh, start, most)
+        return self._each(_make_due, start, most)
 
     def set_delay_of_all(self, delay: float, *, start: int = 0, most: int | None = None) -> Changed:
         """Set the delay of rows on the schedule, as many as refresh_all() makes due. Raises InvalidValue."""
@@ -114,13 +126,6 @@ class RowControls:
                 return
 
 
-async def refresh(client: AnyRedis, name: str, keys: Sequence[str | int]) -> set[str]:
-    """Make these rows due now. Return the keys of those that are not on the schedule."""
-    members = members_of(name, keys)
-    there = await _refresh(client, members)
-    return {name_and_key(each)[1] for each in members if each not in there}
-
-
 async def schedule(client: AnyRedis, delays: Mapping[str, float], *, only_these: bool = False) -> set[str]:
     """
     Schedule these members with these delays, in seconds; with *only_these*, only those on the schedule. Return the
@@ -142,7 +147,7 @@ async def unschedule(client: AnyRedis, members: Sequence[str]) -> Sequence[str]:
     return members
 
 
-async def _refresh(client: AnyRedis, members: Sequence[str]) -> set[str]:
+async def _make_due(client: AnyRedis, members: Sequence[str]) -> set[str]:
     asked = by_call(members, AT_ONCE)
     calls = [REFRESH.call(RowKeys(tag), members=some) for tag, some in asked]
     return _those_there(asked, await send(client, REFRESH, calls))
@@ -159,6 +164,10 @@ def _those_there(asked: Sequence[tuple[str, Sequence[str]]], answers: Sequence[S
         for each, is_there in zip(some, said, strict=True)
         if is_there
     }
+
+
+def _keys_of_others(members: Sequence[str], there: set[str]) -> set[str]:
+    return {name_and_key(each)[1] for each in members if each not in there}
 
 
 def _above_zero(delay: float) -> float:

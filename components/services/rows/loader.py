@@ -14,7 +14,6 @@ import secrets
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
@@ -115,7 +114,7 @@ class Loader:
     def look(self, tags: Sequence[str] = BUCKETS) -> None:
         """Note when rows of these buckets are due. It takes one command for each, where a claim takes ten."""
         keys = [RowKeys(tag).schedule for tag in tags]
-        heads = [figures.Ask(key, partial(_add_head, key)) for key in keys]
+        heads = [figures.Ask.of("zrange", key, 0, 0, withscores=True) for key in keys]
         at, *found = figures.send([figures.Ask(keys[0], lambda pipe: pipe.time()), *heads])
         now = at[0] * 1_000_000 + at[1] if isinstance(at, tuple) else 0
         for tag, head in zip(tags, found, strict=True):
@@ -182,10 +181,6 @@ class Loader:
     def release(self, claims: Iterable[Claim], members: Collection[str], *, pause: float = 0) -> None:
         """Give these rows back without recording a failure. They are due in *pause* seconds."""
         at_once(release(get_client(), claims, members, pause))
-
-
-def _add_head(key: str, pipe: Any) -> None:
-    pipe.zrange(key, 0, 0, withscores=True)
 
 
 async def begin(

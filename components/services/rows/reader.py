@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -118,21 +118,19 @@ class RowReader:
         client = get_client()
         answers = _ask(client, _add_names)
         now = server_clock(client)
-        counts, late, most = Counter[str](), dict[str, float](), dict[str, float]()
+        counts, late = Counter[str](), defaultdict[str, list[tuple[float, bool]]](list)
         for tally, head in zip(answers[::2], answers[1::2], strict=True):
             here = {text_of(what): number_of(number) for what, number in tally.items()}
             counts.update(here)
             dues = {name_and_key(text_of(each))[0]: due for each, due in reversed(head)}
+            last = head[-1][1] if len(head) == _LATEST else None
             for name in here:
-                if name in dues:
-                    late[name] = max(late.get(name, 0.0), _late(now, dues[name]))
-                elif len(head) == _LATEST:
-                    most[name] = max(most.get(name, 0.0), _late(now, head[-1][1]))
+                if (due := dues.get(name, last)) is not None:
+                    late[name].append((_late(now, due), name in dues))
         found = []
         for name in (each for each in sorted(counts) if ":" not in each):
-            known, bound = late.get(name, 0.0), most.get(name, 0.0)
-            failing = counts[f"{name}:failing"]
-            found.append(CacheInfo(name, counts[name], failing, max(known, bound), bound > known))
+            longest, is_known = max(late[name], default=(0.0, True))
+            found.append(CacheInfo(name, counts[name], counts[f"{name}:failing"], longest, not is_known))
         return found
 
     def page(self, *, offset: int = 0, limit: int = 50) -> list[RowInfo]:

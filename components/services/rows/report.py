@@ -64,12 +64,13 @@ def read_state() -> Reading[State]:
     """Count the rows on the schedule, and find those that have been due for longest."""
     (seconds, micros), *answers = yield [
         Ask(RowKeys(BUCKETS[0]).schedule, lambda pipe: pipe.time()),
-        *(ask for keys in map(RowKeys, BUCKETS) for ask in _asks(keys)),
+        *(Ask.of("hgetall", RowKeys(tag).counts) for tag in BUCKETS),
+        *(Ask.of("zrange", RowKeys(tag).schedule, 0, 0, withscores=True) for tag in BUCKETS),
     ]
     now, state = int(seconds) * 1_000_000 + int(micros), State(Counter(), {})
-    for stored in answers[::2]:
+    for stored in answers[: len(BUCKETS)]:
         state.counts.update({text_of(name): number_of(count) for name, count in stored.items()})
-    for head in answers[1::2]:
+    for head in answers[len(BUCKETS) :]:
         for each, due in head:
             name = name_and_key(text_of(each))[0]
             state.late[name] = max(state.late.get(name, 0.0), (now - due) / 1e6)
@@ -155,10 +156,6 @@ def gauges() -> Gauges:
         failing.add(state.counts[f"{name}:failing"], name=name)
     late.add(max(state.late.values(), default=0.0))
     return [rows, failing, late]
-
-
-def _asks(keys: RowKeys) -> list[Ask]:
-    return [Ask.of("hgetall", keys.counts), Ask.of("zrange", keys.schedule, 0, 0, withscores=True)]
 
 
 def find(text: str) -> FinderReading:

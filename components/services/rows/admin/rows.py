@@ -199,8 +199,9 @@ class CachedRowAdmin(ControlRoomAdmin):
             **_shared([]),
         }
         trail = [(title_of_rows(shortened(legible(info.name))), self.find_url(info.name))]
+        is_listed = info.delay is not None or info.name in cached_rows()
         template, title = "admin/components/rows/row.html", title_of_row(row.name)
-        return self.render(request, template, title, context, trail=trail if _is_known(info) else ())
+        return self.render(request, template, title, context, trail=trail if is_listed else ())
 
     def _listed(self, request: HttpRequest, reader: RowReader, listed: Listed) -> dict[str, object]:
         paging = Paging.of(request, total=len(listed.members))
@@ -211,10 +212,6 @@ class CachedRowAdmin(ControlRoomAdmin):
 def _shared(infos: Iterable[CacheInfo]) -> dict[str, object]:
     late = max((info.late for info in infos), default=0.0)
     return {"late": late if late > LEASE else None, "is_counted": conf().count_services}
-
-
-def _is_known(info: RowInfo) -> bool:
-    return info.delay is not None or info.name in cached_rows()
 
 
 def _cache(info: CacheInfo, rates: dict[str, HitRate]) -> Cache:

@@ -85,7 +85,7 @@ class CachedRows(Generic[_Model]):
         self._caches: dict[str, RowCache] = {}
         self._shapes: dict[str, Shape] = {}
         homes.note(model)
-        self.writes = Writes(self.name, self, lambda *keys: self.cache.invalidate(*keys))
+        self.writes = Writes(self)
 
     @property
     def cache(self) -> RowCache:

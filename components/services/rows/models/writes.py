@@ -13,7 +13,6 @@ SET(), or actions of the database itself). The keys of these rows are read from 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from django.db import connections, models, transaction
@@ -38,10 +37,10 @@ MOST_REFERRING = 10_000
 
 
 class Writes:
-    """The writes to rows of *source*. *invalidate* is called with the keys of the rows that they change."""
+    """The writes to rows of *source*, which are invalidated in its cache."""
 
-    def __init__(self, name: str, source: CachedRows[Any], invalidate: Callable[..., None]) -> None:
-        self._name, self._source, self._invalidate = name, source, invalidate
+    def __init__(self, source: CachedRows[Any]) -> None:
+        self._name, self._source = source.name, source
         self._relations = [
             each for each in _relations(source.model) if each.remote_field.on_delete not in _TOLD
         ]
@@ -84,17 +83,13 @@ class Writes:
     def _before_referred_delete(
         self, sender: type[models.Model], instance: Any, using: str, **kwargs: Any
     ) -> None:
-        keys: set[str] = set()
+        keys = set[str | None]()
         for relation in self._relations:
             if not _is_a(sender, relation):
                 continue
             rows = self._source.model._base_manager.using(using).filter(**{relation.name: instance})
             found = rows.values_list(self._source.key_name, flat=True)[: MOST_REFERRING + 1]
-            keys.update(
-                key
-                for value in found[:MOST_REFERRING]
-                if value is not None and (key := self._written(value)) is not None
-            )
+            keys |= {self._written(value) for value in found[:MOST_REFERRING]}
             if len(found) > MOST_REFERRING:
                 logger.warning(
                     "More than %s rows of %s refer to the deleted %s %s: others change with their next load.",
@@ -113,18 +108,18 @@ class Writes:
         keys = {before, self._key(sender, instance, using)}
         if not self._source.is_known_by_pk and kwargs["signal"] is post_save:  # a trigger may have changed it
             keys.add(self._stored_key(sender, instance, using))
-        self._tell({key for key in keys if key is not None}, using)
+        self._tell(keys, using)
 
-    def _tell(self, keys: set[str], using: str) -> None:
-        if not keys:
+    def _tell(self, found: set[str | None], using: str) -> None:
+        if not (keys := {key for key in found if key is not None}):
             return
         connection = connections[using]
         if connection.in_atomic_block or connection.get_autocommit():
             # An error of the cache does not make the write fail, so it is only logged.
-            transaction.on_commit(lambda: self._invalidate(*keys), using=using, robust=True)
+            transaction.on_commit(lambda: self._source.cache.invalidate(*keys), using=using, robust=True)
             return
         try:  # no signal is sent when a manually managed transaction commits
-            self._invalidate(*keys)
+            self._source.cache.invalidate(*keys)
         except Exception:
             logger.exception("The rows %s of %s are not invalidated.", sorted(keys), self._name)
 
@@ -146,10 +141,12 @@ class Writes:
         is_parent = pk.attname not in instance.__dict__
         known = {sender._meta.pk.name: instance.pk} if is_parent else {"pk": instance.__dict__[pk.attname]}
         found = model._base_manager.using(using).filter(**known).values_list(self._source.key_name, flat=True)
-        value = found.first()
-        return None if value is None else self._written(value)
+        return self._written(found.first())
 
     def _written(self, value: Any) -> str | None:
+        """Return the key of this value; None if there is none, or if it cannot be cached."""
+        if value is None:
+            return None
         try:
             return check_key(self._source.key(value))
         except InvalidName:  # no reader can have requested this key
