@@ -64,7 +64,8 @@ def places(cache: Mapping[str, Any]) -> set[Place]:
     """Return the databases that an entry of CACHES uses: one for each URL of its LOCATION."""
     options = cache.get("OPTIONS", {})
     is_cluster = _is_cluster(cache)  # it has one database, whatever the settings say
-    pool = {**options, **options.get("CONNECTION_POOL_KWARGS", {})}
+    given = options.get("CONNECTION_POOL_KWARGS")
+    pool = {**options, **given} if isinstance(given, Mapping) else options  # mistakes() reports others
     found = set[Place]()
     for url in urls(cache):
         if (parts := _split(url)) is None:
@@ -115,14 +116,13 @@ def mistakes(cache: Mapping[str, Any]) -> Iterator[str]:
     """
     if not (given := urls(cache)):
         yield "LOCATION names no server. Give it a URL, such as redis://localhost:6379/0."
-    if not _knows_our_urls(cache):
-        return
-    wrong = list(
-        dict.fromkeys(sentence for url in given if (sentence := _wrong_url(url, _is_cluster(cache))))
-    )
+    wrong: list[str] = []
+    if _knows_our_urls(cache):
+        found = (_wrong_url(url, _is_cluster(cache)) for url in given)
+        wrong = list(dict.fromkeys(sentence for sentence in found if sentence))
     if not wrong and given:
         try:
-            if "decode_responses" in (found := connection_options(cache)) and found["decode_responses"]:
+            if connection_options(cache).get("decode_responses"):
                 wrong.append(_DECODES)
         except Exception as error:  # noqa: BLE001  (whatever it is, the settings cannot be used)
             wrong.append(_refused(error, given))
@@ -175,12 +175,13 @@ def connection_options(cache: Mapping[str, Any]) -> dict[str, Any]:
     """
     Return the options of redis-py's connections for an entry of CACHES: those of its URLs, and its OPTIONS.
 
-    A connection is made with them, and not opened. Raises whatever is raised if they cannot be used.
+    A client and a connection are made with them, and not opened. Raises whatever is raised if they cannot be used.
     """
     options = dict(cache.get("OPTIONS", {}))
+    for name in ("CLIENT_CLASS", "COMPRESSOR", "CONNECTION_FACTORY", "SERIALIZER"):
+        import_string(options.get(name) or _FACTORY)
     if not _knows_our_urls(cache):
         return dict(options.get("CONNECTION_POOL_KWARGS", {}))
-    import_string(options.get("SERIALIZER", _FACTORY))
     factory = import_string(options.get("CONNECTION_FACTORY") or _FACTORY)(options)
     if _is_cluster(cache):  # its client has options of its own
         own = signature(RedisCluster).parameters.keys() - {"url", "max_connections"}
@@ -190,7 +191,12 @@ def connection_options(cache: Mapping[str, Any]) -> dict[str, Any]:
     for url in urls(cache):
         pool = factory.get_connection_pool(factory.make_connection_params(url))
         pool.connection_class(**pool.connection_kwargs)
+        if not _is_cluster(cache):
+            factory.redis_client_cls(connection_pool=pool, **factory.redis_client_cls_kwargs)
         found |= pool.connection_kwargs
+    for name in ("socket_timeout", "socket_connect_timeout", "health_check_interval"):
+        if not isinstance(value := found.get(name), int | float | None):
+            raise TypeError(f"{name} is {value!r}; it must be a number of seconds")
     return found
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from components.kit.client import get_client
 from components.kit.test_runs import is_test_run  # as it was before tests/conftest.py
 from components.services.chat.page import badge
 from components.services.counters import buffer, count
-from components.services.queues import Consumer, TaskQueue, keys
+from components.services.queues import Consumer, NewTask, TaskQueue, keys
 from components.services.rates import RateLimit
 from components.testing import arun_tasks, empty, let_pass, redis_at, run_tasks
 from tests.support.queues import ECHO, options
@@ -84,6 +85,12 @@ def test_the_clock_can_be_moved_and_tasks_run_in_a_loop(redis: Redis) -> None:
         let_pass(60)
         RateLimit("api", "1/m").acquire("joe")
         assert sorted(info.state for info in asyncio.run(arun_tasks())) == ["dead", "successful"]
+        soon = datetime.now(UTC) + timedelta(seconds=9)
+        TaskQueue().push_many(
+            [NewTask(name=ECHO, expires=each) for each in (9, 11, soon, soon + timedelta(9))]
+        )
+        let_pass(10)
+        assert [info.state for info in run_tasks()] == ["dead", "successful"] * 2
 
         async def forgets() -> None:
             run_tasks()

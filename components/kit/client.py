@@ -103,7 +103,11 @@ def _django_redis(alias: str) -> Any:
     """
     Return the client that django-redis keeps behind a cache. Raises RedisUnsuitable if its settings cannot work.
     """
-    found = cast(Any, caches[alias])
+    try:
+        found = cast(Any, caches[alias])
+    except ImportError:
+        _check(alias)  # which says what cannot be imported
+        raise
     if not hasattr(type(found), "client"):
         raise RedisUnsuitable(
             f'COMPONENTS["CACHE"] is {alias!r}, but settings.CACHES[{alias!r}] is not a cache of django-redis: '

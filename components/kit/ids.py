@@ -31,10 +31,10 @@ def uuid7() -> str:
 
 
 def id_of(given: object) -> str:
-    """Return the id of a thing as it is stored: a UUID, or text that is one with dashes, as its 32 digits."""
+    """Return the id of a thing as it is stored: a UUID, or text that is one, as its 32 digits in lower case."""
     text = str(given)
     try:
-        return UUID(text).hex if len(text) == 36 else text
+        return UUID(text).hex if len(text) in (32, 36) else text
     except ValueError:
         return text
 

@@ -48,8 +48,8 @@ def is_blank(text: str) -> bool:
 
 
 def check_several(what: str, values: Many) -> Many:
-    """Return *values* unless they are a text, whose characters would be taken for them. Raises InvalidValue."""
-    if isinstance(values, str | bytes):
+    """Return *values* unless they are one value: the characters of a text are not meant. Raises InvalidValue."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InvalidValue(f"The {what} are {_shown(values)}; give a list, even of one.")
     return values
 

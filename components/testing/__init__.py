@@ -11,6 +11,7 @@ same in a with block, for a server that the test starts and kills itself.
 
 from __future__ import annotations
 
+import re
 import secrets
 import socket
 import time
@@ -216,11 +217,11 @@ async def arun_tasks(alias: str = "default", *, limit: int | None = None) -> lis
 
 def let_pass(seconds: float, alias: str = "default") -> None:
     """
-    Let delayed tasks of TASKS[*alias*], such as retries, be due as if *seconds* had passed, leases end, and rate
-    limits have room.
+    Let delayed tasks of TASKS[*alias*], such as retries, be due as if *seconds* had passed, tasks expire, leases end,
+    and rate limits have room.
     """
     from components.kit.client import get_client
-    from components.services.queues.keys import QueueKeys
+    from components.services.queues.keys import BackendKeys, QueueKeys
     from components.services.queues.queue import TaskQueue
     from components.services.rates.keys import RateKeys
 
@@ -231,6 +232,21 @@ def let_pass(seconds: float, alias: str = "default") -> None:
     for key, unit in units.items():
         for member in cast("list[bytes]", client.zrange(key, 0, -1)):
             client.zincrby(key, -seconds * unit, member)
+
+    def earlier(found: re.Match[bytes]) -> bytes:
+        return found[1] + b"%d" % max(0, int(found[2]) - round(seconds * 1e6))
+
+    tasks = BackendKeys(alias).tasks
+    for task_id, record in cast(
+        "dict[bytes, bytes]", client.hgetall(tasks)
+    ).items():  # when it was enqueued and is due, and an instant at which it expires
+        for instant in (
+            rb"^(\d+ )(\d+)",
+            rb"^(\d+ \d+ )(\d+)",
+            rb'^([^\n]*\n{"task":"[^"]*","expires":")(\d+)',
+        ):
+            record = re.sub(instant, earlier, record)
+        client.hset(tasks, task_id, record)
 
 
 def _free_port() -> int:

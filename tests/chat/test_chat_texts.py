@@ -216,6 +216,7 @@ BOOK = "https://example.com/book"
         ("xhttps://x.example http://a_b http://", ["xhttps://x.example http://a_b http://"]),
         (r"[x](https://a.example/b_(c))", [["a", "https://a.example/b_(c)", "x"]]),
         ("**https://x.example/a**", [["strong", ["a", "https://x.example/a", "https://x.example/a"]]]),
+        ("see www... or www.)", ["see www... or www.)"]),
         ("www.x.example/a. www.x", [["a", "http://www.x.example/a", "www.x.example/a"], ". www.x"]),
         ("> said\n> **so**\nno", [["blockquote", "said\n", ["strong", "so"]], "no"]),
         ("buy:\n- eggs\n- *milk*\nnow", ["buy:", ["ul", ["li", "eggs"], ["li", ["em", "milk"]]], "now"]),
@@ -300,7 +301,7 @@ def assert_safe(text: str) -> None:
 
 #: Texts of what has a meaning to Markdown or HTML.
 _words = st.sampled_from(
-    [*"*_~`[]()<>&\"'\\!#-. \n\t", "**", "~~", "```", "> ", "- ", "1. ", "a", "b c", "https://x.example/a?b=1",
+    [*"*_~`[]()<>&\"'\\!#-. \n\t", "**", "~~", "```", "> ", "- ", "1. ", "a", "b c", "www", "https://x.example/a?b=1",
      "javascript:alert(1)", "<script>", "</div>", "](https://", "onclick=", "\u202e", "&lt;"]
 )  # fmt: skip
 

@@ -434,6 +434,10 @@ def test_no_part_of_a_password_is_told(url: str) -> None:
         ("redis://host", {"PARSER_CLASS": "redis.connection.HiredisParser"}),
         ("redis://host", {"SERIALIZER": "nowhere.Serializer"}),
         ("redis://host", {"SOCKET_TIMEOUT": "5"}),
+        ("redis://host", {"CONNECTION_POOL_KWARGS": {"socket_timeout": "5"}}),
+        ("redis://host", {"CONNECTION_POOL_KWARGS": "x"}),
+        *(("redis://host", {name: "x.y.Z"}) for name in ("CLIENT_CLASS", "COMPRESSOR", "CONNECTION_FACTORY")),
+        ("redis://host", {"REDIS_CLIENT_KWARGS": {"foo": 1}}),
     ],
 )
 def test_options_that_redis_py_refuses_are_told_before_it_does(
@@ -451,7 +455,7 @@ def test_settings_that_can_work_are_left_alone() -> None:
         ("rediss://joe:secret@shop.example:6380/3?protocol=2", {}),
         ("unix:///run/redis.sock?db=1", {}),
         ("redis://a,redis://b/0", CLUSTER),
-        ("shop://anywhere", {"CONNECTION_FACTORY": "shop.redis.Factory"}),
+        ("shop://anywhere", {"CONNECTION_FACTORY": "redis.Redis"}),
         ("redis://shop/0", {"CONNECTION_POOL_KWARGS": {"decode_responses": False}}),
         ("redis://:a%23b@shop/0?password=p@ss", {"SOCKET_TIMEOUT": 5}),
         ("redis://a,redis://b/0", {**CLUSTER, "CONNECTION_POOL_KWARGS": {"require_full_coverage": True}}),

@@ -11,6 +11,7 @@ import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
+from components.exceptions import InvalidValue
 from components.services.queues import Cancelled, Consumer, NewTask, Resent, State, TaskInfo, TaskQueue, keys
 from components.services.queues.queue import CHUNK
 from tests.support.monitoring import sent_to
@@ -88,10 +89,12 @@ def test_an_id_alone_is_enough_and_may_be_a_uuid(queue: TaskQueue, redis: Redis)
     consumer = Consumer()
     hand_in(consumer, succeeded(claim_one(consumer, "rare")))
     redis.delete(keys.QueueKeys("default", "rare").successful)  # the list is bounded
-    given = [UUID(waiting), str(UUID(done)), "nothing", ""]
+    given = [UUID(waiting), done.upper(), "nothing", ""]
 
     assert [queue.get(each).id for each in given[:2]] == [waiting, done]
     assert queue.wait_for(UUID(done), wait=0).state == "successful"
+    with pytest.raises(InvalidValue, match="give a list"):
+        queue.cancel(UUID(waiting))  # type: ignore[call-overload]
     assert queue.cancel(given) == Cancelled(at_once=1, asked=0)
     assert queue.resend(given) == Resent(sent=1, refused=[])
     assert queue.cancel("mail", given[:1]) == Cancelled(at_once=1, asked=0)

@@ -17,10 +17,10 @@ FREE = ChatSettings(rate_limit=0)
 MENTIONING = [
     "@jack", "(@jack), hi", "_@jack_ **b**", "**@jack**", "- @jack\n- x", "x\n> @jack", "`a` @jack `b`", "```\n@jack",
     "```py\nx\n```\n@jack", r"\\@jack", r"\`@jack\`", "https://x.example @jack", "看https://x.example/\u3002@jack",
-    "[x](https://x.example/@jack) @jack", "[@jack](https://x.example/)",
+    "[x](https://x.example/@jack) @jack", "[@jack](https://x.example/)", "_@jack", "@jack[x](https://x.example)",
 ]  # fmt: skip
 SILENT = [
-    "`@jack`", "``@jack``", "``` @jack ```", "```\n@jack\n```", "```py\nx\n\n@jack\n ```\nb", r"\@jack",
+    "`@jack`", "``@jack``", "``` @jack ```", "```\n@jack\n```", "```py\nx\n\n@jack\n ```\nb", r"\@jack", r"\李@jack",
     r"a \\\@jack", "https://x.example/@jack", "HTTP://x.example/a_(@jack)", "www.x.example/@jack", "x.example/@jack",
     "jill@jack.example", "@jack@x.example", "[x](https://x.example/@jack)", "a_@jack", "@jacky", "@jack_b",
 ]  # fmt: skip

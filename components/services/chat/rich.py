@@ -181,7 +181,7 @@ def _unopened(address: str, closing: str) -> int:
 
 def _autolink(text: str) -> Node:
     """Return a link; or text, if it has no host."""
-    address = f"http://{text}" if text[:4].lower() == "www." else text
+    address = text if "://" in text else f"http://{text}"
     host = re.split("[/?#]", address, maxsplit=3)[2]
     names = host.split(".")
     if not re.search(r"\w", host) or "_" in "".join(names[-2:]) or (text != address and len(names) < 3):

@@ -19,11 +19,14 @@ class WaitingCalls:
     path: str
     results: Sequence[TaskResult[..., Any]]
     store: Callable[[], None]
+    #: Whether it was called. Django's captureOnCommitCallbacks(execute=True) keeps the hooks that it has called.
+    is_called: bool = False
 
     def __post_init__(self) -> None:
         self.__qualname__ = "WaitingCalls"  # which Django 5.2 logs
 
     def __call__(self) -> None:
+        self.is_called = True
         try:
             self.store()
         except RedisUnavailable as error:
@@ -36,5 +39,5 @@ def waiting_calls() -> Iterator[tuple[str, WaitingCalls]]:
     """Yield the calls that wait in this thread, each with the alias of its database."""
     for connection in connections.all(initialized_only=True):
         for _savepoints, hook, *_ in connection.run_on_commit:
-            if isinstance(hook, WaitingCalls):
+            if isinstance(hook, WaitingCalls) and not hook.is_called:
                 yield connection.alias, hook

@@ -16,6 +16,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.test import TestCase
 from redis import Redis
 
 from components.exceptions import NotSerializable
@@ -457,7 +458,9 @@ def test_the_backend_says_whether_tasks_wait_that_do_not_say_it(heard: list[str]
 @pytest.mark.django_db
 def test_the_transaction_of_a_test_case_does_not_count_and_a_block_in_it_is_warned_of() -> None:
     at_once = later.enqueue()
-    assert [info.id for info in run_tasks()] == [at_once.id]
+    with TestCase.captureOnCommitCallbacks(execute=True), transaction.atomic():
+        captured = later.enqueue()
+    assert [info.id for info in run_tasks()] == [at_once.id, captured.id]
     with transaction.atomic():
         later.enqueue()
     with pytest.warns(UserWarning, match=r"test_policy\.later \(default\)"):

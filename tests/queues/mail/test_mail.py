@@ -565,6 +565,8 @@ class Status:
 class ServiceMail(EmailMultiAlternatives):
     """A mail as packages for mail services have it."""
 
+    template_id, log = "spring", logging.getLogger("mail")
+
     def __init__(self, *args: Any, **options: Any) -> None:
         self.esp_extra, self.send_at = Unset, options.pop("send_at", Unset)
         self.status = Status()
@@ -578,7 +580,7 @@ def test_what_packages_for_mail_services_have_is_carried_or_left_behind() -> Non
         "tags": {"new", "sale"},
     }
     level: Any = 5 if django.VERSION < (6, 0) else "5"  # newer ones refuse numbers
-    sent = ServiceMail("Hello", to=["b@example.com"], headers={"X-Level": level})
+    sent = ServiceMail("Hello", to=["b@example.com"], headers={"X-Level": level, "X-None": None})
     vars(sent).update(given)
     received = carry(sent)
 
@@ -586,6 +588,7 @@ def test_what_packages_for_mail_services_have_is_carried_or_left_behind() -> Non
     assert {name: vars(received).get(name) for name in given} == given
     assert not {"esp_extra", "status"} & vars(received).keys()
     assert received.extra_headers["X-Level"] == "5"
+    assert (received.template_id, received.extra_headers["X-None"]) == ("spring", None)
     sent.status.recipients["b@example.com"] = "sent"  # it was sent before
     with pytest.raises(NotSerializable, match=r"status is .* delete it before sending"):
         to_json(sent)

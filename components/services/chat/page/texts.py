@@ -142,8 +142,9 @@ def mentioned(text: str, names: Mapping[str, str]) -> list[str]:
     ids = {name: id for id, name in names.items()}
     lengths, end = sorted({*map(len, ids)}, reverse=True), 0
     found: dict[str, None] = {}
-    for start in (at.end() for at in re.finditer(r"(?<!\w)@", said)):
-        for length in lengths if start >= end else ():
+    for at in re.finditer(r"(?<!_)_*@", said):
+        start, is_in_word = at.end(), said[at.start() - 1 : at.start()].isalnum()
+        for length in lengths if start >= end and not is_in_word else ():
             if (id := ids.get(said[start : start + length])) and _NO_LETTER.match(said, start + length):
                 found[id], end = None, start + length
                 break
@@ -161,7 +162,7 @@ def _part(node: Node) -> str:
     tag, *children = node
     if tag == "a":
         address, label = children
-        return " " if address.endswith(label) else label
+        return " " if address.endswith(label) else f" {label} "
     if tag in ("code", "pre"):
         return " "
-    return _said(children) if tag in ("del", "em", "strong") else f" {_said(children)} "
+    return f" {_said(children)} "

@@ -24,6 +24,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.mail import EmailAlternative, EmailAttachment, EmailMessage, EmailMultiAlternatives
+from django.utils.encoding import force_str
 from django.utils.functional import Promise
 
 from components.exceptions import NotSerializable, UnknownFormat
@@ -53,13 +54,16 @@ def to_json(message: EmailMessage) -> dict[str, Any]:
             f"which a worker cannot repeat; send a plain {base.__name__} with the finished content."
         )
     fields = {name: value for name, value in vars(message).items() if name not in _LEFT_BEHIND}
+    own = (name for name in {*dir(type(message))} - {*dir(base)} if not name.startswith("_"))
     fields |= {
-        name: getattr(message, name)
-        for name in _TUNABLE
-        if getattr(message, name, None) != getattr(base, name, None)
+        name: value
+        for name in (*_TUNABLE, *own)
+        if (value := getattr(message, name, None)) != getattr(base, name, None) and not callable(value)
     }
     fields |= {"subject": str(message.subject), "from_email": str(message.from_email)}
-    fields["extra_headers"] = {name: str(value) for name, value in headers.items()}  # as Django does
+    fields["extra_headers"] = {  # as Django does
+        name: value if value is None else force_str(value) for name, value in headers.items()
+    }
     carried = dict[str, Any]()
     for name, value in fields.items():
         try:
@@ -76,6 +80,8 @@ def to_json(message: EmailMessage) -> dict[str, Any]:
 
 def _is_as_in_each(kind: type[EmailMessage], name: str, value: Any) -> bool:
     """Return whether each new message of *kind* has such a *value*."""
+    if value is getattr(kind, name, None):
+        return True
     try:
         usual = vars(kind())[name]
         return value is usual or (type(value) is type(usual) and vars(value) == vars(usual))

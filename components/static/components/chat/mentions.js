@@ -17,13 +17,14 @@ const TOUCH = matchMedia("(pointer: coarse)");
 const LONGEST = 50; // the most characters that are typed of a name
 const ENDED = /^\s|\s$|[\p{L}\p{N}].*[^\p{L}\p{M}\p{N}_]$/u; // text that is no name, or after which none goes on
 const ASKED = new RegExp(`(?<![\\p{L}\\p{N}_])@([^@\\n]{0,${LONGEST}})$`, "u");
-// Where a name notifies nobody, as in texts.py: code, what follows a backslash, and addresses.
+// Where a name notifies nobody, as in texts.py: code, what follows a backslash, and addresses. Links have labels.
 const SILENT = new RegExp(
     [
         String.raw`^\x60{3}(?!.*\x60{3}).*\n(?:.*\n)*?[^\S\n]*\x60{3}[^\S\n]*$`,
-        String.raw`\\[^]`,
+        String.raw`\\[\\\x60*_~\[\]>#@\-]`,
         "`[^`\\n]{1,500}`",
-        String.raw`(?:https?://|(?<![\p{L}\p{N}_@./:\-])www\.)[^\s<>"\x60\u3001\u3002\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f]+`,
+        String.raw`\[([^[\]\n]{1,200})\]\(https?://(?:[^\s()]|\([^\s()]*\))+\)`,
+        String.raw`(?:(?<![a-z])https?://|(?<![\p{L}\p{N}_@./:\-])www\.[^\s/]+\.)[^\s<>"\x60\u3001\u3002\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f]+`,
         String.raw`(?<![\p{L}\p{N}_@.\-])[\p{L}\p{N}_\-]+(?:\.[\p{L}\p{N}_\-]+)+/\S*`,
         String.raw`@[\p{L}\p{N}_.\-]+@[\p{L}\p{N}_\-]+\.[\p{L}\p{N}_]+`,
     ].join("|"),
@@ -126,14 +127,16 @@ export class Mentions {
 
 /** Return those of *people* who are mentioned with "@", and not in code or an address. Of two names that begin alike, the longer one counts. */
 export function mentionsIn(text, people) {
-    const found = [];
-    let rest = text.replace(SILENT, " ");
-    for (const { id, name } of [...people].sort((a, b) => b.name.length - a.name.length)) {
-        const escaped = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-        const pattern = new RegExp(`(?<![\\p{L}\\p{N}]_*)@${escaped}(?!_*[\\p{L}\\p{N}])`, "gu");
-        if (!pattern.test(rest)) continue;
-        found.push(id);
-        rest = rest.replace(pattern, " ");
+    const said = text.replace(SILENT, (found, label) => (label ? ` ${label} ` : /^\\[^@]/.test(found) ? found[1] : " "));
+    const longest = people.filter(({ name }) => name).sort((a, b) => b.name.length - a.name.length);
+    const found = new Set();
+    let end = 0;
+    for (const { index } of said.matchAll(/(?<![\p{L}\p{N}]_*)@/gu)) {
+        const rest = said.slice(index + 1);
+        const named = index < end ? null : longest.find(({ name }) => rest.startsWith(name) && !/^_*[\p{L}\p{N}]/u.test(rest.slice(name.length)));
+        if (!named) continue;
+        found.add(named.id);
+        end = index + 1 + named.name.length;
     }
-    return found;
+    return [...found];
 }
