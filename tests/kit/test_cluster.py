@@ -496,7 +496,8 @@ def test_what_looks_at_all_services(redis: RedisCluster, nodes: Masters, setting
     figures = {family.name: sum(value for _labels, value in family.samples) for family in gathered.families}
     assert figures["components_locks_held"] == figures["components_rows_scheduled"] == MANY
     assert figures["components_redis_up"] == len(nodes)
-    assert not [each.msg for each in diagnose() if str(each.id).startswith("components.E")]
+    wrong = [each.msg for each in diagnose() if str(each.id).startswith("components.E")]
+    assert [each for each in wrong if "are late" not in each] == []  # nobody loads the rows
 
 
 def test_the_cache_of_django(redis: RedisCluster) -> None:

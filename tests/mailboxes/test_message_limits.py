@@ -207,7 +207,6 @@ def test_the_past_of_an_inbox_forgets_chats_in_which_nothing_of_theirs_can_be_le
         kept.leave("jack")
 
     assert redis.zcard(past) < 150
-    assert redis.zscore(past, kept.id) is not None
     assert Inbox("jack").erase().messages == 40
     assert redis.exists(past) == 0
 
@@ -218,6 +217,7 @@ def test_a_chat_that_is_left_again_is_remembered_from_then_on(redis: Redis) -> N
     chat.leave("jack")
     redis.zadd(past, {chat.id: 1})
     chat.add(["jack"])
+    chat.send("jack", "hello")
 
     chat.leave("jack")
 
