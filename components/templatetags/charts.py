@@ -41,12 +41,12 @@ from components.services.counters.charts.scales import about, rate, spent
 from components.services.counters.charts.scales import total as _total
 from components.services.counters.measuring import name_of_times
 from components.services.counters.precisions import plan
+from components.services.counters.series import EVERY
 
 register = template.Library()
 register.filter("sparkline", sparkline)
 register.filter("rate", rate)
 
-_EVERY = ":*"
 _LEAST = 60  # seconds: histograms have no shorter slices
 _LATELY = 6 * 3_600  # seconds that the runs of a task are looked at for, or longer
 
@@ -80,8 +80,8 @@ def counter_chart(
 def _charts(names: Sequence[str], span: Span, top: int) -> list[Chart]:
     found = dict[str, None]()
     for name in names:
-        if name.endswith(_EVERY):
-            found |= dict.fromkeys(each.name for each in span.top(name.removesuffix(_EVERY), top))
+        if name.endswith(EVERY):
+            found |= dict.fromkeys(each.name for each in span.top(name.removesuffix(EVERY), top))
         else:
             found[name] = None
     chosen = list(found)[:MOST_LINES]

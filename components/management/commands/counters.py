@@ -20,10 +20,9 @@ from components.kit.commands.running import command_errors
 from components.kit.commands.tables import document, instant, table
 from components.services.counters import CounterReader, Series
 from components.services.counters.charts.scales import rate, total
+from components.services.counters.series import split_families
 
 FORMAT = 1
-#: "requests:*" means the family "requests".
-EVERY = ":*"
 
 
 class Command(BaseCommand):
@@ -64,8 +63,7 @@ class Command(BaseCommand):
     def _read(self, options: dict[str, Any]) -> dict[str, Series]:
         reader, limit, precision = CounterReader(), options["limit"], options["precision"]
         since, until = instant_from(options["since"]), instant_from(options["until"], is_end=True)
-        names = [name for name in options["names"] if not name.endswith(EVERY)]
-        families = [name.removesuffix(EVERY) for name in options["names"] if name.endswith(EVERY)]
+        names, families = split_families(options["names"])
         if options["top"] is not None:
             families.append(options["top"])
         if not names and not families:

@@ -15,7 +15,6 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 from components.exceptions import LoadSuperseded
@@ -184,9 +183,7 @@ class _OneAhead:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         """Wait for the part in flight. Its errors are not raised, because the error that ended the load is."""
         if self._threads:
             self._threads.shutdown()

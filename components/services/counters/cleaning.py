@@ -46,8 +46,9 @@ class Cleaned:
 def clean(progress: Callable[[Cleaned], object] | None = None) -> Cleaned:
     """Clean each key of counters, and call *progress* after each thousand. Raises RedisUnavailable."""
     chosen, client, done = plan(), get_client(), Cleaned()
+    beginning = escaped(CounterKeys(_ANY).samples.removesuffix("samples")).replace(f"{{{_ANY}}}", "{*}")
     with redis_errors():
-        found = client.scan_iter(match=_pattern(), count=_PAGE)
+        found = client.scan_iter(match=f"{beginning}*", count=_PAGE)
         for some in parts(found, _PAGE):
             calls = []
             for key in some:
@@ -62,11 +63,6 @@ def clean(progress: Callable[[Cleaned], object] | None = None) -> Cleaned:
             if progress:
                 progress(done)
     return done
-
-
-def _pattern() -> str:
-    mine = CounterKeys(_ANY).samples.removesuffix("samples")
-    return escaped(mine).replace(f"{{{_ANY}}}", "{*}") + "*"
 
 
 def _expected(part: str, chosen: Plan) -> dict[str, Any]:

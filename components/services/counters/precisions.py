@@ -30,7 +30,8 @@ _AT_ONCE = 20_000  # slots that a script looks at: a few milliseconds of the ser
 _HISTOGRAM = 60  # seconds: histograms of shorter slices would have few values, and take much memory
 _MOST_HISTOGRAMS = 744  # slots of a histogram that are kept: the hours of 31 days
 
-_HEAVIER = 20  # times as long as a count takes a slot of a histogram to be read
+#: How many times as long as a count a slot of a histogram takes to be read.
+HEAVIER = 20
 
 #: Slots in one key. So few that Redis keeps them in a few bytes each, and finds one by looking through them.
 WINDOW = 120
@@ -60,6 +61,8 @@ class Plan:
             for stored, seconds in self.kept.items()
             if stored >= min(_HISTOGRAM, self.coarsest)
         }
+        #: The precisions of slices that have histograms.
+        self.measured = [each for each in self.precisions if self.made_of[each] in self.histograms]
         self.stored_histograms = " ".join(f"{each}:{seconds}" for each, seconds in self.histograms.items())
 
     def check(self, precision: object) -> int:
@@ -73,18 +76,16 @@ class Plan:
     def check_histogram(self, precision: object) -> int:
         """Return *precision* if there are histograms of its slices. Raises InvalidValue."""
         checked = self.check(precision)
-        if self.made_of[checked] not in self.histograms:
+        if checked not in self.measured:
             wrong = gettext(
                 "The precision is %(precision)s s; of measured values it must be at least %(least)s s."
             )
-            least = min(each for each in self.precisions if self.made_of[each] in self.histograms)
-            raise InvalidValue(wrong % {"precision": checked, "least": least})
+            raise InvalidValue(wrong % {"precision": checked, "least": self.measured[0]})
         return checked
 
     def finest_histogram(self, seconds: int) -> int:
         """Return the finest precision of measured values whose usual number of slices covers so many seconds."""
-        measured = [each for each in self.precisions if self.made_of[each] in self.histograms]
-        return next((each for each in measured if each * self.samples >= seconds), measured[-1])
+        return next((each for each in self.measured if each * self.samples >= seconds), self.measured[-1])
 
     def slices(self, precision: int) -> int:
         """Return how many slices of it are kept, with the one that is not yet over."""
@@ -122,30 +123,15 @@ class Asked:
             "till": "" if self.until is None else self.until,
         }
 
-    @property
-    def histogram_args(self) -> dict[str, Any]:
-        """The same for histograms, which are not kept for as long. Raises InvalidValue."""
-        stored = self.plan.made_of[self.plan.check_histogram(self.precision)]
-        return {**self.args, "kept": self.plan.histograms[stored]}
-
-    @property
-    def histograms_at_once(self) -> int:
-        """How many counters a script may look at the histograms of."""
-        return max(1, self.names_at_once // _HEAVIER)
-
-    @property
-    def names_at_once(self) -> int:
-        """How many counters a script may look at."""
-        return max(1, _AT_ONCE // self._most_slots())
-
-    def _most_slots(self) -> int:
+    def names_at_once(self, weight: int = 1) -> int:
+        """Return how many counters a script may look at, if it takes *weight* times as long as with counts."""
         stored = self.plan.made_of[self.precision]
         kept = self.plan.kept[stored]
         if self.since is None:
             seconds = (self.plan.samples + 1) * self.precision
         else:
             seconds = kept if self.until is None else self.until - self.since + 2 * self.precision
-        return min(kept, seconds) // stored
+        return max(1, _AT_ONCE // (min(kept, seconds) // stored) // weight)
 
     def slices(self, now: float) -> range:
         """Return the slices, as multiples of the precision, when it is *now* for the server. Raises InvalidValue."""
@@ -163,14 +149,12 @@ class Asked:
                 "%(at)s is too long ago: of slices of %(seconds)s s the last %(count)s are kept. Ask for longer "
                 "slices."
             )
-            raise InvalidValue(
-                wrong
-                % {
-                    "at": instant(max(0, min(first, last) * self.precision)),
-                    "seconds": grouped(self.precision),
-                    "count": grouped(self.plan.slices(self.precision)),
-                }
-            )
+            facts = {
+                "at": instant(max(0, min(first, last) * self.precision)),
+                "seconds": grouped(self.precision),
+                "count": grouped(self.plan.slices(self.precision)),
+            }
+            raise InvalidValue(wrong % facts)
         return range(first, int(last) + 1)
 
     def series(self, name: str, now: float, first: int, text: bytes, fill: Fill) -> Series:

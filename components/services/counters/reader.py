@@ -26,7 +26,7 @@ from components.services.counters.counter import READ
 from components.services.counters.histograms import Histogram, Measured, read_histogram
 from components.services.counters.keys import CounterKeys, FamilyKeys
 from components.services.counters.marks import Mark, marks_key, read_marks
-from components.services.counters.precisions import Asked, ask, check_fill, plan
+from components.services.counters.precisions import HEAVIER, Asked, ask, check_fill, plan
 from components.services.counters.series import Fill, Series
 
 TOP, HISTOGRAMS, SIZES = (Script(f"counters/{verb}") for verb in ("top", "histograms", "sizes"))
@@ -70,7 +70,7 @@ class CounterReader:
         have the same slices. Raises the errors of get(), and InvalidName.
         """
         asked, fill = ask(precision, since, until), check_fill(fill)
-        parts = by_call(_checked(names), asked.names_at_once)
+        parts = by_call(_checked(names), asked.names_at_once())
         calls = [READ.call(CounterKeys(tag), names=some, **asked.args) for tag, some in parts]
         answers = await READ.amany(client, calls) if calls else []
         return _all_series(asked, fill, names, parts, answers)
@@ -90,7 +90,7 @@ class CounterReader:
         read() does.
         """
         asked = ask(precision, since, until)
-        parts = by_call(_checked(names), asked.names_at_once)
+        parts = by_call(_checked(names), asked.names_at_once())
         asks = [_ask_to_read(asked, tag, some) for tag, some in parts]
         asks.append(Ask.of("zrange", marks_key(), 0, -1, withscores=True))
         *answers, marked = all_well(send(asks))
@@ -140,9 +140,10 @@ class CounterReader:
         self, client: AnyRedis, asked: Asked, names: Sequence[str], *, is_merged: bool
     ) -> dict[str, tuple[float, int, bytes]]:
         """Return the answers of histograms.lua: the server's time, the first second, and the text of each name."""
-        args = asked.histogram_args | {"merged": int(is_merged)}
+        stored = asked.plan.made_of[asked.plan.check_histogram(asked.precision)]
+        args = {**asked.args, "kept": asked.plan.histograms[stored], "merged": int(is_merged)}
         wanted = _checked(names)
-        parts = by_call(wanted, asked.histograms_at_once)
+        parts = by_call(wanted, asked.names_at_once(HEAVIER))
         calls = [HISTOGRAMS.call(CounterKeys(tag), names=some, **args) for tag, some in parts]
         answers = await HISTOGRAMS.amany(client, calls) if calls else []
         found = {}
@@ -169,7 +170,12 @@ class CounterReader:
         """
         asked, wanted = ask(precision, since, until), check_int("limit", limit, 1, _MOST)
         check_name("family of counters", family)
-        request = {**asked.args, "coarsest": asked.plan.coarsest, "some": asked.names_at_once, "best": wanted}
+        request = {
+            **asked.args,
+            "coarsest": asked.plan.coarsest,
+            "some": asked.names_at_once(),
+            "best": wanted,
+        }
         best: dict[str, int] = {}
         unread = dict.fromkeys(BUCKETS, b"")
         while unread:

@@ -14,6 +14,8 @@ Fill: TypeAlias = int | Literal["skip"] | None
 #: What a counter counts: microseconds, bytes, or events.
 Unit: TypeAlias = Literal["", "us", "bytes"]
 
+#: Marks a family among names: "requests:*" is the family "requests".
+EVERY = ":*"
 #: The families whose counters are events of a service (tally()): "tasks:enqueued", "tasks:failed".
 _OF_EVENTS = frozenset(
     ("autocomplete", "chat", "counters", "locks", "mailboxes", "rates", "rows", "runs", "semaphores", "tasks")
@@ -102,3 +104,10 @@ def is_time(name: str) -> bool:
 def family_of(name: str) -> str | None:
     """Return the part of a name before its first colon; None if there is none."""
     return name.partition(":")[0] or None if ":" in name else None
+
+
+def split_families(names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the names of counters, and the families that the other *names* mean: "requests" for "requests:*"."""
+    several = [*names]
+    counters = [name for name in several if not name.endswith(EVERY)]
+    return counters, [name.removesuffix(EVERY) for name in several if name.endswith(EVERY)]

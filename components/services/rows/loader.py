@@ -171,9 +171,11 @@ class Loader:
         times = {"first": micro(_FIRST_RETRY), "longest": micro(_LONGEST_RETRY)}
         calls = []
         for claim in claims:
-            failed = [
-                word for each in claim.members if each in errors for word in (each, _printable(errors[each]))
-            ]
+            failed: list[str] = []
+            for each in claim.members:
+                if each in errors:
+                    error = errors[each][:_LONGEST_ERROR]
+                    failed += (each, error.encode("utf-8", "backslashreplace").decode())
             if failed:
                 calls.append(FAIL.call(RowKeys(claim.tag), token=claim.token, failed=failed, **times))
         at_once(_settled(get_client(), FAIL, calls))
@@ -272,7 +274,3 @@ async def _settled(
         raise away[0]
     answers = all_well([None if isinstance(each, RedisUnavailable) else each for each in found])
     return answers, next(iter(away), None)
-
-
-def _printable(error: str) -> str:
-    return error[:_LONGEST_ERROR].encode("utf-8", "backslashreplace").decode()

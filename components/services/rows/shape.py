@@ -69,14 +69,6 @@ def _day(value: date) -> str:
     return date.isoformat(value)
 
 
-def _base64(value: bytes | bytearray | memoryview) -> str:
-    return base64.b64encode(value).decode("ascii")
-
-
-def _decimal(value: Any) -> str:
-    return str(_of_type(Decimal)(value))
-
-
 def _of_type(*types: type) -> Callable[[Any], Any]:
     def check(value: Any) -> Any:
         if not isinstance(value, types):
@@ -99,13 +91,13 @@ _KINDS = (
     Kind("integer", _of_type(int), as_is, int),  # of any size, because Python's JSON does not round integers
     Kind("boolean", _truth, bool, bool),
     Kind("float", _finite, float),
-    Kind("decimal", _decimal, Decimal),
+    Kind("decimal", lambda value: str(_of_type(Decimal)(value)), Decimal),
     Kind("datetime", datetime.isoformat, datetime.fromisoformat),
     Kind("date", _day, date.fromisoformat),
     Kind("time", time.isoformat, time.fromisoformat),
     Kind("duration", lambda value: value // _MICROSECOND, lambda number: number * _MICROSECOND),
     Kind("uuid", lambda value: value.hex, UUID),
-    Kind("bytes", _base64, base64.b64decode),
+    Kind("bytes", lambda value: base64.b64encode(value).decode("ascii"), base64.b64decode),
     Kind("json", as_is, _copied),
 )
 KINDS = {kind.name: kind for kind in _KINDS}

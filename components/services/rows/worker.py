@@ -20,7 +20,7 @@ from components.exceptions import RowsUnavailable
 from components.kit.keyspace import BUCKETS
 from components.kit.worker.loop import Loop
 from components.kit.worker.outage import sentence
-from components.services.rows import AT_A_TIME, LEASE, Claims, Loader, Shape, Stored, member, name_and_key
+from components.services.rows import AT_A_TIME, LEASE, Claims, Loader, Shape, Stored, name_and_key
 from components.services.rows.loader import Loaded, to_store
 
 logger = logging.getLogger(__name__)
@@ -45,18 +45,10 @@ class Source(Protocol):
 
 @dataclass
 class _Batch:
+    """What to tell Redis of claimed rows, by member."""
+
     rows: dict[str, Stored] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
-
-    def fail(self, name: str, keys: Sequence[str], error: str) -> None:
-        self.errors.update((member(name, key), error) for key in keys)
-
-    def take(self, name: str, keys: Sequence[str], shape: Shape, loaded: Loaded) -> None:
-        there = [member(name, key) for key in keys if key not in loaded.errors]
-        rows, refused = to_store(shape, there, loaded.values)
-        self.rows |= rows
-        self.errors |= {each: str(error) for each, error in refused.items()}
-        self.errors |= {member(name, key): error for key, error in loaded.errors.items()}
 
 
 class RowWorker(Loop):
@@ -104,8 +96,12 @@ class RowWorker(Loop):
     def handle(self, claims: Claims) -> None:
         """Load the claimed rows, with one query for each name. Store them, or record their errors."""
         batch, began_at = _Batch(), time.monotonic()
-        for name, keys in _by_name(claims).items():
-            self._load(name, keys, claims, batch)
+        by_name = defaultdict[str, list[str]](list)
+        for claim in claims.claims:
+            for each in claim.members:
+                by_name[name_and_key(each)[0]].append(each)
+        for name, members in by_name.items():
+            self._load(name, members, claims, batch)
             if time.monotonic() - began_at > self.loader.lease / 3:
                 self._tell(claims, batch)  # rows that are loaded do not wait for the rest
                 batch = _Batch()
@@ -118,32 +114,30 @@ class RowWorker(Loop):
         if batch.errors:
             self.loader.fail(claims.claims, batch.errors)
 
-    def _load(self, name: str, keys: Sequence[str], claims: Claims, batch: _Batch) -> None:
+    def _load(self, name: str, members: Sequence[str], claims: Claims, batch: _Batch) -> None:
         source = self._sources.get(name)
         if source is None:
-            batch.fail(name, keys, f"No model has rows called {name!r} in this release.")
+            unknown = f"No model has rows called {name!r} in this release."
+            batch.errors |= dict.fromkeys(members, unknown)
             return
+        keys = {name_and_key(each)[1]: each for each in members}
         try:
-            batch.take(name, keys, source.shape, source.load_all(keys))
+            loaded = source.load_all(list(keys))
+            there = [each for key, each in keys.items() if key not in loaded.errors]
+            rows, refused = to_store(source.shape, there, loaded.values)
         except RowsUnavailable as error:
             pause = self._longer_pause(name)
             logger.warning("%s Trying again in %.1f s.", sentence(error), pause)
-            self.loader.release(claims.claims, [member(name, key) for key in keys], pause=pause)
+            self.loader.release(claims.claims, members, pause=pause)
         except Exception as error:
             logger.exception("The rows of %s cannot be loaded.", name)
-            batch.fail(name, keys, f"{type(error).__name__}: {error}")
+            batch.errors |= dict.fromkeys(members, f"{type(error).__name__}: {error}")
         else:
             self._pauses.pop(name, None)
+            batch.rows |= rows
+            batch.errors |= {each: str(error) for each, error in refused.items()}
+            batch.errors |= {keys[key]: error for key, error in loaded.errors.items()}
 
     def _longer_pause(self, name: str) -> float:
         self._pauses[name] = min(_LONGEST_PAUSE, 2 * self._pauses.get(name, _FIRST_PAUSE / 2))
         return self._pauses[name]
-
-
-def _by_name(claims: Claims) -> dict[str, list[str]]:
-    keys: defaultdict[str, list[str]] = defaultdict(list)
-    for claim in claims.claims:
-        for each in claim.members:
-            name, key = name_and_key(each)
-            keys[name].append(key)
-    return keys

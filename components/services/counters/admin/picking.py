@@ -25,10 +25,9 @@ from components.kit.stored import typed_instant
 from components.services.counters import Mark, Series
 from components.services.counters.charts import MOST_LINES, MOST_SLICES, Span, offered_spans
 from components.services.counters.precisions import plan
+from components.services.counters.series import split_families
 from components.templatetags.control_room import grouped, legible
 
-#: Marks a family: "requests:*" is the family "requests".
-EVERY = ":*"
 _FROM = _("From is %(text)r; it must be a date and a time, as 2026-01-31T12:00.")
 _UNTIL = _("Until is %(text)r; it must be a date and a time, as 2026-01-31T12:00.")
 
@@ -43,13 +42,9 @@ class Choice:
     @classmethod
     def of(cls, request: HttpRequest) -> Choice:
         """Return the counters and families of the address, and what was typed, each once. "tasks:*" is a family."""
-        typed, families = request.GET.get("add", "").strip(), request.GET.getlist("family")
-        names = list[str]()
-        for name in [*request.GET.getlist("counter"), typed]:
-            if name.endswith(EVERY):
-                families.append(name.removesuffix(EVERY))
-            else:
-                names.append(name)
+        typed = request.GET.get("add", "").strip()
+        names, meant = split_families([*request.GET.getlist("counter"), typed])
+        families = [*request.GET.getlist("family"), *meant]
         return cls(*([each for each in dict.fromkeys(some) if each] for some in (names, families)))
 
     @property

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
 from django.utils import timezone
+from django.utils.text import Truncator
 from django.utils.translation import gettext
 
 from components.services.counters import Histogram, Mark, Measured, Sample, Series
@@ -140,7 +141,8 @@ class Line:
     def _drawn(self, first: int, end: int) -> str:
         """Return the path of some slices. That of a percentile is interrupted where nothing was measured."""
         if not (self.series.is_level or self.is_alone):
-            return _joined(self._depths[first:end], first)
+            points = [f"{place + 0.5} {self._depths[place]}" for place in range(first, end)]
+            return f"M{' '.join(points)}" if len(points) > 1 else ""
         counted = [not self.series.is_level or each.count is not None for each in self.series[first:end]]
         return _steps(self._depths[first:end], counted, first)
 
@@ -262,11 +264,7 @@ class Chart:
             place = (each.at - since).total_seconds() / length * 100
             if 0 <= place <= 100:
                 anchor = "end" if place > 100 - _EDGE else "start"
-                yield each, Tick(_cut(each.name), round(place, 2), anchor)
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= _MARK else f"{name[: _MARK - 1]}\N{HORIZONTAL ELLIPSIS}"
+                yield each, Tick(Truncator(each.name).chars(_MARK), round(place, 2), anchor)
 
 
 def ticks_of(scale: Scale | LogScale, unit: Unit = "") -> list[Tick]:
@@ -334,11 +332,6 @@ def _steps(depths: Sequence[int], counted: Sequence[bool], first: int) -> str:
             path += f"{'V' if was_counted else f'M{place} '}{depth}H{place + 1}"
         was_counted = is_counted
     return path
-
-
-def _joined(depths: Sequence[int], first: int) -> str:
-    points = " ".join(f"{place + 0.5} {depth}" for place, depth in enumerate(depths, first))
-    return f"M{points}" if len(depths) > 1 else ""
 
 
 def _area(depths: Sequence[int], zero: int) -> str:

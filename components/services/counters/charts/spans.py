@@ -139,10 +139,8 @@ class Span:
                 "The last %(seconds)s s are too long: of slices of %(precision)s s the last %(count)s are kept. Ask "
                 "for longer slices, or for a shorter time."
             )
-            raise InvalidValue(
-                wrong
-                % {"seconds": grouped(self.seconds), "precision": grouped(precision), "count": grouped(kept)}
-            )
+            facts = {"seconds": self.seconds, "precision": precision, "count": kept}
+            raise InvalidValue(wrong % {name: grouped(number) for name, number in facts.items()})
         self._check(self.seconds, precision)
         if slices == chosen.samples:
             return precision, {}
@@ -159,14 +157,8 @@ class Span:
                 "These are %(count)s slices of %(precision)s s; %(most)s can be drawn. Ask for longer slices, or for "
                 "a shorter time."
             )
-            raise InvalidValue(
-                wrong
-                % {
-                    "count": grouped(int(seconds / precision)),
-                    "precision": grouped(precision),
-                    "most": grouped(self.most),
-                }
-            )
+            facts = {"count": int(seconds / precision), "precision": precision, "most": self.most}
+            raise InvalidValue(wrong % {name: grouped(number) for name, number in facts.items()})
 
 
 def past_times(event: str, names: Sequence[str], seconds: int = 2 * _HOUR) -> dict[str, Series]:

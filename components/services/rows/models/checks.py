@@ -22,13 +22,13 @@ from components.services.rows.models.fields import AS_TEXT
 
 def check_rows(**kwargs: Any) -> list[CheckMessage]:
     """Check the fields (E007), the key (E008), the name and database (E009), and fields of unknown kinds (W005)."""
-    return [message for rows in cached_rows().values() for message in _of(rows)]
-
-
-def _of(rows: CachedRows[Any]) -> Iterator[CheckMessage]:
-    for problem, hint, id in _problems(rows):
-        yield Error(f"The cached rows {rows.name!r}: {problem}", hint=hint, obj=rows.model, id=id)
-    yield from _unknown(rows)
+    found: list[CheckMessage] = []
+    for rows in cached_rows().values():
+        for problem, hint, id in _problems(rows):
+            said = f"The cached rows {rows.name!r}: {problem}"
+            found.append(Error(said, hint=hint, obj=rows.model, id=id))
+        found += _unknown(rows)
+    return found
 
 
 def _problems(rows: CachedRows[Any]) -> Iterator[tuple[str, str, str]]:

@@ -59,7 +59,7 @@ class Writes:
         if any(_is_a(model, relation) for relation in self._relations):
             uid = f"components.rows:{self._name}:referred"
             pre_delete.connect(self._before_referred_delete, sender=model, dispatch_uid=uid)
-        if not _share_rows(model, self._source.model):
+        if not (_derives(model, self._source.model) or _derives(self._source.model, model)):
             return
         receivers = [(post_save, self._after), (post_delete, self._after)]
         if not self._source.is_known_by_pk:
@@ -123,13 +123,9 @@ class Writes:
         except Exception:
             logger.exception("The rows %s of %s are not invalidated.", sorted(keys), self._name)
 
-    @property
-    def _attname(self) -> str:
-        return self._source.key_column.attname
-
     def _key(self, sender: type[models.Model], instance: Any, using: str) -> str | None:
         """Return the key of the row of *instance*; None if it cannot be cached."""
-        value = instance.__dict__.get(self._attname)
+        value = instance.__dict__.get(self._source.key_column.attname)
         if value is None and self._source.is_known_by_pk and _is_linked(self._source.model, sender):
             value = instance.pk
         if not is_key(value):
@@ -153,9 +149,10 @@ class Writes:
             return None
 
 
-def _share_rows(one: type[models.Model], other: type[models.Model]) -> bool:
-    ours, theirs = one._meta.concrete_model, other._meta.concrete_model
-    return bool(ours and theirs) and (issubclass(ours, theirs) or issubclass(theirs, ours))  # type: ignore[arg-type]
+def _derives(model: type[models.Model], other: type[models.Model]) -> bool:
+    """Return whether a row of *model* has one of *other*, which may be the same or a parent."""
+    ours, theirs = model._meta.concrete_model, other._meta.concrete_model
+    return bool(ours and theirs) and issubclass(ours, theirs)  # type: ignore[arg-type]
 
 
 def _relations(model: type[models.Model]) -> list[Any]:
@@ -174,8 +171,7 @@ def _is_a(model: type[models.Model], relation: Any) -> bool:
         return any(
             target.lower() == each._meta.label_lower for each in model.__mro__ if hasattr(each, "_meta")
         )
-    ours, theirs = model._meta.concrete_model, target._meta.concrete_model
-    return bool(ours and theirs) and issubclass(ours, theirs)  # type: ignore[arg-type]
+    return _derives(model, target)
 
 
 def _is_linked(child: type[models.Model], parent: type[models.Model]) -> bool:
