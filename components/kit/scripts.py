@@ -6,9 +6,8 @@ call is sent once more; while its slot moves to another node of a cluster, it is
 seconds. That is safe because every script of this app is idempotent if it is repeated with the same arguments, which
 tests check.
 
-idempotent() does the same for a plain command, and pipelined() for many in one round trip. many() and amany() send
-several calls of a script in one round trip to each node, because redis-py's own cluster pipelines do not accept
-scripts. outcomes() and aoutcomes() do the same, but return the result or the exception of each call.
+idempotent() does the same for a plain command, and pipelined() for many in one round trip. amany() sends several
+calls of a script in one round trip to each node, because redis-py's own cluster pipelines do not accept scripts.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha1
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -80,7 +79,7 @@ class Script:
         return await self.acall(client, keys=found, args=self.contract.args_of(args))
 
     def call(self, keys: object, /, **args: Any) -> Call:
-        """Return a call of the script, for many() and its relatives."""
+        """Return a call of the script, for amany() and aoutcomes()."""
         return self.contract.keys_of(keys, args), self.contract.args_of(args)
 
     def put(self, pipe: Any, keys: object, **args: Any) -> None:
@@ -151,27 +150,16 @@ class Script:
         except NoScriptError:
             return await answer(client.eval(self.source, len(keys), *keys, *args))
 
-    def many(self, client: Redis, calls: Sequence[Call]) -> list[Any]:
-        """Send several calls together and return their answers. Raises RedisUnavailable as a single call does."""
-        return all_well(self.outcomes(client, calls))
-
     async def amany(self, client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
-        """Do what many() does, awaited, with either client."""
+        """Send several calls together, and return their answers. Raises RedisUnavailable as a single call does."""
         return all_well(await self.aoutcomes(client, calls))
-
-    def outcomes(self, client: Redis, calls: Sequence[Call]) -> list[Any]:
-        """
-        Send several calls together, and return for each its answer or the exception that it raised.
-
-        If a node of a cluster is down, only the calls that it serves fail.
-        """
-        if isinstance(client, ASYNCHRONOUS):
-            raise TypeError(f"{client!r} is asynchronous: await amany() or aoutcomes() with it.")
-        return at_once(self.aoutcomes(client, calls))
 
     async def aoutcomes(self, client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
         """
-        Do what outcomes() does, awaited, with either client. A call that fails in a pipeline is sent again by itself.
+        Send several calls together, and return for each its answer or the exception that it raised.
+
+        If a node of a cluster is down, only the calls that it serves fail. A call that fails in a pipeline is sent
+        again by itself.
         """
         found = await self.aoutcomes_now(client, calls)
         await self.follow(client, calls, found)
@@ -185,30 +173,13 @@ class Script:
             if isinstance(each, Exception) and is_moving(each.__cause__)
         ]
         until = time.monotonic() + MOVING.get()
-        asked = [self.outcome(client, calls[number], until) for number in moving]
-        if moving and isinstance(client, ASYNCHRONOUS):
-            found = await asyncio.gather(*asked)
-        else:
-            found = [await each for each in asked]
+        found = await _all(client, [self.outcome(client, calls[number], until) for number in moving])
         for number, outcome in zip(moving, found, strict=True):
             outcomes[number] = outcome
 
     async def aoutcomes_now(self, client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
         """Do what aoutcomes() does, but do not wait for slots that move."""
-        found: list[Any] = [None] * len(calls)
-        try:
-            groups = await by_node(client, calls)
-        except Exception as error:  # noqa: BLE001  (that of each call)
-            return [translated(error)] * len(calls)
-        asked = [self._of_node(client, node, [calls[each] for each in numbers]) for node, numbers in groups]
-        if isinstance(client, ASYNCHRONOUS):
-            parts = await asyncio.gather(*asked)
-        else:
-            parts = [await each for each in asked]
-        for (_node, numbers), part in zip(groups, parts, strict=True):
-            for number, outcome in zip(numbers, part, strict=True):
-                found[number] = outcome
-        return found
+        return await at_nodes(client, calls, partial(self._of_node, client))
 
     async def _of_node(self, client: AnyRedis, node: Any, calls: Sequence[Call]) -> list[Any]:
         """Return the outcomes of the calls that one node should answer."""
@@ -218,26 +189,25 @@ class Script:
             number = failed.pop(0)
             outcome = outcomes[number] = await self.outcome(client, calls[number], 0.0)
             if isinstance(outcome, RedisUnavailable) and isinstance(outcome.__cause__, REPLY_LOST):
-                # The client has reloaded the cluster by now, so calls that still belong to this node would fail as
-                # well.
-                rest = await self._rest(client, node, [calls[each] for each in failed], outcome)
-                for each, found in zip(failed, rest, strict=True):
-                    outcomes[each] = found
+                rest = await self._elsewhere(client, node, [calls[each] for each in failed], outcome)
+                for number, outcome in zip(failed, rest, strict=True):
+                    outcomes[number] = outcome
                 break
         return outcomes
 
-    async def _rest(self, client: AnyRedis, node: Any, calls: Sequence[Call], error: Exception) -> list[Any]:
-        """Return the outcomes of the remaining calls after *node* has failed an earlier one with *error*."""
-        try:
-            groups = await by_node(client, calls)
-        except Exception as away:  # noqa: BLE001  (that of each call)
-            return [translated(away)] * len(calls)
-        found: list[Any] = [error] * len(calls)
-        for other, numbers in groups:
-            if other is not None and other is not node and _name(other) != _name(node):
-                for number in numbers:
-                    found[number] = await self.outcome(client, calls[number], 0.0)
-        return found
+    async def _elsewhere(self, client: AnyRedis, gone: Any, calls: Sequence[Call], error: Any) -> list[Any]:
+        """
+        Return the outcomes of *calls* after a node is *gone*, and has failed another one with *error*.
+
+        The client has reloaded the cluster by now, so calls that still belong to that node would fail as well.
+        """
+
+        async def ask(node: Any, some: Sequence[Call]) -> list[Any]:
+            if node is None or _name(node) == _name(gone):
+                return [error] * len(some)
+            return [await self.outcome(client, each, 0.0) for each in some]
+
+        return await at_nodes(client, calls, ask)
 
     async def outcome(self, client: AnyRedis, call: Call, until: float | None = None) -> Any:
         """Return the answer to one call or the exception that it raised; *until* is that of send()."""
@@ -316,7 +286,34 @@ def all_well(outcomes: list[Any]) -> list[Any]:
     return outcomes
 
 
-async def by_node(client: Any, calls: Sequence[Call]) -> list[tuple[Any, list[int]]]:
+async def at_nodes(
+    client: AnyRedis, calls: Sequence[Call], ask: Callable[[Any, Sequence[Call]], Awaitable[list[Any]]]
+) -> list[Any]:
+    """
+    Return the outcomes of *calls*, for which *ask* gets nodes as _by_node() returns them, each with its calls.
+
+    If the client cannot find the nodes, the error is the outcome of each call.
+    """
+    try:
+        groups = await _by_node(client, calls)
+    except Exception as error:  # noqa: BLE001  (that of each call)
+        return [translated(error)] * len(calls)
+    parts = await _all(client, [ask(node, [calls[each] for each in numbers]) for node, numbers in groups])
+    found: list[Any] = [None] * len(calls)
+    for (_node, numbers), part in zip(groups, parts, strict=True):
+        for number, outcome in zip(numbers, part, strict=True):
+            found[number] = outcome
+    return found
+
+
+async def _all(client: AnyRedis, asked: Sequence[Awaitable[_T]]) -> list[_T]:
+    """Await all of these, at the same time with an asynchronous client."""
+    if len(asked) > 1 and isinstance(client, ASYNCHRONOUS):
+        return await asyncio.gather(*asked)
+    return [await each for each in asked]
+
+
+async def _by_node(client: Any, calls: Sequence[Call]) -> list[tuple[Any, list[int]]]:
     """
     Return nodes or pipelines, each with the numbers of the calls that go there; None for slots that no node serves.
 

@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.kit.client import AnyRedis, get_async_client, kept_by_the_loop
-from components.kit.errors import translated
-from components.kit.scripts import ASYNCHRONOUS, Call, Script, all_well, by_node
+from components.kit.scripts import ASYNCHRONOUS, Call, Script, all_well, at_nodes
 
 # The largest number of calls in a pipeline, so that no call waits long for the answers of the others.
 _MOST = 64
@@ -89,23 +88,16 @@ async def together(script: Script, calls: Sequence[Call]) -> list[Any]:
 
 async def outcomes_together(script: Script, calls: Sequence[Call]) -> list[Any]:
     """Return the outcome of each call, as aoutcomes() does."""
-    lines = kept_by_the_loop(_Lines, lambda closing: _Lines())
-    try:
-        groups = await by_node(get_async_client(), calls)
-    except Exception as error:  # noqa: BLE001  (that of each call)
-        return [translated(error)] * len(calls)
-    sent = []
-    for node, numbers in groups:
+    lines, client = kept_by_the_loop(_Lines, lambda closing: _Lines()), get_async_client()
+
+    async def ask(node: Any, some: Sequence[Call]) -> list[Any]:
         name = script.name, getattr(node, "name", "")
         if name not in lines:
             lines[name] = _Line(script)
-        sent.append(lines[name].send([calls[each] for each in numbers]))
-    parts = [await sent[0]] if len(sent) == 1 else await asyncio.gather(*sent)
-    found: list[Any] = [None] * len(calls)
-    for (_node, numbers), part in zip(groups, parts, strict=True):
-        for number, outcome in zip(numbers, part, strict=True):
-            found[number] = outcome
-    await script.follow(get_async_client(), calls, found)  # by itself, so that no other call waits for it
+        return await lines[name].send(some)
+
+    found = await at_nodes(client, calls, ask)
+    await script.follow(client, calls, found)  # by itself, so that no other call waits for it
     return found
 
 

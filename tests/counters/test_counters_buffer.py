@@ -440,15 +440,15 @@ def test_nothing_is_added_unless_the_setting_says_so(redis: Redis) -> None:
 
 @METRICS
 def test_a_call_without_an_answer_counts_once(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    outcomes = type(SUM).outcomes
+    outcomes = type(SUM).aoutcomes
 
-    def send_and_lose(self: Script, client: Redis, calls: Sequence[Call]) -> list[Any]:
-        outcomes(self, client, calls)
+    async def send_and_lose(self: Script, client: Redis, calls: Sequence[Call]) -> list[Any]:
+        await outcomes(self, client, calls)
         return [RedisUnavailable("The reply was lost.")] * len(calls)
 
     sum_up("chat:sent", 2)
     with monkeypatch.context() as patch:
-        patch.setattr(type(SUM), "outcomes", send_and_lose)
+        patch.setattr(type(SUM), "aoutcomes", send_and_lose)
         with pytest.raises(RedisUnavailable):
             flush()
     sum_up("chat:sent", 3)

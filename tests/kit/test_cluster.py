@@ -23,6 +23,7 @@ from components.exceptions import RedisUnavailable
 from components.kit.client import get_async_client, get_client
 from components.kit.scripts import MOVING, Script
 from components.kit.together import together
+from components.kit.twins import at_once
 from components.observing.exposition import gather
 from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts
 from components.services.autocomplete.report import find as find_book
@@ -123,7 +124,7 @@ def test_calls_that_travel_together_are_answered_each_by_its_own_key(redis: Redi
         return await tell.amany(get_async_client(), calls)
 
     for _ in range(2):  # unknown to the nodes, and known
-        assert tell.many(get_client(), calls) == expected
+        assert at_once(tell.amany(get_client(), calls)) == expected
         assert asyncio.run(awaited()) == expected
         redis.script_flush()
         assert asyncio.run(awaited()) == expected
@@ -142,7 +143,7 @@ async def _copy_together() -> Any:
 MOVED = ["{moved}a", "{moved}b"]
 COPIES: dict[str, Callable[[], Any]] = {
     "one": lambda: Copy("copy")(get_client(), keys=MOVED),
-    "many": lambda: Copy("copy").many(get_client(), [(MOVED, [])] * 3)[-1],
+    "many": lambda: at_once(Copy("copy").amany(get_client(), [(MOVED, [])] * 3))[-1],
     "together": lambda: asyncio.run(_copy_together()),
 }
 

@@ -17,6 +17,7 @@ from components.kit.client import get_async_client, get_client
 from components.kit.errors import redis_errors
 from components.kit.scripts import Script
 from components.kit.together import together
+from components.kit.twins import at_once
 from components.services.chat import Chat, Inbox
 from components.services.counters import Counter
 from components.testing import redis_at
@@ -182,12 +183,12 @@ def test_only_calls_to_the_node_that_is_gone_fail(site: Masters, lose: Callable[
     async def by_one() -> list[Any]:
         return await increase.aoutcomes(get_async_client(), calls)
 
-    assert increase.outcomes(get_client(), calls) == [key.encode() for key in KEYS]
+    assert at_once(increase.aoutcomes(get_client(), calls)) == [key.encode() for key in KEYS]
     asyncio.run(by_many())
     for _ in range(2):  # known, and found anew
         for _ in range(2):
-            assert_only_the_lost_fail(site, gone, increase.outcomes(get_client(), calls))
+            assert_only_the_lost_fail(site, gone, at_once(increase.aoutcomes(get_client(), calls)))
             assert_only_the_lost_fail(site, gone, asyncio.run(by_one()))
         with pytest.raises(RedisUnavailable):
-            increase.many(get_client(), calls)
+            at_once(increase.amany(get_client(), calls))
         forget_clients()

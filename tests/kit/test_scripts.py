@@ -25,6 +25,7 @@ from components.kit import scripts
 from components.kit.client import get_async_client, get_client
 from components.kit.contracts import Contract, Names, Record, Table, contract, read_header
 from components.kit.scripts import Call, Script
+from components.kit.twins import at_once
 from components.testing import redis_at
 from tests.support.monitoring import sent_to
 from tests.support.proxy import LossyProxy
@@ -56,7 +57,7 @@ def awaited(script: Script, calls: Sequence[Call]) -> list[Any]:
 
 
 def together(script: Script, calls: Sequence[Call]) -> list[Any]:
-    return script.many(get_client(), calls)
+    return at_once(script.amany(get_client(), calls))
 
 
 def awaited_together(script: Script, calls: Sequence[Call]) -> list[Any]:
@@ -164,12 +165,8 @@ def test_an_asynchronous_client_must_be_awaited(redis: Redis) -> None:
     async def main() -> None:
         client: Any = get_async_client()
         await client.ping()
-        for ask in (
-            lambda: Source(COUNT)(client, keys=["a"]),
-            lambda: Source(COUNT).many(client, [(["a"], [])]),
-        ):
-            with pytest.raises(TypeError, match="is asynchronous"):
-                ask()
+        with pytest.raises(TypeError, match="is asynchronous"):
+            Source(COUNT)(client, keys=["a"])
         assert await client.get("a") is None
 
     asyncio.run(main())

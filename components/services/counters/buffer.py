@@ -25,6 +25,7 @@ from components.kit.forking import FORKS_IN_C, in_child, notice
 from components.kit.leases import clock
 from components.kit.scripts import CLUSTERS
 from components.kit.test_runs import is_test_run
+from components.kit.twins import at_once
 from components.kit.values import check_name
 from components.services.counters.additions import (
     ADD,
@@ -197,9 +198,8 @@ class Buffer:
         calls, failed = [*calls], None
         for script in (ADD, SUM):
             if mine := [each for each in calls if each.source.script is script]:
-                outcomes += zip(
-                    mine, script.outcomes(get_client(), [each.call for each in mine]), strict=True
-                )
+                said = at_once(script.aoutcomes(get_client(), [each.call for each in mine]))
+                outcomes += zip(mine, said, strict=True)
         for call, outcome in outcomes:
             if isinstance(outcome, Exception):
                 failed = failed or outcome

@@ -19,6 +19,7 @@ from components.kit.client import get_client
 from components.kit.errors import redis_errors
 from components.kit.keyspace import escaped, parts
 from components.kit.scripts import Script
+from components.kit.twins import at_once
 from components.services.counters.keys import CounterKeys
 from components.services.counters.precisions import WINDOW, Plan, plan
 
@@ -54,7 +55,7 @@ def clean(progress: Callable[[Cleaned], object] | None = None) -> Cleaned:
             for key in some:
                 part = key.decode("utf-8", "surrogateescape").partition("}:")[2]
                 calls.append(MEND.call(SimpleNamespace(key=key), **_expected(part, chosen)))
-            said = MEND.many(client, calls)
+            said = at_once(MEND.amany(client, calls))
             done = Cleaned(
                 done.looked + len(some),
                 done.removed + said.count(b"removed"),
