@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from components import exceptions
 from components.kit.texts import grouped
+from components.kit.transactions import without_transaction
 from components.middleware import RETRY_AFTER
 
 CONTENT_TYPE = "application/problem+json"
@@ -194,6 +195,7 @@ def response_to(problem: Problem) -> HttpResponse:
     return JsonResponse(told, status=kind.status, content_type=CONTENT_TYPE, headers=dict(problem.headers))
 
 
+@without_transaction
 def explain(request: HttpRequest, kind: str) -> HttpResponse:
     """Explain a type of problem to people, at the address that is the type."""
     if (found := KINDS.get(kind)) is None:

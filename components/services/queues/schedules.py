@@ -38,7 +38,10 @@ _FIELDS = {
     "month": "1 to 12, or JAN to DEC",
     "day of the week": "0 to 7, or SUN to SAT",
 }
-_LONG_DAYS = re.compile(r"\b(SUN|MON|TUES|WEDNES|THURS|FRI|SATUR)DAY\b")
+_LONG_NAMES = re.compile(
+    r"\b(?:(?:SUN|MON|TUES|WEDNES|THURS|FRI|SATUR)DAY|JANUARY|FEBRUARY|MARCH|APRIL|JUNE|JULY|AUGUST|SEPTEMBER"
+    r"|OCTOBER|NOVEMBER|DECEMBER)\b"
+)
 _LONGEST_STEPS = (60, 24, 31, 12, 7)
 _NAMED = {
     **dict.fromkeys(("@YEARLY", "@ANNUALLY"), "0 0 1 1 *"),
@@ -108,7 +111,7 @@ class Cron(Schedule):
 
     def __post_init__(self) -> None:
         expression = " ".join(str(self.expression).upper().split())
-        expression = _LONG_DAYS.sub(lambda found: found[1][:3], expression)
+        expression = _LONG_NAMES.sub(lambda found: found[0][:3], expression)
         object.__setattr__(self, "expression", _NAMED.get(expression, expression))
         try:
             ZoneInfo(self.zone)

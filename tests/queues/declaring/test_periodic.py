@@ -414,6 +414,7 @@ def test_days_and_names_mean_what_they_mean_to_cron(expression: str, ticks: list
 
 
 def test_equal_schedules_are_equal_however_they_are_written() -> None:
+    assert cron("0 3 * May,January Friday", tz="UTC") == cron("0 3 * MAY,JAN FRI", tz="UTC")
     assert cron(" 0  3 * * mon", tz="UTC") == cron("0 3 * * MON", tz=ZoneInfo("UTC"))
     assert str(cron("5-5/2 * * * *", tz="UTC")) == "5-5/2 * * * * (UTC)"
     assert hash(every(minutes=60)) == hash(every(hours=1))
