@@ -27,11 +27,10 @@ from django.utils.translation import gettext
 from components.conf import conf
 from components.exceptions import InvalidName, InvalidValue, RedisUnavailable
 from components.services.counters import CounterReader, Histogram, Sample, Series
-from components.services.counters.charts import (
+from components.services.counters.charts.figures import (
     MOST_LINES,
     Chart,
     Percentiles,
-    Span,
     charts_of,
     counted_line,
     percentile_chart,
@@ -39,6 +38,7 @@ from components.services.counters.charts import (
 )
 from components.services.counters.charts.scales import about, rate, spent
 from components.services.counters.charts.scales import total as _total
+from components.services.counters.charts.spans import Span
 from components.services.counters.measuring import name_of_times
 from components.services.counters.precisions import plan
 from components.services.counters.series import EVERY

@@ -109,8 +109,9 @@ class EntryChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]
         if not isinstance(value, Typed):
             found: Model | None = super().to_python(value)
             return found
-        if named := self._named(value):
-            return named
+        named = self._of(value.id) if value.id else None
+        if named is not None and fold(self.label_from_instance(named)) == fold(value.text):
+            return named  # it need not be in the book
         entry = resolve(AddressBook(self.book), value)
         if (chosen := self._of(entry.id)) is None:
             raise ValidationError(self.error_messages["invalid_choice"], code="invalid_choice")
@@ -128,12 +129,6 @@ class EntryChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         return not self.disabled and _differs(self.prepare_value(initial), data)
-
-    def _named(self, typed: Typed) -> Model | None:
-        """Return the instance with the submitted id if the text is its name. It need not be in the book."""
-        instance = self._of(typed.id) if typed.id else None
-        is_named = instance is not None and fold(self.label_from_instance(instance)) == fold(typed.text)
-        return instance if is_named else None
 
     def _of(self, id: str) -> Model | None:
         """Return the instance with this primary key if it may be chosen, else None."""

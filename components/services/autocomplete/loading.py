@@ -131,10 +131,7 @@ def _parts(entries: Iterable[_Pair], most: int) -> Iterator[list[_Pair]]:
 
 
 def _rows(part: Sequence[_Pair], words: bool) -> list[list[str]]:
-    """
-    Return the rows of a part. A large one is in halves that may be sent at once. If an id occurs twice in a part,
-    that part keeps its order.
-    """
+    """Return the rows of a part; a large one in halves that may be sent at once, unless an id occurs twice in it."""
     rows = [row(entry, label, words=words) for entry, label in part]
     if len(set(map(id_of, rows))) < len(rows):
         return [rows]

@@ -36,7 +36,6 @@ class Mark:
 
 
 def marks_key() -> str:
-    """Return the key of all marks."""
     return CounterKeys(_TAG).marks
 
 

@@ -160,8 +160,7 @@ class Shape:
 
     def encode(self, key: str, values: Sequence[Any]) -> str:
         """
-        Return the text that is stored for the row *key* with these values, in the order of the columns. Raises
-        RowNotSerializable, RowTooLarge.
+        Return what is stored for the row *key* with these values, by column. Raises RowNotSerializable, RowTooLarge.
         """
         if len(values) != len(self.names):
             raise RowNotSerializable(f"The row {key} has {len(values)} values for {len(self.names)} columns.")

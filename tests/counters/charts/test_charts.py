@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from components.exceptions import InvalidValue
 from components.services.counters import Counter, Histogram, Measured, Sample, Series
-from components.services.counters.charts import Bars, Chart, Span, offered_spans, percentile_chart
+from components.services.counters.charts import Bars, Chart, Span, offered_spans
+from components.services.counters.charts.figures import percentile_chart
 from components.services.counters.charts.scales import (
     LogScale,
     Scale,

@@ -26,7 +26,8 @@ from components.services.counters import CounterInfo, CounterReader, Series
 from components.services.counters.admin import times
 from components.services.counters.admin.picking import Choice, Picked
 from components.services.counters.buffer import DROPPED, DROPPED_TIME, OUTAGES
-from components.services.counters.charts import MOST_LINES, Span, charts_of
+from components.services.counters.charts import Span
+from components.services.counters.charts.figures import MOST_LINES, charts_of
 from components.services.counters.precisions import plan
 from components.services.counters.series import family_of
 from components.templatetags.control_room import legible
@@ -187,7 +188,7 @@ class CounterAdmin(ControlRoomAdmin):
             "admin/components/counters/one.html",
             legible(asked.name),
             {**found, "asked": asked, "percentiles": zip(words, found["row"].percentiles, strict=True)},
-            trail=[(str(asked.kind.title), f"{self.url('times')}?{asked.all}")],
+            trail=[(str(asked.kind.title), f"{self.url('times')}?{asked.one()}")],
         )
 
     def download_times(self, request: HttpRequest) -> HttpResponse:

@@ -23,7 +23,9 @@ from components.control_room.names import number_in
 from components.exceptions import InvalidValue
 from components.kit.stored import typed_instant
 from components.services.counters import Mark, Series
-from components.services.counters.charts import MOST_LINES, MOST_SLICES, Span, offered_spans
+from components.services.counters.charts import Span, offered_spans
+from components.services.counters.charts.figures import MOST_LINES
+from components.services.counters.charts.spans import MOST_SLICES
 from components.services.counters.precisions import plan
 from components.services.counters.series import split_families
 from components.templatetags.control_room import grouped, legible

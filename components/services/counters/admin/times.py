@@ -18,7 +18,8 @@ from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
 from components.services.counters import CounterReader, Histogram, Series
-from components.services.counters.charts import Chart, Span, counted_line, percentile_chart
+from components.services.counters.charts import Chart, Span
+from components.services.counters.charts.figures import counted_line, percentile_chart
 from components.services.counters.charts.scales import about, spent
 from components.templatetags.control_room import legible
 
@@ -184,13 +185,8 @@ class Asked:
             if not missing.get(key, False)
         ]
 
-    @property
-    def all(self) -> str:
-        """The query of the ranking."""
-        return replace(self, name="").query
-
-    def one(self, name: str) -> str:
-        """Return the query of the page of one of them."""
+    def one(self, name: str = "") -> str:
+        """Return the query of the page of one of them; without a name, of the ranking."""
         return replace(self, name=name).query
 
     @property

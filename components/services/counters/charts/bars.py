@@ -109,7 +109,6 @@ class Bars:
 
     @property
     def numbers(self) -> list[Tick]:
-        """The numbers beside the chart, from below."""
         return ticks_of(self.scale)
 
     @property

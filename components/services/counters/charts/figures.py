@@ -241,7 +241,6 @@ class Chart:
 
     @property
     def numbers(self) -> list[Tick]:
-        """The numbers beside the chart, from below."""
         return ticks_of(self.scale, self.unit)
 
     @property

@@ -85,10 +85,6 @@ class Target:
         return shortened(legible(self.id))
 
     @property
-    def has_page(self) -> bool:
-        return self.key is None or self.info is not None
-
-    @property
     def effect(self) -> str:
         """Return the state of the target, in a sentence."""
         if self.key is None:
@@ -249,7 +245,7 @@ def _done(
 
 
 def _trail(pages: ControlRoomAdmin, target: Target) -> Trail:
-    if not target.has_page:
+    if target.key is not None and target.info is None:  # it has no page
         return []
     title = title_of_row(target.label) if target.key is not None else title_of_rows(target.label)
     return [(title, pages.find_url(target.id))]

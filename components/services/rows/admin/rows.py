@@ -71,11 +71,6 @@ class Row:
     def name(self) -> str:
         return shortened(legible(self.id))
 
-    @property
-    def is_late(self) -> bool:
-        """Return whether the row was loaded but is too old for readers."""
-        return self.info.late > LEASE
-
 
 @dataclass(frozen=True)
 class Cache:
@@ -94,10 +89,6 @@ class Cache:
     @property
     def model(self) -> str:
         return self.declared.model._meta.label if self.declared else ""
-
-    @property
-    def is_late(self) -> bool:
-        return self.info.late > LEASE
 
 
 class CachedRowAdmin(ControlRoomAdmin):
@@ -211,7 +202,7 @@ class CachedRowAdmin(ControlRoomAdmin):
 
 def _shared(infos: Iterable[CacheInfo]) -> dict[str, object]:
     late = max((info.late for info in infos), default=0.0)
-    return {"late": late if late > LEASE else None, "is_counted": conf().count_services}
+    return {"late": late if late > LEASE else None, "lease": LEASE, "is_counted": conf().count_services}
 
 
 def _cache(info: CacheInfo, rates: dict[str, HitRate]) -> Cache:
