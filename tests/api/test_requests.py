@@ -46,9 +46,6 @@ def test_the_media_type_may_have_a_charset(joe: Asker, jill: Asker) -> None:
         assert answer.status_code == 201
 
 
-# CSRF
-
-
 @pytest.mark.django_db
 @pytest.mark.parametrize("uses_sessions", [False, True])
 def test_a_session_needs_the_csrf_token_to_change_something(uses_sessions: bool) -> None:
@@ -166,9 +163,6 @@ def test_each_type_of_problem_explains_itself_in_the_language_of_the_client(clie
     told = problem(client.get("/api/people", headers=german), 401, "not-authenticated")
     assert told["title"] == "Zuerst anmelden"
     assert client.get(told["type"], headers=german).text.startswith("401 Zuerst anmelden. ")
-
-
-# What cannot be read
 
 
 def no_number(name: str) -> None:

@@ -225,9 +225,6 @@ def test_after_some_failures_refresh_stops_and_when_seen_again_it_goes_on(opened
     expect(ready_of(page)).to_have_text("1")
 
 
-# The search
-
-
 @pytest.fixture
 def things(redis):
     """What is found."""

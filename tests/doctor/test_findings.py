@@ -88,9 +88,6 @@ def test_a_site_that_is_well_hears_nothing(redis: Redis) -> None:
     ] == []
 
 
-# The command
-
-
 def test_the_command_tells_the_remedy_of_each_finding_also_as_json(redis: Redis) -> None:
     said, code = run()
 
@@ -110,9 +107,6 @@ def test_the_command_tells_the_remedy_of_each_finding_also_as_json(redis: Redis)
     silenced = [f"components.{id}" for id in (*USUAL, "E112")]
     with override_settings(SILENCED_SYSTEM_CHECKS=silenced):
         assert run() == ("Nothing is wrong.\n", 0)
-
-
-# The server
 
 
 def test_the_rights_that_the_user_lacks_are_named(redis: Redis, redis_server: EmbeddedServer) -> None:

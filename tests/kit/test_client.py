@@ -117,9 +117,6 @@ async def increase() -> int:
     return count
 
 
-# Which client
-
-
 @pytest.mark.slow
 def test_it_follows_the_settings_within_a_loop(redis: Redis, tmp_path: Path) -> None:
     async def main() -> None:
@@ -167,9 +164,6 @@ def test_options_hold_for_both_clients_of_a_cluster(redis_cluster_server: Cluste
         assert client.client_getname() == "ours"
         assert longest_block(client) == 2
         asyncio.run(main())
-
-
-# One for each loop
 
 
 @pytest.mark.slow

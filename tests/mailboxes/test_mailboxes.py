@@ -194,9 +194,6 @@ def test_a_repeated_pull_acknowledges_nothing_of_what_the_first_one_handed_out(m
     assert mailbox.acknowledge(ids[7]) == 8
 
 
-# MailboxReader
-
-
 NAMES = [f"person:{number}" for number in range(70)]
 
 
@@ -312,9 +309,6 @@ def test_mail_after_the_last_look_is_not_missed(mailbox: Mailbox, monkeypatch: p
             return await mailbox.apull(wait=1e9)
 
     assert texts(asyncio.run(scene())) == ["one"]
-
-
-# Bad input
 
 
 BAD_NAMES: list[Any] = ["", "x" * 501, b"jack", 7, "\ud800"]

@@ -192,9 +192,6 @@ def test_names_of_mailboxes_go_a_year_after_their_last_use(redis: Redis) -> None
     assert redis.ttl(names) > 0
 
 
-# Inboxes
-
-
 def test_the_past_of_an_inbox_forgets_chats_in_which_nothing_of_theirs_can_be_left(redis: Redis) -> None:
     past = InboxKeys("jack").past
     for number in range(400):

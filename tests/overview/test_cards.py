@@ -180,9 +180,6 @@ def test_many_queues_take_no_more_room_than_a_few(redis, reader):
     assert found[-1] == "Problem Queues: Nobody serves 37 more queues in which tasks wait. Queues"
 
 
-# What can be mended from here
-
-
 def test_a_lock_that_keeps_others_waiting_can_be_released(redis, reader, staff):
     taken = holdings.held("item:42")
     holdings.waits("item:42", "joe", "ann")
@@ -223,9 +220,6 @@ def test_rows_that_cannot_be_loaded_can_be_tried_again(redis, reader, staff):
 
     redis.hdel(key, "items:failing")
     assert lines(reader) == []
-
-
-# Cards
 
 
 def test_each_service_has_a_card_with_what_it_counts(redis, reader):

@@ -93,9 +93,6 @@ def test_a_field_that_was_not_touched_has_not_changed() -> None:
     assert 'value="12"' in str(LetterForm(initial=initial)["to"])
 
 
-# Instances of models
-
-
 class UserForm(forms.Form):
     user = EntryChoiceField(User.objects.filter(is_active=True), book="users", required=False)
 

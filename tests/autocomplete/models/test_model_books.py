@@ -241,9 +241,6 @@ def test_searching_a_models_book_needs_permission_to_view_the_model_by_default(s
     assert not Readers().may_search(str(chief.pk), "db.shelf")
 
 
-# The task that rebuilds a book
-
-
 @contextmanager
 def running(*, is_cancelled: bool = False) -> Iterator[list[tuple[Any, ...]]]:
     """Let the task run as in a worker; yields what it says."""

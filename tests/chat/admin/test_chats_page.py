@@ -164,9 +164,6 @@ def test_people_go_by_their_names_with_the_id_beside_them(staff):
     assert f"jill ({jill.pk})" in kicked[0]
 
 
-# What can be done
-
-
 @pytest.mark.parametrize(
     ("verb", "user", "event"),
     [

@@ -243,9 +243,6 @@ def test_without_time_zones_times_are_those_of_the_site(people, chat):
     assertContains(shown, f"{sent_at:%H:%M}</time>")
 
 
-# What is refused
-
-
 def test_each_page_needs_a_login_is_kept_by_no_cache_and_is_503_without_redis(people, chat, client):
     joe = visitor("joe")
     its = [f"/chat/{chat.id}/{path}" for path in ("", "members/", "search/")]
@@ -359,9 +356,6 @@ def test_a_chat_that_is_refused_is_not_made_and_what_was_written_stays(people, n
             assert joe.post(f"/chat/{made.chat_id}/members/", form).status_code == 422
 
 
-# The badge
-
-
 def badge(user):
     request = RequestFactory().get("/")
     request.user = user
@@ -404,9 +398,6 @@ def test_the_badge_has_an_address_of_its_own(people, client):
     assert 'data-unread="1"' in shown.content.decode()
     assert "no-store" in shown["Cache-Control"]
     assert joe.post("/chat/-/badge/").status_code == 405
-
-
-# Searching
 
 
 @pytest.fixture

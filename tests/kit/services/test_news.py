@@ -143,9 +143,6 @@ def test_a_cancelled_call_disturbs_no_other(redis: Redis, server: EmbeddedServer
     run(main)
 
 
-# Losing
-
-
 def test_a_lost_connection_is_made_anew_and_everybody_is_told(redis: Redis, server: EmbeddedServer) -> None:
     async def main() -> None:
         listener, others = Listener.of_the_loop(), connections(server)

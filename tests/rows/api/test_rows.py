@@ -112,9 +112,6 @@ def test_an_invalid_query_is_a_problem(client: Client, query: str) -> None:
     problem(client.get(f"/tokens?{query if '%' in query else 'pk=' + 'a' * 513}"), 422, "invalid-value")
 
 
-# Who may read
-
-
 def test_by_default_people_who_may_view_the_model_in_the_admin_may_read(client: Client, sword: Ware) -> None:
     address = f"/staff?pk={sword.pk}"
     viewer = User.objects.create(username="viewer", is_staff=True)
