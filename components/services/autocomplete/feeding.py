@@ -89,13 +89,10 @@ class Feed:
         """Connect to the write signals of *sender* if its rows feed the book, or are related to rows that do."""
         if not any(self._lookup(path, sender) for path in self._touched):
             return
-        for signal, receiver in (
-            (pre_save, self._before),
-            (pre_delete, self._before),
-            (post_save, self._after),
-            (post_delete, self._after),
-        ):
-            signal.connect(receiver, sender=sender, dispatch_uid=self.uid)
+        for signal in (pre_save, pre_delete):
+            signal.connect(self._before, sender=sender, dispatch_uid=self.uid)
+        for signal in (post_save, post_delete):
+            signal.connect(self._after, sender=sender, dispatch_uid=self.uid)
 
     @property
     def _database(self) -> str:

@@ -22,14 +22,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from redis import Redis, RedisCluster
-from redis.asyncio import Redis as AsyncRedis
-from redis.asyncio import RedisCluster as AsyncRedisCluster
-
 from components.exceptions import RedisUnavailable, RowNotLoaded
 from components.kit.client import AnyRedis
 from components.kit.keyspace import BUCKETS, bucket, by_bucket, by_call, parts, stem
-from components.kit.scripts import CLUSTERS, Call, Script, idempotent, pause
+from components.kit.scripts import ASYNCHRONOUS, CLUSTERS, Call, Script, idempotent, pause
 from components.kit.together import send, together
 from components.kit.twins import answer, twins
 from components.kit.values import check_seconds
@@ -200,8 +196,10 @@ class RowCache(RowControls):
         if not wanted:
             return found
         oldest = float("inf") if max_age is None else micro(max_age)
-        is_cluster = isinstance(client, CLUSTERS)
-        groups = self._by_bucket(wanted) if is_cluster else [wanted]
+        groups = [wanted]
+        if isinstance(client, CLUSTERS):
+            members = {member(self.name, key): key for key in wanted}
+            groups = [[members[each] for each in some] for some in by_bucket(members).values()]
         asked = [some for group in groups for some in parts(group, AT_ONCE)]
         for some, (now, text) in zip(asked, await self._ask(client, asked), strict=True):
             found.now = int(now)
@@ -213,18 +211,15 @@ class RowCache(RowControls):
             )
         return found
 
-    def _by_bucket(self, wanted: Sequence[str]) -> list[list[str]]:
-        members = {member(self.name, key): key for key in wanted}
-        return [[members[each] for each in group] for group in by_bucket(members).values()]
-
     async def _ask(self, client: AnyRedis, asked: Sequence[Sequence[str]]) -> list[Any]:
         """Return, for each list of keys, the microsecond and the rows as one text."""
         name, spelling = self.name, stem("rows", BUCKETS[0])
         calls: list[Call] = [([_key_of(spelling, name, key) for key in keys], ()) for keys in asked]
-        if isinstance(client, AsyncRedis | AsyncRedisCluster):
+        if isinstance(client, ASYNCHRONOUS):
             return await together(READ, calls)
-        is_cluster = isinstance(client, RedisCluster)
-        return await READ.amany(client, calls) if is_cluster else await _ask_server(client, calls)
+        if isinstance(client, CLUSTERS):
+            return await READ.amany(client, calls)
+        return await _ask_server(client, calls)
 
     def _take(self, found: Found, keys: Sequence[str], text: bytes, oldest: float) -> bool:
         """Add these rows to *found*. Return whether all could be read."""
@@ -366,15 +361,14 @@ def _key_of(spelling: str, name: str, key: str) -> str:
     return RowKeys(bucket(each)).row_of(each)
 
 
-async def _ask_server(client: Redis, calls: Sequence[Call]) -> list[Any]:
-    def send() -> list[Any]:
-        pipe: Any
+async def _ask_server(client: Any, calls: Sequence[Call]) -> list[Any]:
+    def ask() -> list[Any]:
         with client.pipeline(transaction=False) as pipe:
             pipe.time()  # first, so that no row is older than its age says
             for names, _args in calls:
                 pipe.mget(names)
             return list(pipe.execute())
 
-    (seconds, micros), *found = await idempotent(send)
+    (seconds, micros), *found = await idempotent(ask)
     now = seconds * 1_000_000 + micros
     return [(now, b"[" + b",".join([each or b"null" for each in rows]) + b"]") for rows in found]

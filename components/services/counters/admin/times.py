@@ -189,15 +189,11 @@ class Asked:
         """Return the query of the page of one of them; without a name, of the ranking."""
         return replace(self, name=name).query
 
-    @property
-    def span(self) -> Span:
-        return Span(self.seconds)
-
 
 def rank(asked: Asked) -> list[Row]:
     """Return the tasks, views or locks that took the most time, in the chosen order. Raises RedisUnavailable."""
     kind, reader = asked.kind, CounterReader()
-    precision, between = asked.span.asked()
+    precision, between = Span(asked.seconds).asked()
     ranked = reader.top(kind.took, RANKED, precision=precision, **between)
     names = [each.name.partition(":")[2] for each in ranked]
     if not names:
@@ -207,14 +203,13 @@ def rank(asked: Asked) -> list[Row]:
     failed: Mapping[str, Series] = {}
     if kind.failed:
         failed = reader.read([f"{kind.failed}:{each}" for each in names], precision, **between)
-    minutes = asked.seconds / _MINUTE
     rows = [
         Row(
             each,
             times[f"{kind.took}:{each}"],
             times.get(f"{kind.waited}:{each}", Histogram()),
             failed[f"{kind.failed}:{each}"].total if kind.failed else 0,
-            minutes,
+            asked.seconds / _MINUTE,
         )
         for each in names
     ]
@@ -234,7 +229,7 @@ def slowest(kind: Kind, rows: Sequence[Row]) -> str:
 def charts(asked: Asked) -> dict[str, Any]:
     """Return the charts of one of them, and its row. Raises RedisUnavailable."""
     kind, reader = asked.kind, CounterReader()
-    precision, between = asked.span.asked()
+    precision, between = Span(asked.seconds).asked()
     took, waited = f"{kind.took}:{asked.name}", f"{kind.waited}:{asked.name}"
     failed = f"{kind.failed}:{asked.name}"
     found, marks = reader.read_marked([took, failed if kind.failed else took], precision, **between)
