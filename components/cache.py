@@ -62,9 +62,7 @@ def _interrupted(method: Callable[_P, _T]) -> Callable[_P, _T]:
 
 
 class LockMixin:
-    """
-    Lets cache.lock() make this app's Lock. A client class of yours: class OurClient(LockMixin, SentinelClient).
-    """
+    """Lets cache.lock() make this app's Lock. A class of yours: class OurClient(LockMixin, SentinelClient)."""
 
     get_client: Callable[..., Redis]
     make_key: Callable[..., str]

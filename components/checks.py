@@ -1,6 +1,4 @@
-"""
-System checks: report mistakes in the settings before they cause errors in use. No check opens a connection.
-"""
+"""System checks: report mistakes in the settings before they cause errors. No check opens a connection."""
 
 from __future__ import annotations
 
@@ -36,8 +34,6 @@ _SHORTEST_TIMEOUT = 2  # seconds; with less, blocking commands would time out wh
 
 
 def _check(*tags: str, deploy: bool = False) -> Callable[[Messages], Callable[..., list[CheckMessage]]]:
-    """Return a decorator that registers a function that yields the messages of a check."""
-
     def add(messages: Messages) -> Callable[..., list[CheckMessage]]:
         def check(**kwargs: Any) -> list[CheckMessage]:
             return list(messages())
@@ -98,30 +94,20 @@ def check_clearing() -> Iterator[CheckMessage]:
         return  # check_settings() reports this
     at = places(settings.CACHES[ours])
     for alias, cache in settings.CACHES.items():
-        if alias == ours and alias != DEFAULT_CACHE_ALIAS:
-            continue  # no other code uses that alias
-        if is_redis(cache) and at & places(cache) and not _spares(cache):
-            yield _clears(alias, ours)
-
-
-def _spares(cache: Mapping[str, Any]) -> bool:
-    """Return True if clear() removes only the cache's own keys."""
-    kind = client_class(cache)
-    return kind is not None and issubclass(kind, SparingMixin)
-
-
-def _clears(alias: str, ours: str) -> Warning:
-    said = (
-        "is the cache" if alias == ours else f"uses the server and the database of settings.CACHES[{ours!r}]"
-    )
-    return Warning(
-        f"settings.CACHES[{alias!r}] {said} in which this app stores its queues, locks and messages:  "
-        f"caches[{alias!r}].clear() deletes them all.",
-        hint='Give this app its own alias, with another database number in its "LOCATION", and name it in '
-        'COMPONENTS["CACHE"]. On a cluster, whose client has one database, use "CLIENT_CLASS": '
-        '"components.cache.ClusterClient" for both.',
-        id="components.W006",
-    )
+        kind = client_class(cache)
+        spares = kind is not None and issubclass(kind, SparingMixin)
+        is_of_its_own = alias == ours and alias != DEFAULT_CACHE_ALIAS  # no other code uses that alias
+        if not is_redis(cache) or spares or is_of_its_own or not at & places(cache):
+            continue
+        there = f"uses the server and the database of settings.CACHES[{ours!r}]"
+        yield Warning(
+            f"settings.CACHES[{alias!r}] {'is the cache' if alias == ours else there} in which this app stores its "
+            f"queues, locks and messages:  caches[{alias!r}].clear() deletes them all.",
+            hint='Give this app its own alias, with another database number in its "LOCATION", and name it in '
+            'COMPONENTS["CACHE"]. On a cluster, whose client has one database, use "CLIENT_CLASS": '
+            '"components.cache.ClusterClient" for both.',
+            id="components.W006",
+        )
 
 
 @_check("components")

@@ -54,9 +54,7 @@ class AddressBook(Anchor):
 
 
 class CachedRow(Anchor):
-    """
-    The anchor of a cached row, "market.item:42", or of all rows of a name. Users who may change it may set its delay.
-    """
+    """The anchor of a cached row, "market.item:42", or of all of a name. Who may change it may set its delay."""
 
     class Meta(Anchor.Meta):
         default_permissions = ("view", "refresh", "change", "remove")
@@ -65,9 +63,7 @@ class CachedRow(Anchor):
 
 
 class Chat(Anchor):
-    """
-    The anchor of a chat, not components.services.chat.Chat. Users who may view chats may not read their messages.
-    """
+    """The anchor of a chat, not services.chat.Chat. Users who may view chats may not read their messages."""
 
     class Meta(Anchor.Meta):
         default_permissions = ("view", "change", "delete")
@@ -94,9 +90,7 @@ class Lock(Anchor):
 
 
 class LogJob(Anchor):
-    """
-    The anchor of a job of logs. Users who may remove it may remove an aggregation, with what it has not counted yet.
-    """
+    """The anchor of a job of logs. Users who may remove it may remove an aggregation uncounted."""
 
     class Meta(Anchor.Meta):
         default_permissions = ("view", "resend", "discard", "remove")

@@ -55,7 +55,12 @@ def inspect_server() -> ServerInfo:
             return ServerInfo(
                 "", "", "", ("The server does not permit INFO: its version and persistence are unknown.",)
             )
-    _require(str(info.get("redis_version", "")))
+    version = str(info.get("redis_version", ""))
+    parts = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    if parts and parts < OLDEST:
+        raise RedisUnsuitable(
+            f"The Redis of CACHES[{conf().cache!r}] is {version}, and this app needs 6.2 or newer, or Valkey."
+        )
     return described(info)
 
 
@@ -63,9 +68,7 @@ _seen: WeakKeyDictionary[Redis, tuple[float, str]] = WeakKeyDictionary()
 
 
 def server_name() -> str:
-    """
-    Return the name, version and mode of the server, as read within the last minute. Raises what inspect_server does.
-    """
+    """Return str() of what inspect_server() returned within the last minute. Raises what that does."""
     client, now = get_client(), time.monotonic()
     read_at, name = _seen.get(client, (-_REMEMBERED, ""))
     if now - read_at >= _REMEMBERED:
@@ -81,14 +84,6 @@ def described(info: Mapping[str, Any]) -> ServerInfo:
     mode = info.get("redis_mode") or info.get("server_mode", "")  # Valkey 9.1 and newer have the second alone
     warnings = tuple(f"{risk.text % risk.values} {risk.remedy}" for risk in risks(info))
     return ServerInfo("Valkey" if is_valkey else "Redis", str(version), str(mode), warnings)
-
-
-def _require(version: str) -> None:
-    parts = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
-    if parts and parts < OLDEST:
-        raise RedisUnsuitable(
-            f"The Redis of CACHES[{conf().cache!r}] is {version}, and this app needs 6.2 or newer, or Valkey."
-        )
 
 
 class Risk(NamedTuple):

@@ -86,10 +86,7 @@ def waiters() -> int:
 
 
 async def _let_go() -> None:
-    """
-    Release what the request has held since authentication: a thread, and its database connection. Otherwise each
-    waiting request would hold both. They are opened again when they are needed.
-    """
+    """Release the thread and the database connection of a request that waits. They are opened again when needed."""
     if not await sync_to_async(_close_connections)():
         return
     context = SyncToAsync.thread_sensitive_context.get(None)

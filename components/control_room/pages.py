@@ -171,9 +171,7 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return path(route, self.admin_site.admin_view(guarded), name=self._url_name(name))
 
     def may(self, request: HttpRequest, what: str) -> bool:
-        """
-        Return whether the user has that permission. To remove something, they also need a permission to view it.
-        """
+        """Return whether the user has that permission; to remove something, they also need one to view it."""
         if what == "view":
             return self.has_view_permission(request)
         return self._has(request, what) and (what in self.looks or self.has_view_permission(request))
@@ -256,10 +254,7 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return overview.url("find") if has_one else ""
 
     def _ask(self, verb: Verb, request: HttpRequest) -> HttpResponse:
-        """
-        Ask on GET, with the action's form if it has one; on POST act, log the action and report it. Two posts act
-        once.
-        """
+        """Ask on GET, with the action's form if it has one; on POST act, log it and report it. Two posts act once."""
         action = verb.ask(self, request)
         origin = action.origin or (action.trail[-1][1] if action.trail else self.url("changelist"))
         back, form = action.back or origin, action.form

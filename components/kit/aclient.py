@@ -45,8 +45,6 @@ _CONNECTING = 4.0
 
 
 class _Clients:
-    """The clients of one loop."""
-
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._made: dict[tuple[type, int], tuple[Any, object]] = {}
         self._closing = AsyncExitStack()
@@ -131,9 +129,7 @@ class _Cluster(RedisCluster):
     _removed: Sequence[ClusterNode] = ()
 
     async def initialize(self, *args: Any, **kwargs: Any) -> RedisCluster:
-        """
-        Find the nodes if none are known, or if one has failed since the last search and that search is not recent.
-        """
+        """Find the nodes if none are known, or if one has failed and the last search is not recent."""
         if self._initialize:
             if self.get_default_node() and time.monotonic() - self._found_at < _REFRESH:
                 self._initialize = False
@@ -179,11 +175,7 @@ def _is_connected(node: ClusterNode) -> bool:
 
 
 class _Commands(AsyncCommandsParser):
-    """
-    Finds the commands that the servers know by asking any node that answers.
-
-    redis-py asks only the first node, and fails with it.
-    """
+    """Finds the commands of servers by asking any node that answers; redis-py fails with the first one."""
 
     def __init__(self, nodes: NodesManager) -> None:
         super().__init__()
@@ -267,10 +259,7 @@ async def _open(kind: type[AbstractConnection], options: Mapping[str, Any]) -> A
 
 
 def _counterpart(kind: type) -> Any:
-    """
-    Return the asynchronous class that corresponds to a pool, connection or parser class of redis-py, or to a base of
-    *kind*.
-    """
+    """Return the asynchronous counterpart of a class of pools, connections or parsers, or of a base of *kind*."""
     for base in kind.__mro__:
         package, _, module = base.__module__.rpartition(".")
         if package == "redis":

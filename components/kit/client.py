@@ -100,9 +100,7 @@ def _new_async_client(alias: str, closing: AsyncExitStack) -> AsyncRedis:
 
 
 def _django_redis(alias: str) -> Any:
-    """
-    Return the client that django-redis keeps behind a cache. Raises RedisUnsuitable if its settings cannot work.
-    """
+    """Return the client that django-redis keeps behind a cache. Raises RedisUnsuitable if its settings are wrong."""
     try:
         found = cast(Any, caches[alias])
     except ImportError:

@@ -1,8 +1,4 @@
-"""
-Import Django Tasks: django.tasks from Django 6.0 on, the backport django_tasks on 5.2.
-
-The rest of the app need not know which of the two it uses.
-"""
+"""Import Django Tasks: django.tasks from Django 6.0 on, the backport django_tasks on 5.2."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""
-Read the header of a Lua script, and derive from it what Redis and Python need. docs/architecture.md says what it may
-contain.
-"""
+"""Read the header of a Lua script, as docs/architecture.md describes it, and derive what Redis and Python need."""
 
 from __future__ import annotations
 
@@ -141,9 +138,7 @@ class Contract:
 
 
 def _many(getter: Callable[..., Any], names: Sequence[str]) -> Callable[[Any], Sequence[Any]]:
-    """
-    Return a function that gets the values of all these names; attrgetter() with one name would not return a sequence.
-    """
+    """Return a function that gets all these values; attrgetter() with one name would not return a sequence."""
     if len(names) > 1:
         get: Callable[[Any], Sequence[Any]] = getter(*names)
         return get
@@ -152,9 +147,7 @@ def _many(getter: Callable[..., Any], names: Sequence[str]) -> Callable[[Any], S
 
 @cache
 def contract(name: str) -> Contract:
-    """
-    Return the contract of a script, such as "mailboxes/push" or "kit/find". Raises ValueError if its header is wrong.
-    """
+    """Return the contract of a script, such as "mailboxes/push". Raises ValueError if its header is wrong."""
     service, _, verb = name.partition("/")
     room = files("components") / ("kit" if service == "kit" else f"services/{service}")
     text = (room / "lua" / f"{verb}.lua").read_text(encoding="utf-8")
@@ -256,10 +249,7 @@ class Record:
         return dict(zip_longest(self.fields, words[: len(self.fields)], fillvalue=""))
 
     def write(self, **fields: object) -> str:
-        """
-        Return the text for these fields. Raises TypeError unless all fields are given, and ValueError if one has a
-        blank.
-        """
+        """Return the text for these fields. Raises TypeError if one is missing, ValueError if one has a blank."""
         if fields.keys() != {*self.fields}:
             raise TypeError(
                 f"A {self.name} has the fields {', '.join(self.fields)}, but got {', '.join(fields)}."

@@ -52,11 +52,7 @@ def at_end(act: Act) -> None:
 
 
 def at_sudden_end(act: Act) -> None:
-    """
-    Call *act* before this process replaces itself or leaves with _exit, and at no other end.
-
-    It is for libraries that have atexit functions, which do not run then.
-    """
+    """Call *act* before this process replaces itself or leaves with _exit, when atexit functions do not run."""
     if act not in _sudden:
         _sudden.append(act)
 

@@ -88,11 +88,7 @@ class Gathered(Generic[_T]):
 
 
 def gather(readings: Mapping[str, Reading[_T]]) -> Gathered[_T]:
-    """
-    Run the *readings* together, so that all of them take one round trip to each node.
-
-    It does not raise if Redis is away: then all of them are missing.
-    """
+    """Run the *readings*, in one round trip to each node for all. If Redis is away, all of them are missing."""
     gathered, running = Gathered[_T](), dict(readings)
     asks = {name: next(reading) for name, reading in running.items()}
     while asks:
@@ -163,7 +159,6 @@ def _nodes(client: Any) -> dict[str, Any]:
 
 
 def _node_of(client: Any, key: str) -> str:
-    """Return the name of the node that serves *key*."""
     if isinstance(client, RedisCluster):
         return str(client.get_node_from_key(key).name)  # type: ignore[no-untyped-call]
     return _name(client)

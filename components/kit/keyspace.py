@@ -1,6 +1,4 @@
-"""
-How keys are spelled: <prefix>:<pattern>:{<name>}:<part>.
-"""
+"""How keys are spelled: <prefix>:<pattern>:{<name>}:<part>."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ _T = TypeVar("_T")
 
 
 def stem(pattern: str, name: str) -> str:
-    """
-    Return the beginning that all keys of one entity share; the braces make it their hash tag. Raises ValueError.
-    """
+    """Return what all keys of one entity begin with; the braces make it their hash tag. Raises ValueError."""
     return _stem(conf().prefix, pattern, name)
 
 
@@ -44,7 +40,6 @@ def prefix_pattern() -> str:
 
 @lru_cache(maxsize=1_024)
 def _stem(prefix: str, pattern: str, name: str) -> str:
-    """Return the beginning that all keys of one entity share."""
     if not name:
         raise ValueError(f"A name in {pattern} is empty. Give it a name, so that its keys lie in one slot.")
     tag = name.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")

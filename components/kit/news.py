@@ -131,7 +131,9 @@ class Listener:
         try:
             while self._channels:
                 try:
-                    await self._serve(await self._connect())
+                    async with asyncio.timeout(_CONNECTING):
+                        connection = await new_async_connection()
+                    await self._serve(connection)
                     backoff = _BACKOFF[0]
                 except (RedisError, OSError, TimeoutError) as error:
                     self._lose(error)
@@ -147,10 +149,6 @@ class Listener:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._changed.wait()
-
-    async def _connect(self) -> AbstractConnection:
-        async with asyncio.timeout(_CONNECTING):
-            return await new_async_connection()
 
     async def _serve(self, connection: AbstractConnection) -> None:
         """Serve until there are no channels left. Raises an error when the connection is lost."""
@@ -168,10 +166,7 @@ class Listener:
                 task.result()
 
     def _lose(self, error: Exception) -> None:
-        """
-        Note that nothing is subscribed any more. Waiters go on waiting; interests that are still registering fail
-        with *error*.
-        """
+        """Note that nothing is subscribed. Waiters go on waiting; interests that still register fail with *error*."""
         for name, each in list(self._channels.items()):
             each.is_sent = each.is_confirmed = False
             if not each.interests:
@@ -232,7 +227,7 @@ class Listener:
                 answer = await connection.read_response(disconnect_on_error=False, push_request=True)
                 self._is_quiet = False
                 if isinstance(answer, list) and len(answer) == 3:
-                    self._hear(_text(answer[0]), _text(answer[1]))
+                    self._hear(answer[0].decode(), answer[1].decode())
             await asyncio.sleep(0)
 
     def _hear(self, kind: str, name: str) -> None:
@@ -279,9 +274,7 @@ class Interest:
         self._listener._remove(self)
 
     async def add(self, channels: Iterable[str]) -> None:
-        """
-        Add *channels* to the interest; return when Redis has confirmed the subscriptions. Raises RedisUnavailable.
-        """
+        """Add *channels*; return when Redis has confirmed the subscriptions. Raises RedisUnavailable."""
         new = set(channels) - self._names
         self._names |= new
         await self._register(new)
@@ -338,7 +331,3 @@ class Interest:
 async def _as_it_is(push: Any) -> Any:
     """Replace redis-py's handler, which logs each message."""
     return push
-
-
-def _text(part: bytes | str) -> str:
-    return part if isinstance(part, str) else part.decode()

@@ -129,10 +129,7 @@ class _Probe:
         return False
 
     def _failed(self, number: int) -> None:
-        """
-        Note that no connection was made. A server that refuses one is alive, unless the queue of its socket is full
-        (EAGAIN).
-        """
+        """Note a refusal. A server that refuses is alive, unless the queue of its socket is full (EAGAIN)."""
         self._was_refused = number not in _AWAY and number != errno.EAGAIN
         self.close()
 

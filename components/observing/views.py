@@ -71,7 +71,6 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def _check(request: HttpRequest) -> None:
-    """Raise PermissionDenied unless the caller may read the figures."""
     token = conf().metrics_token
     scheme, _blank, given = request.headers.get("Authorization", "").partition(" ")
     if token and scheme.lower() == "bearer" and compare_digest(given.strip().encode(), token.encode()):

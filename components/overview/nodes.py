@@ -1,8 +1,4 @@
-"""
-The health of Redis: what each node says of itself, as one more reading of the gathering.
-
-A server may forbid INFO; then little is known of it, which is no error.
-"""
+"""The health of Redis: what each node says of itself, if it permits INFO, as one more reading of the gathering."""
 
 from __future__ import annotations
 

@@ -36,9 +36,7 @@ class People(Protocol):
         """Return those of *ids* to whom *by* may not write, and whom *by* may not add to a chat."""
 
     def book(self, by: str) -> str | None:
-        """
-        Return the name of the address book, by user ids, of all people to whom *by* may write; None if there is none.
-        """
+        """Return the name of the address book, by user ids, of all to whom *by* may write; None if there is none."""
 
 
 class Users:

@@ -131,9 +131,7 @@ def _at(cache: dict[str, Any], url: str, options: dict[str, Any]) -> dict[str, A
 
 
 def _moved(caches: dict[str, Any], alias: str, url: str, options: dict[str, Any]) -> dict[str, Any]:
-    """
-    Return the other caches of the server of CACHES[*alias*], moved to *url*; caches that shared a database still do.
-    """
+    """Return the other caches of that server, moved to *url*; caches that shared a database still do."""
     here, moved = places(caches[alias]), dict[str, Any]()
     numbers: dict[Place, int] = dict.fromkeys(here, 0)
     is_cluster = "cluster" in str(options.get("CLIENT_CLASS", "")).lower()
@@ -250,10 +248,7 @@ def let_pass(seconds: float, alias: str = "default") -> None:
 
 
 def _free_port() -> int:
-    """
-    Return a free port of loopback whose cluster bus, 10000 above, is free as well. Both are below the ephemeral
-    ports.
-    """
+    """Return a free port of loopback, below the ephemeral ones, whose cluster bus, 10000 above, is free as well."""
     while True:
         port = 10_000 + secrets.randbelow(12_000)
         with suppress(OSError):

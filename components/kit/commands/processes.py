@@ -53,8 +53,6 @@ class Program:
 
 @dataclass
 class _Child:
-    """A program, and the process that runs it now."""
-
     program: Program
     process: subprocess.Popen[bytes] | None = None
     #: Stops a program that is no worker if the parent is killed.
@@ -295,7 +293,6 @@ def _heard_signals() -> Iterator[int]:
 
 
 def _wait(heard: int, seconds: float) -> bytes:
-    """Return the signals that have arrived, after waiting for at most *seconds*."""
     select([heard], [], [], None if seconds == float("inf") else seconds)
     with suppress(BlockingIOError):
         return os.read(heard, 4096)

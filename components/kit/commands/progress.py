@@ -1,8 +1,4 @@
-"""
-The progress of a command: on a terminal a bar that is redrawn, elsewhere a line now and then.
-
-The rate is that of the last seconds, and the time left is computed from it.
-"""
+"""The progress of a command: on a terminal a bar that is redrawn, elsewhere a line now and then."""
 
 from __future__ import annotations
 

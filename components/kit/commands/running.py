@@ -69,7 +69,8 @@ def run(worker: Loop, what: str, how: Run) -> NoReturn:
     is_alone = worker.ends_process = _is_main_thread()
     pulse = worker.pulse = _pulse(how)
     if how.lifeline is not None:
-        Lifeline(worker, how.lifeline, patience=how.shutdown_timeout + MARGIN).start()
+        held = (worker, how.lifeline, how.shutdown_timeout + MARGIN)
+        threading.Thread(target=_hold_lifeline, args=held, name="lifeline", daemon=True).start()
     if how.quieted:
         worker.quiet()
     reloader = Reloader(worker)
@@ -216,21 +217,11 @@ def log(verbosity: int) -> None:
         app.addHandler(handler)
 
 
-class Lifeline:
-    """Stops *worker* when the pipe is closed, and ends the process if stopping takes longer than *patience*."""
-
-    def __init__(self, worker: Loop, descriptor: int, *, patience: float) -> None:
-        self._worker = worker
-        self._descriptor = descriptor
-        self._patience = patience
-
-    def start(self) -> None:
-        threading.Thread(target=self._hold, name="lifeline", daemon=True).start()
-
-    def _hold(self) -> None:
-        while os.read(self._descriptor, 1):
-            pass
-        self._worker.dismiss()
-        if not self._worker.ended.wait(self._patience):
-            logger.error("The worker did not stop within %g s; its process is ended now.", self._patience)
-            os._exit(UNHEALTHY)
+def _hold_lifeline(worker: Loop, descriptor: int, patience: float) -> None:
+    """Stop *worker* when the pipe is closed, and end the process if stopping takes longer than *patience*."""
+    while os.read(descriptor, 1):
+        pass
+    worker.dismiss()
+    if not worker.ended.wait(patience):
+        logger.error("The worker did not stop within %g s; its process is ended now.", patience)
+        os._exit(UNHEALTHY)

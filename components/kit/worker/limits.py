@@ -22,9 +22,7 @@ _STATM = Path("/proc/self/statm")  # in pages: all, resident, ...; Linux only
 
 
 class Limits:
-    """
-    Limits of *max_tasks* to claim, *max_memory* in MB (of 1024 * 1024 bytes) and *max_time* in seconds from now.
-    """
+    """Limits of *max_tasks* to claim, *max_memory* in MB (of 1024 * 1024 bytes) and *max_time* in seconds."""
 
     def __init__(
         self, max_tasks: int | None = None, max_memory: float | None = None, max_time: float | None = None
@@ -39,10 +37,7 @@ class Limits:
         return None if self.max_tasks is None else max(0, self.max_tasks - claimed)
 
     def reached(self) -> str | None:
-        """
-        Return a text for the log about the memory or time limit that is reached. It is cheap enough for each
-        heartbeat.
-        """
+        """Return a text about the limit of memory or time that is reached. It is cheap enough for each heartbeat."""
         if self.max_memory is not None and (used := memory()) >= self.max_memory:
             return f"{used:.0f} MB of memory in use, {self.max_memory:.0f} allowed"
         if self.max_time is not None and (ran := time.monotonic() - self._began_at) >= self.max_time:

@@ -48,7 +48,6 @@ class Outage:
         return self._since is not None and time.monotonic() - self._since > self._harmless
 
     def __bool__(self) -> bool:
-        """Return True if Redis did not answer the last time."""
         return self._since is not None
 
     def goes_on(self, error: RedisUnavailable) -> float:

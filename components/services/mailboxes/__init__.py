@@ -1,8 +1,7 @@
 """Mailboxes: many senders push messages, and one recipient pulls each message again until they acknowledge it."""
 
 from components.services.mailboxes.facts import Delivery, Fate, Mail, MailboxInfo, Mails, Pushed, WhenFull
-from components.services.mailboxes.mailbox import Mailbox
-from components.services.mailboxes.reader import MailboxReader
+from components.services.mailboxes.mailbox import Mailbox, MailboxReader
 
 __all__ = [
     "Delivery",

@@ -17,6 +17,7 @@ from typing import Any
 
 from components.exceptions import Blocked, InvalidMessage, MailboxFull, MessageNotFound, TooManyBlocked
 from components.kit.bodies import read_body, write_body
+from components.kit.buckets import Index
 from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_async_client, get_client, longest_block
 from components.kit.errors import ended_early, redis_errors
 from components.kit.ids import new_call, reused
@@ -29,7 +30,7 @@ from components.kit.twins import at_once, cancellations, twins
 from components.kit.values import check_int, check_name, check_seconds, is_name
 from components.services.counters import tally
 from components.services.mailboxes.facts import Delivery, Fate, Mail, MailboxInfo, Mails, Pushed, WhenFull
-from components.services.mailboxes.keys import MailboxKeys
+from components.services.mailboxes.keys import MailboxKeys, index
 
 MAX_LIMIT = 100_000  # messages in a mailbox: one script may have to acknowledge them all
 MAX_BLOCKED = 10_000  # senders whose mail one mailbox refuses
@@ -160,10 +161,7 @@ class Mailbox:
                 await interest.wait(left)
 
     def _request(self, limit: int | None, after: int | None, newest: bool, wait: float) -> dict[str, Any]:
-        """
-        Return the arguments of pull.lua. Repeated calls use the same ones, so that messages they handed out
-        themselves are not marked as handed out before.
-        """
+        """Return the arguments of pull.lua, by which a repeated call knows what it has handed out itself."""
         check_seconds("wait", wait, may_be_zero=True)
         return {
             "upto": 0 if after is None else _check_id(after),
@@ -261,11 +259,7 @@ class Mailbox:
     blocked, ablocked = twins(_blocked)
 
     async def _clear(self, client: AnyRedis) -> int:
-        """
-        Drop all messages.
-
-        Return how many were dropped. Senders and the recipient can see that they were dropped.
-        """
+        """Drop all messages, and return how many. Senders and the recipient can see that they were dropped."""
         return int(await CLEAR.run(client, self._keys, call=new_call()))
 
     clear, aclear = twins(_clear)
@@ -283,6 +277,39 @@ class Mailbox:
     @property
     def _channel(self) -> str:
         return channel("mailbox", self.name)
+
+
+_ALL = Index(index)
+
+
+class MailboxReader:
+    """
+    The list of mailboxes that were used within a year. Every method raises RedisUnavailable.
+
+    Each bucket has an index of names. A page takes three round trips, however many mailboxes there are: for the sizes
+    of all buckets, for the names in the buckets that it shows, and for the figures of these mailboxes.
+    """
+
+    def count(self) -> int:
+        """Return how many mailboxes there are."""
+        return sum(_ALL.sizes())
+
+    def page(self, *, offset: int = 0, limit: int = 50) -> list[MailboxInfo]:
+        """
+        Return a page of the mailboxes, ordered by name within each bucket, from the *offset*-th on.
+
+        Using a mailbox may move it to another page, at most once a day.
+        """
+        return at_once(look(get_client(), sorted(_ALL.page(offset, limit))))
+
+    def find(self, name: str) -> MailboxInfo | None:
+        """Return the mailbox with this name; None if it was never used, or not within a year."""
+        [info] = at_once(look(get_client(), [name]))
+        return info if info.pushed or info.pulled_at else None
+
+    def messages(self, name: str, *, first: int = 0, limit: int = 50) -> list[Mail]:
+        """Return a page of the messages of a mailbox, from the id *first* on, without handing them out."""
+        return at_once(peek(get_client(), name, first=first, limit=check_limit(limit)))
 
 
 async def peek(
@@ -345,7 +372,6 @@ def _digest(sender: str, client_id: str) -> str:
 
 
 def _check_client_id(client_id: str) -> str:
-    """Return *client_id* if it is valid. Raises InvalidMessage."""
     if is_name(client_id) and len(client_id) <= MAX_CLIENT_ID and "\0" not in client_id:
         return client_id
     raise InvalidMessage(
@@ -363,5 +389,4 @@ def check_pulled(limit: int | None) -> int:
 
 
 def _check_id(message: object) -> int:
-    """Return *message* if it is a valid id. Raises ValueError."""
     return check_int("id of a message", message, 0, MAX_ID)

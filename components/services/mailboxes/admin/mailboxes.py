@@ -177,7 +177,6 @@ class MailboxAdmin(ControlRoomAdmin):
 
 
 def _find(request: HttpRequest) -> Row:
-    """Return the mailbox that the query names. Raises Http404."""
     name = request.GET.get("mailbox", "")
     info = MailboxReader().find(name)
     if info is None:
