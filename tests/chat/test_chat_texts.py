@@ -217,6 +217,7 @@ BOOK = "https://example.com/book"
         (r"[x](https://a.example/b_(c))", [["a", "https://a.example/b_(c)", "x"]]),
         ("**https://x.example/a**", [["strong", ["a", "https://x.example/a", "https://x.example/a"]]]),
         ("see www... or www.)", ["see www... or www.)"]),
+        ("@_jack_ @__jack__", ["@_jack_ @__jack__"]),
         ("www.x.example/a. www.x", [["a", "http://www.x.example/a", "www.x.example/a"], ". www.x"]),
         ("> said\n> **so**\nno", [["blockquote", "said\n", ["strong", "so"]], "no"]),
         ("buy:\n- eggs\n- *milk*\nnow", ["buy:", ["ul", ["li", "eggs"], ["li", ["em", "milk"]]], "now"]),

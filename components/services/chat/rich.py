@@ -50,7 +50,7 @@ _TURNS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _READS_AS_ADDRESS = re.compile(
     r"\w\.[^\W\d_]{2}|\w\.xn--|(?:\d+\.){3}\d|//|^\[?\w*:\w*:|^localhost\b|[^\W\d]:\d", re.I
 )
-# Marks stand at words, as quotation marks do, so that 2*3*4 and snake_case_names are text.
+# Marks stand at words, as quotation marks do, so that 2*3*4, snake_case_names and @_names_ are text.
 _INLINE = re.compile(
     rf"""
       \\(?P<escaped>[\\`*_~\[\]>\#@-])
@@ -60,7 +60,7 @@ _INLINE = re.compile(
     | (?<![\w*])(?P<strong>\*\*)(?=[^\s*])
     | (?<![\w~])(?P<del>~~)(?=[^\s~])
     | (?<![\w*])(?P<em>\*)(?=[^\s*])
-    | (?<!\w)(?P<emphasis>_)(?=[^\s_])
+    | (?<![\w@])(?P<emphasis>_)(?=[^\s_])
     """,
     re.VERBOSE | re.IGNORECASE,
 )
