@@ -78,8 +78,9 @@ class Found:
 
 class RowCache(RowControls):
     """
-    The rows called *name*, which is text without a colon, of one *shape*. A row has a key: text, or a whole number.
-    Raises InvalidName. Every method raises RedisUnavailable, and InvalidName if something cannot be a key.
+    The rows called *name*, text without a colon, of one *shape*, with the methods of RowControls too. A row has a
+    key: text, or a whole number. Raises InvalidName. Every method raises RedisUnavailable, and InvalidName if
+    something cannot be a key.
     """
 
     def __init__(self, name: str, shape: Shape) -> None:
