@@ -22,7 +22,7 @@ from components.api.problems import Problem
 from components.api.shapes import LARGEST
 from components.kit.stored import MAX_DEPTH, is_too_deep
 from components.kit.texts import grouped
-from components.kit.values import MAX_NAME
+from components.kit.values import MAX_NAME, is_name, is_unicode
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -44,7 +44,9 @@ def invalid(name: str, detail: str) -> Problem:
 
 @dataclass(frozen=True)
 class Field(Generic[T_co]):
-    """A field of a request. A field that is not required, and is not given, has the value *default*."""
+    """
+    A field of a request, of any JSON here. A field that is not required, and is not given, has the value *default*.
+    """
 
     name: str
     default: T_co | None = None
@@ -60,11 +62,11 @@ class Field(Generic[T_co]):
 
     def check(self, value: Any) -> T_co:
         """Return *value* as the handler gets it. Raises ValueError with a sentence that says what it must be."""
-        raise NotImplementedError
+        return cast(T_co, value)
 
     def bounds(self) -> dict[str, Any]:
         """Return the JSON Schema of what check() accepts."""
-        raise NotImplementedError
+        return {}
 
     def read(self, value: Any) -> T_co | None:
         """Return *value*, checked. Raises Problem."""
@@ -90,7 +92,7 @@ class Text(Field[str]):
     is_text = True
 
     def check(self, value: Any) -> str:
-        if not isinstance(value, str) or len(value) > self.longest or not _is_unicode(value):
+        if not isinstance(value, str) or len(value) > self.longest or not is_unicode(value):
             said = ngettext(
                 "It must be text of at most %(count)s character.",
                 "It must be text of at most %(count)s characters.",
@@ -170,9 +172,7 @@ class Ids(Field[list[str]]):
         if not isinstance(value, list) or len(value) > MOST_PEOPLE:
             said = gettext("It must be a list of at most %(most)s ids.")
             raise ValueError(said % {"most": grouped(MOST_PEOPLE)})
-        if not all(
-            isinstance(each, str) and 1 <= len(each) <= MAX_NAME and _is_unicode(each) for each in value
-        ):
+        if not all(map(is_name, value)):
             said = gettext("Each id must be text of 1 to %(most)s characters.")
             raise ValueError(said % {"most": grouped(MAX_NAME)})
         return list(dict.fromkeys(value))
@@ -198,17 +198,6 @@ class Names(Field[list[str]]):
     def bounds(self) -> dict[str, Any]:
         name = {"type": "string", "maxLength": MAX_NAME}
         return {"type": "array", "items": name, "minItems": 1, "maxItems": self.most}
-
-
-@dataclass(frozen=True)
-class Data(Field[Any]):
-    """Any JSON, which the service checks."""
-
-    def check(self, value: Any) -> Any:
-        return value
-
-    def bounds(self) -> dict[str, Any]:
-        return {}
 
 
 @dataclass(frozen=True)
@@ -243,7 +232,7 @@ IDEMPOTENCY_KEY = IdempotencyKey(
     about="Made by the client, such as a UUID. The same request with the same key is carried out once.",
 )
 TEXT = Text("text", "", also={"pattern": r"^[^\u0000]*$"})
-DATA = Data("data")
+DATA = Field[Any]("data")
 #: JSON Schema for a body with TEXT and DATA: at least one of them is given and not empty.
 TEXT_OR_DATA = {
     "anyOf": [
@@ -378,7 +367,3 @@ def _from_text(value: str) -> Any:
     except ValueError:
         return value
     return number if math.isfinite(number) else value
-
-
-def _is_unicode(text: str) -> bool:
-    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)

@@ -31,7 +31,8 @@ _SETTINGS = ("components.E001", "components.E002", "components.E010")
 
 def diagnose() -> list[CheckMessage]:
     """Return what is wrong with this site. Whatever is away or broken is a finding, and not an error."""
-    found = [*_system_checks(), *_migrations()]
+    checked = run_checks(include_deployment_checks=True)
+    found = [*(message for message in checked if str(message.id).startswith("components.")), *_migrations()]
     if not any(message.id in _SETTINGS for message in found):
         try:
             with override(None):
@@ -41,13 +42,8 @@ def diagnose() -> list[CheckMessage]:
         else:
             found += _each("rights", examine_rights())
             found += _services()
-    return [message for message in _each_once(found) if not message.is_silenced()]
-
-
-def _system_checks() -> Iterator[CheckMessage]:
-    for message in run_checks(include_deployment_checks=True):
-        if str(message.id).startswith("components."):
-            yield message
+    once = {(message.id, message.msg): message for message in found}
+    return [message for message in once.values() if not message.is_silenced()]
 
 
 def _services() -> Iterator[CheckMessage]:
@@ -81,10 +77,6 @@ def _unread(name: str, error: Exception) -> CheckMessage:
     if isinstance(error, NoPermissionError) or isinstance(error.__cause__, NoPermissionError):
         return not_permitted(name)
     return unusable(translated(error))
-
-
-def _each_once(messages: Iterable[CheckMessage]) -> list[CheckMessage]:
-    return list({(message.id, message.msg): message for message in messages}.values())
 
 
 def _migrations() -> Iterator[CheckMessage]:

@@ -124,14 +124,10 @@ def examine_server() -> Iterator[CheckMessage]:
     yield from _sentinels(client)
     yield from _times(client)
     if not moving and not any(finding.is_serious() for finding in [*findings, *slots]):
-        _write()
-
-
-def _write() -> None:
-    """Take a lock and release it: a user or a server that cannot write raises RedisUnavailable."""
-    check_format()
-    with suppress(LockNotAcquired), lock("doctor", timeout=10, blocking_timeout=1):
-        pass
+        check_format()
+        # A user or a server that cannot write raises RedisUnavailable.
+        with suppress(LockNotAcquired), lock("doctor", timeout=10, blocking_timeout=1):
+            pass
 
 
 def _sentinels(client: Any) -> Iterator[CheckMessage]:

@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from operator import methodcaller
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -92,7 +93,10 @@ def gather(readings: Mapping[str, Reading[_T]]) -> Gathered[_T]:
     gathered, running = Gathered[_T](), dict(readings)
     asks = {name: next(reading) for name, reading in running.items()}
     while asks:
-        outcomes = iter(_outcomes([ask for some in asks.values() for ask in some], gathered.took))
+        try:
+            outcomes = iter(send([ask for some in asks.values() for ask in some], gathered.took))
+        except RedisUnavailable as error:
+            outcomes = repeat(error)
         answers = {name: [next(outcomes) for _ in some] for name, some in asks.items()}
         asks = {}
         for name, some in answers.items():
@@ -108,13 +112,6 @@ def gather(readings: Mapping[str, Reading[_T]]) -> Gathered[_T]:
                 logger.exception("The figures of %s could not be read.", name)
                 gathered.missing[name] = error
     return gathered
-
-
-def _outcomes(asks: Sequence[Ask], took: dict[str, float]) -> list[Any]:
-    try:
-        return send(asks, took)
-    except RedisUnavailable as error:
-        return [error] * len(asks)
 
 
 def send(asks: Sequence[Ask], took: dict[str, float] | None = None) -> list[Any]:

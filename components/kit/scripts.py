@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from functools import cached_property, partial
 from hashlib import sha1
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
 from redis import Redis, RedisCluster
 from redis.asyncio import Redis as AsyncRedis
@@ -35,11 +35,12 @@ from redis.exceptions import (
 )
 
 from components.exceptions import RedisUnavailable
-from components.kit.client import AnyRedis
+from components.kit.client import AnyRedis, kept_by_the_loop
 from components.kit.contracts import Contract, contract
 from components.kit.errors import REPLY_LOST, is_moving, translated
 from components.kit.twins import answer, at_once
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 ASYNCHRONOUS: tuple[type, ...] = (AsyncRedis, AsyncRedisCluster)
@@ -239,6 +240,21 @@ async def pause(client: AnyRedis, seconds: float) -> None:
         await asyncio.sleep(seconds)
     else:
         time.sleep(seconds)
+
+
+class _Turn(asyncio.Lock):
+    """One for each event loop: threads that compute would only take turns, and the loop would come last."""
+
+
+async def aside(client: AnyRedis, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """
+    Return what *work*, which is long, returns. With an asynchronous client, it is called in a thread, one call after
+    another, so that other requests go on meanwhile.
+    """
+    if not isinstance(client, ASYNCHRONOUS):
+        return work(*args, **kwargs)
+    async with kept_by_the_loop(_Turn, lambda closing: _Turn()):
+        return await asyncio.to_thread(work, *args, **kwargs)
 
 
 async def idempotent(send: Callable[[], Any]) -> Any:

@@ -39,7 +39,7 @@ def check_name(kind: str, name: object) -> str:
 
 def is_name(name: object) -> bool:
     """Return True if *name* is a valid name."""
-    return isinstance(name, str) and 1 <= len(name) <= MAX_NAME and _is_unicode(name)
+    return isinstance(name, str) and 1 <= len(name) <= MAX_NAME and is_unicode(name)
 
 
 def is_blank(text: str) -> bool:
@@ -87,7 +87,7 @@ def is_key(value: object) -> bool:
     return value is not None and not hasattr(value, "resolve_expression")
 
 
-def _is_unicode(name: str) -> bool:
+def is_unicode(name: str) -> bool:
     """Return True if the text can be encoded: half a surrogate pair cannot."""
     try:
         name.encode()

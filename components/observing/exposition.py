@@ -35,12 +35,6 @@ class Gathered:
     missing: dict[str, Exception] = field(default_factory=dict)
 
 
-def events() -> Iterator[Event]:
-    """Yield the events of all services whose sums are figures."""
-    for service in reports().values():
-        yield from getattr(service, "EVENTS", ())
-
-
 def gather() -> Gathered:
     """Return the figures of all services. It does not raise if Redis is away: then all of them are missing."""
     sums = dict[str, Mapping[str, Sum]]()
@@ -79,9 +73,14 @@ class Figures(Collector):
         """Gather, and yield each metric."""
         gathered = gather()
         yield from map(_of_family, gathered.families)
-        for _name, alike in groupby(events(), key=lambda event: event.name):
+        events = (each for service in reports().values() for each in getattr(service, "EVENTS", ()))
+        for _name, alike in groupby(events, key=lambda event: event.name):
             yield _of_events([*alike], gathered.sums)
-        yield _missing(gathered)
+        about = "1 for a part whose figures could not be read."
+        missing = GaugeMetricFamily("components_figures_missing", about, labels=["part"])
+        for part in sorted(gathered.missing):
+            missing.add_metric([part], 1)
+        yield missing
 
     def describe(self) -> Iterable[Metric]:
         """Return nothing, so that registering gathers nothing."""
@@ -118,13 +117,4 @@ def _of_events(alike: Sequence[Event], sums: Mapping[str, Mapping[str, Sum]]) ->
                 metric.add_metric(values, buckets=cumulated(found.buckets), sum_value=found.seconds)
             elif isinstance(metric, CounterMetricFamily):
                 metric.add_metric(values, found.count)
-    return metric
-
-
-def _missing(gathered: Gathered) -> Metric:
-    metric = GaugeMetricFamily(
-        "components_figures_missing", "1 for a part whose figures could not be read.", labels=["part"]
-    )
-    for part in sorted(gathered.missing):
-        metric.add_metric([part], 1)
     return metric

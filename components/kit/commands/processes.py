@@ -100,7 +100,7 @@ class Processes:
         self._lifeline, self._held = os.pipe()
         try:
             with _heard_signals() as heard:
-                while self._is_going():
+                while any(child.process or child.starts_at is not None for child in self._children):
                     self._start_due()
                     for number in _wait(heard, self._pause()):
                         self._on_signal(number)
@@ -113,9 +113,6 @@ class Processes:
                 if child.voice:
                     child.voice.join(_LAST_WORDS)
         return max(child.code for child in self._children)
-
-    def _is_going(self) -> bool:
-        return any(child.process or child.starts_at is not None for child in self._children)
 
     def _alive(self) -> list[subprocess.Popen[bytes]]:
         return [child.process for child in self._children if child.process]

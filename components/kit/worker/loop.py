@@ -188,15 +188,12 @@ class Loop(ABC):
             return
         if self.pulse:
             self.pulse.beat()
-        self._heed_limits()
-        self.report()
-        self._next_beat = time.monotonic() + self._beat_every
-
-    def _heed_limits(self) -> None:
         # A quiet worker is about to be stopped; a restarted one would take tasks again.
         if self.may_claim and (reason := self.limits.reached()):
             logger.info("A limit is reached: %s. Ending when the running work is done.", reason)
             self.is_retiring = True
+        self.report()
+        self._next_beat = time.monotonic() + self._beat_every
 
     def _try_tick(self) -> float:
         try:

@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from components.kit.aside import aside
 from components.kit.client import AnyRedis
 from components.kit.ids import new_call
 from components.kit.keyspace import parts
-from components.kit.scripts import Call, Script
+from components.kit.scripts import Call, Script, aside
 from components.kit.stored import instant_of, text_of
 from components.kit.together import send
 from components.kit.twins import twins

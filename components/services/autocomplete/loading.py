@@ -18,11 +18,10 @@ from itertools import islice
 from typing import Any, Self, TypeAlias
 
 from components.exceptions import LoadSuperseded
-from components.kit.aside import aside
 from components.kit.client import AnyRedis
 from components.kit.ids import new_call
 from components.kit.keyspace import parts
-from components.kit.scripts import ASYNCHRONOUS, Script
+from components.kit.scripts import ASYNCHRONOUS, Script, aside
 from components.kit.twins import at_once
 from components.services.autocomplete.folding import FOLDING, check_id, check_label
 from components.services.autocomplete.keys import BookKeys

@@ -37,13 +37,12 @@ from components.exceptions import (
     TooManyBlocked,
     TooManyMembers,
 )
-from components.kit.aside import aside
 from components.kit.bodies import write_body
 from components.kit.client import AnyRedis, get_async_client, get_client
 from components.kit.ids import new_call, reused, uuid7
 from components.kit.keyspace import bucket
 from components.kit.news import channel
-from components.kit.scripts import Script, idempotent, pipelined
+from components.kit.scripts import Script, aside, idempotent, pipelined
 from components.kit.stored import EPOCH, from_ms, number_of, text_of
 from components.kit.texts import gettext, grouped
 from components.kit.together import together
