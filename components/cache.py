@@ -127,7 +127,8 @@ class SparingMixin:
         made = [str(make(key, prefix, version)) for key, version in (("a", 1), ("b:c", 29), ("*", 387))]
         with suppress(TypeError, ValueError):
             pattern = str(make("*", glob_escape(prefix), "*"))
-            if all(fnmatchcase(each, pattern) for each in made):
+            is_telling = not pattern.startswith("*") or (prefix and glob_escape(prefix) in pattern)
+            if is_telling and all(fnmatchcase(each, pattern) for each in made):
                 return pattern
         if prefix and prefix in (common := commonprefix(made)):  # noqa: RUF071  (of texts)
             return f"{glob_escape(common)}*"
