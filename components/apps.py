@@ -36,9 +36,9 @@ class ComponentsConfig(AppConfig):
 
     def ready(self) -> None:
         from components import checks  # noqa: F401  (registers the system checks)
-        from components.kit import homes
+        from components.kit.model_families import settle_homes
         from components.people import listen_to_contacts
         from components.services.autocomplete import used_contacts
 
         listen_to_contacts(used_contacts)
-        homes.settle()
+        settle_homes()

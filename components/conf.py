@@ -245,19 +245,16 @@ def conf() -> Conf:
 @cache
 def functions(name: str) -> tuple[Callable[..., Any], ...]:
     """Return the functions that the setting *name*, one of FUNCTIONS, lists. Raises ImproperlyConfigured."""
-    paths: Sequence[str] = getattr(conf(), name)
-    return tuple(_function(name, path) for path in paths)
-
-
-def _function(name: str, path: str) -> Callable[..., Any]:
-    try:
-        function = import_string(path)
-    except ImportError as error:
-        raise ImproperlyConfigured(f'settings.COMPONENTS["{name.upper()}"]: {error}') from error
-    if not callable(function):
-        raise ImproperlyConfigured(f'settings.COMPONENTS["{name.upper()}"]: {path} cannot be called.')
-    found: Callable[..., Any] = function
-    return found
+    found, setting = [], f'settings.COMPONENTS["{name.upper()}"]'
+    for path in getattr(conf(), name):
+        try:
+            function = import_string(path)
+        except ImportError as error:
+            raise ImproperlyConfigured(f"{setting}: {error}") from error
+        if not callable(function):
+            raise ImproperlyConfigured(f"{setting}: {path} cannot be called.")
+        found.append(function)
+    return tuple(found)
 
 
 @cache

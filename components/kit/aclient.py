@@ -18,6 +18,7 @@ from importlib import import_module
 from random import sample
 from typing import Any, TypeVar, cast
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from redis._parsers import AsyncCommandsParser
 from redis.asyncio import Redis, RedisCluster
@@ -28,6 +29,7 @@ from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError, SlotNotCoveredError, TimeoutError
 
+from components.conf import conf
 from components.exceptions import NoEventLoop
 from components.kit.sentinels import hurry
 from components.kit.silence import asuspect, guard, guarded
@@ -54,11 +56,11 @@ class _Clients:
         with suppress(StopIteration):
             anext(self._end).__await__().send(None)
 
-    def get(self, kind: type[_T], settings: object, make: Callable[[AsyncExitStack], _T]) -> _T:
-        found = self._made.get((kind, id(settings)))
+    def get(self, kind: type[_T], cache: object, make: Callable[[AsyncExitStack], _T]) -> _T:
+        found = self._made.get((kind, id(cache)))
         if found is None:
             # A reference to the settings keeps their id from being reused.
-            found = self._made[kind, id(settings)] = make(self._closing), settings
+            found = self._made[kind, id(cache)] = make(self._closing), cache
         made: _T = found[0]
         return made
 
@@ -72,9 +74,9 @@ async def _closed_at_the_end(closing: AsyncExitStack) -> AsyncGenerator[None]:
         yield
 
 
-def kept_by_the_loop(kind: type[_T], settings: object, make: Callable[[AsyncExitStack], _T]) -> _T:
+def kept_by_the_loop(kind: type[_T], make: Callable[[AsyncExitStack], _T]) -> _T:
     """
-    Return the object of class *kind* that the running loop keeps for *settings*; create it if there is none.
+    Return the object of class *kind* that the running event loop keeps beside its client; create it if there is none.
 
     *make* gets a stack; what it leaves there is awaited at the end of the loop.
     """
@@ -90,7 +92,7 @@ def kept_by_the_loop(kind: type[_T], settings: object, make: Callable[[AsyncExit
         for closed in [other for other in list(_loops) if other.is_closed()]:
             _loops.pop(closed, None)
         clients = _loops[loop] = _Clients(loop)
-    return clients.get(kind, settings, make)
+    return clients.get(kind, settings.CACHES.get(conf().cache), make)
 
 
 def single(url: str, connection_factory: Any, closing: AsyncExitStack) -> Redis:

@@ -8,7 +8,7 @@ a write by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from contextlib import AsyncExitStack
 from functools import cache
 from typing import Any, TypeAlias, TypeVar, cast
@@ -18,7 +18,6 @@ from django.core.cache import caches
 from django.core.signals import setting_changed
 from redis import Redis, RedisCluster
 from redis.asyncio import Redis as AsyncRedis
-from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import RedisClusterException
 
 from components.conf import conf
@@ -71,25 +70,7 @@ def get_async_client() -> AsyncRedis:
     asynchronous counterpart of its redis-py base class is used. Use scripts, not transactions: on a cluster redis-py
     runs each command of a transaction in a thread with its own loop. Raises NoEventLoop outside of a loop.
     """
-    return kept_by_the_loop(AsyncRedis, lambda closing: _new_async_client(conf().cache, closing))
-
-
-def kept_by_the_loop(kind: type[_T], make: Callable[[AsyncExitStack], _T]) -> _T:
-    """
-    Return the object of class *kind* that the running event loop keeps beside its client; create it if there is none.
-
-    *make* gets a stack; what it leaves there is awaited at the end of the loop.
-    """
-    return aclient.kept_by_the_loop(kind, settings.CACHES.get(conf().cache), make)
-
-
-async def new_async_connection() -> AbstractConnection:
-    """
-    Return a new connection to the Redis of the running loop's client, for listening.
-
-    It has no timeout for reading or writing, and the caller must close it. Raises redis-py's errors.
-    """
-    return await aclient.connect(get_async_client())
+    return aclient.kept_by_the_loop(AsyncRedis, lambda closing: _new_async_client(conf().cache, closing))
 
 
 def _new_async_client(alias: str, closing: AsyncExitStack) -> AsyncRedis:

@@ -22,7 +22,8 @@ from redis.exceptions import ConnectionError, RedisError
 
 from components.conf import conf
 from components.exceptions import RedisUnavailable
-from components.kit.client import kept_by_the_loop, new_async_connection
+from components.kit.aclient import connect, kept_by_the_loop
+from components.kit.client import get_async_client
 from components.kit.errors import redis_errors
 
 LINGER = 5.0  # seconds that a subscription lasts without an interest
@@ -132,7 +133,7 @@ class Listener:
             while self._channels:
                 try:
                     async with asyncio.timeout(_CONNECTING):
-                        connection = await new_async_connection()
+                        connection = await connect(get_async_client())
                     await self._serve(connection)
                     backoff = _BACKOFF[0]
                 except (RedisError, OSError, TimeoutError) as error:

@@ -35,7 +35,8 @@ from redis.exceptions import (
 )
 
 from components.exceptions import RedisUnavailable
-from components.kit.client import AnyRedis, kept_by_the_loop
+from components.kit.aclient import kept_by_the_loop
+from components.kit.client import AnyRedis
 from components.kit.contracts import Contract, contract
 from components.kit.errors import REPLY_LOST, is_moving, translated
 from components.kit.twins import answer, at_once

@@ -15,7 +15,8 @@ import contextvars
 from collections.abc import Sequence
 from typing import Any
 
-from components.kit.client import AnyRedis, get_async_client, kept_by_the_loop
+from components.kit.aclient import kept_by_the_loop
+from components.kit.client import AnyRedis, get_async_client
 from components.kit.scripts import ASYNCHRONOUS, Call, Script, all_well, at_nodes
 
 # The largest number of calls in a pipeline, so that no call waits long for the answers of the others.

@@ -16,6 +16,7 @@ from typing import Any, Protocol, cast
 from asgiref.sync import sync_to_async
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
+from django.db import models
 from django.utils.module_loading import import_string
 
 from components.conf import conf
@@ -107,6 +108,17 @@ def _made(path: str) -> People:
 def people() -> People:
     """Return the instance of the class that COMPONENTS["PEOPLE"] names. Raises ImportError."""
     return _made(conf().people)
+
+
+def may_view(user: str, model: type[models.Model]) -> bool:
+    """Return whether *user* may view *model* in the admin, and so, by default, data derived from its rows."""
+    try:
+        found = get_user_model()._default_manager.filter(pk=user).first()
+    except (ValueError, ValidationError):  # the id belongs to nobody
+        return False
+    if found is None or not found.is_active or not getattr(found, "is_staff", False):
+        return False
+    return found.has_perm(f"{model._meta.app_label}.view_{model._meta.model_name}")
 
 
 def names_of(ids: Iterable[str]) -> dict[str, str]:

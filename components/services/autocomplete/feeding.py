@@ -22,10 +22,9 @@ from django.db import models, transaction
 from django.db.models import QuerySet
 from django.db.models.signals import class_prepared, post_delete, post_save, pre_delete, pre_save
 
-from components.control_room.viewing import may_view
-from components.kit import homes
-from components.kit.model_families import family
+from components.kit.model_families import family, home_of, note_home
 from components.kit.values import is_key
+from components.people import may_view
 from components.services.autocomplete import AddressBook, fold
 from components.services.autocomplete.folding import MAX_ID, MAX_LABEL
 
@@ -71,7 +70,7 @@ class Feed:
         using: str | None = None,
     ) -> None:
         self.model, self.name, self._using = model, name, using
-        homes.note(model)
+        note_home(model)
         self._label, self._id, self._by = label, id, by
         self._rows = rows
         #: The dispatch uid of the signal receivers, and the attribute of instances that holds their notes.
@@ -97,7 +96,7 @@ class Feed:
     @property
     def _database(self) -> str:
         """Return the alias of the database whose rows feed the book. Rows of another may have the same ids."""
-        return self._using or homes.home_of(self.model)
+        return self._using or home_of(self.model)
 
     def book_of(self, part: Any) -> AddressBook:
         """Return the book of a place."""

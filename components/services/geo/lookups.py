@@ -28,7 +28,8 @@ from components.exceptions import (
     RedisUnavailable,
     UnknownFormat,
 )
-from components.kit.client import get_client, kept_by_the_loop
+from components.kit.aclient import kept_by_the_loop
+from components.kit.client import get_client
 from components.kit.forking import in_child
 from components.kit.leases import clock
 from components.kit.twins import at_once

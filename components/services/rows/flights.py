@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent import futures
 from typing import TypeAlias
 
-from components.kit.client import AnyRedis, kept_by_the_loop
+from components.kit.aclient import kept_by_the_loop
+from components.kit.client import AnyRedis
 from components.kit.forking import in_child
 from components.kit.scripts import ASYNCHRONOUS
 

@@ -29,8 +29,8 @@ from django.db.models.signals import class_prepared
 from django.db.models.sql.compiler import SQLCompiler
 
 from components.exceptions import InvalidName, RowsUnavailable
-from components.kit import homes
 from components.kit.keyspace import parts
+from components.kit.model_families import home_of, note_home
 from components.kit.values import check_several
 from components.services.rows import LEASE, Row, RowCache, Shape, Unshared, check_delay
 from components.services.rows.loader import Loaded
@@ -84,7 +84,7 @@ class CachedRows(Generic[_Model]):
             _declared[self.name] = self
         self._caches: dict[str, RowCache] = {}
         self._shapes: dict[str, Shape] = {}
-        homes.note(model)
+        note_home(model)
         self.writes = Writes(self)
 
     @property
@@ -279,7 +279,7 @@ class CachedRows(Generic[_Model]):
     def shape(self) -> Shape:
         alias = self.database
         if alias not in self._shapes:
-            there = "" if self._using or alias == homes.home_of(self.model) else f" in {alias}"
+            there = "" if self._using or alias == home_of(self.model) else f" in {alias}"
             note = f"{self.model._meta.db_table} by {self.key_name}{there}"
             self._shapes[alias] = Shape([(each.attname, kind_of(each)) for each in self.fields], note=note)
         return self._shapes[alias]
