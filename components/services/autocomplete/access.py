@@ -10,7 +10,6 @@ its members.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Protocol
 
 from django.utils.module_loading import import_string
 
@@ -18,27 +17,21 @@ from components.conf import conf
 from components.services.autocomplete.models import feeding
 
 
-class BookReaders(Protocol):
-    """The methods that the class named by COMPONENTS["BOOKS"] must have."""
-
-    def may_search(self, user: str, book: str) -> bool:
-        """Return whether the person with this id may see the names in *book*. The book need not exist."""
-
-
 class Readers:
     """The default: people who may view a model may search its books. Subclass it to allow more."""
 
     def may_search(self, user: str, book: str) -> bool:
+        """Return whether the person with this id may see the names in *book*. The book need not exist."""
         fed = feeding(book)
         return fed is not None and fed.may_view(user)
 
 
 @lru_cache(maxsize=1)
-def _made(path: str) -> BookReaders:
-    made: BookReaders = import_string(path)()
+def _made(path: str) -> Readers:
+    made: Readers = import_string(path)()
     return made
 
 
-def readers() -> BookReaders:
+def readers() -> Readers:
     """Return the instance of the class that COMPONENTS["BOOKS"] names. Raises ImportError."""
     return _made(conf().books)

@@ -167,8 +167,9 @@ class RowReader:
             lambda pipe, keys, cursor: pipe.hscan(keys.failures, cursor, pattern, _AT_ONCE),
             _FEW,
         )
-        latest_first = sorted(found.items(), key=lambda pair: (-_tried_at(pair[1]), pair[0]))
-        return Listed([text_of(each) for each, _failure in latest_first], is_cut)
+        failures = sorted((each, _failure(stored)) for each, stored in found.items())
+        failures.sort(key=lambda pair: pair[1].last_at, reverse=True)
+        return Listed([text_of(each) for each, _ in failures], is_cut)
 
     def look(self, members: Sequence[str]) -> list[RowInfo]:
         """
@@ -225,10 +226,6 @@ def _failure(stored: bytes) -> Failure:
     found = record("rows", "failure").read(stored)
     _count, _tried_at, error = [*text_of(stored).split(" ", 2), "", ""][:3]
     return Failure(number_of(found["count"]), instant_of(number_of(found["tried_at"]) / 1_000), error)
-
-
-def _tried_at(stored: bytes) -> int:
-    return number_of(record("rows", "failure").read(stored)["tried_at"])
 
 
 def _late(now: int, due: float) -> float:

@@ -22,7 +22,7 @@ from components.control_room.pages import ControlRoomAdmin, Paging
 from components.control_room.verbs import Action, Done, Trail, Verb
 from components.exceptions import BookNotFound, InvalidValue
 from components.kit.compat import InvalidTask, TaskResult, TaskResultStatus
-from components.services.autocomplete import AddressBook, AddressBookReader, BookInfo, Completions
+from components.services.autocomplete import AddressBook, AddressBookReader, BookInfo
 from components.services.autocomplete.folding import MAX_PREFIX
 from components.services.autocomplete.models import ModelBooks, feeding, model_books
 from components.templatetags.control_room import grouped, legible, memory
@@ -63,17 +63,6 @@ class Row:
     def say(self, one: str, many: str, **facts: str) -> str:
         """Return the text that fits: about *one* book, or about the *many* of a family."""
         return (many if self.parts else one) % {"book": self.name, **facts}
-
-
-@dataclass(frozen=True)
-class Trial:
-    """The search for a prefix that a visitor tries."""
-
-    prefix: str
-    found: Completions | None = None
-    seconds: float | None = None
-    #: Why this prefix cannot be searched for.
-    problem: str = ""
 
 
 class AddressBookAdmin(ControlRoomAdmin):
@@ -196,7 +185,8 @@ def _sources(reader: AddressBookReader) -> Sequence[Row]:
     return [Row(name, None) for name, info in zip(names, reader.look(names), strict=True) if info is None]
 
 
-def _try(name: str, prefix: str) -> Trial:
+def _try(name: str, prefix: str) -> dict[str, object]:
+    """Return what a search for *prefix* finds, and in how many seconds; or why it cannot be searched for."""
     began = perf_counter()
     try:
         found = AddressBook(name).complete(prefix, limit=TOP, is_counted=False)
@@ -204,10 +194,10 @@ def _try(name: str, prefix: str) -> Trial:
         problem = gettext(
             "A search has 1 to %(most)s characters. At least one of them is visible, and none is a control character."
         )
-        return Trial(prefix, problem=problem % {"most": MAX_PREFIX})
+        return {"prefix": prefix, "problem": problem % {"most": MAX_PREFIX}}
     except BookNotFound:  # the book was removed after the page was started
         raise Http404(_no_book(name)) from None
-    return Trial(prefix, found, perf_counter() - began)
+    return {"prefix": prefix, "found": found, "seconds": perf_counter() - began}
 
 
 def _rebuild(row: Row) -> Done:
