@@ -14,8 +14,8 @@ import psutil
 import pytest
 from redis import Redis
 
+from components import embedded
 from components.embedded import EmbeddedServer, is_running, require_running, socket_path, socket_url
-from components.embedded import server as embedded
 from components.exceptions import RedisAlreadyRunning, RedisNotFound, RedisNotStarted
 from tests.support.waiting import eventually, has_ended
 
