@@ -143,8 +143,13 @@ class Line:
         if not (self.series.is_level or self.is_alone):
             points = [f"{place + 0.5} {self._depths[place]}" for place in range(first, end)]
             return f"M{' '.join(points)}" if len(points) > 1 else ""
-        counted = [not self.series.is_level or each.count is not None for each in self.series[first:end]]
-        return _steps(self._depths[first:end], counted, first)
+        path, was_counted = "", False
+        for place in range(first, end):
+            is_counted = not self.series.is_level or self.series[place].count is not None
+            if is_counted:
+                path += f"{'V' if was_counted else f'M{place} '}{self._depths[place]}H{place + 1}"
+            was_counted = is_counted
+        return path
 
     @cached_property
     def _depths(self) -> list[int]:
@@ -322,15 +327,6 @@ def sparkline(series: Series) -> str:
     counts = [each.count or 0 for each in series]
     scale = Scale.around(min(counts, default=0), max(counts, default=0))
     return _area([round(scale.depth(count) * _HEIGHT) for count in counts], round(scale.depth(0) * _HEIGHT))
-
-
-def _steps(depths: Sequence[int], counted: Sequence[bool], first: int) -> str:
-    path, was_counted = "", False
-    for place, (depth, is_counted) in enumerate(zip(depths, counted, strict=True), first):
-        if is_counted:
-            path += f"{'V' if was_counted else f'M{place} '}{depth}H{place + 1}"
-        was_counted = is_counted
-    return path
 
 
 def _area(depths: Sequence[int], zero: int) -> str:
