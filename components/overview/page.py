@@ -1,33 +1,34 @@
 """
-The Overview page: what needs attention, a card for each service, and the health of Redis.
+The Overview page: what needs attention, a card for each service, and the health of Redis; and the search.
 
-People see only the cards, and the lines about what needs attention, of services whose pages they may view. The page
-costs one round trip to each node of Redis, however much is in it, and no listing grows with it.
+People see and find only what belongs to services whose pages they may view. The page, and a search, cost one round
+trip to each node of Redis, however much is in it, and no listing grows with it. reports.py says what a service
+contributes to both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.urls import URLPattern
+from django.urls import URLPattern, reverse
 from django.utils.functional import Promise
 from django.utils.text import capfirst
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from components.conf import conf
 from components.control_room.pages import ControlRoomAdmin
 from components.exceptions import RedisUnavailable
 from components.kit.figures import Gathered, Reading, gather
-from components.models import Anchor
-from components.overview.finding import search
+from components.models import Anchor, Queue
 from components.overview.nodes import MOST_NODES, lines_of, nodes, read_nodes, state_of
-from components.reports import MOST_TEXT, Card, Line, Link, reports
+from components.reports import MOST_FOUND, MOST_TEXT, Card, Line, Link, reports
 from components.services.counters import Series, recent
-from components.templatetags.control_room import duration, grouped
+from components.templatetags.control_room import duration, grouped, legible
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,15 @@ class Tile:
     def state(self) -> str:
         """Return "missing", "serious", "warning" or "well"."""
         return "missing" if self.card is None else state_of([row.line for row in self.rows])
+
+
+@dataclass(frozen=True)
+class Hit:
+    """Something that was found, as the page shows it."""
+
+    kind: str
+    name: str
+    url: str
 
 
 class OverviewAdmin(ControlRoomAdmin):
@@ -124,13 +134,31 @@ class OverviewAdmin(ControlRoomAdmin):
     def find(self, request: HttpRequest) -> HttpResponse:
         """Search everything that the user may view; for finder.js, answer with JSON."""
         text = request.GET.get("q", "").strip()[:MOST_TEXT]
-        result = search(request, self.admin_site, self._pages(request), text)
+        hits, missing = self._search(request, text)
+        said = _said(text, len(hits), missing)
         if request.headers.get("Accept") == "application/json":
-            hits = [{"kind": hit.kind, "name": hit.name, "url": hit.url} for hit in result.hits]
-            return JsonResponse({"hits": hits, "said": result.said})
-        context = {"text": text, "result": result, "most": MOST_TEXT}
+            found = [{"kind": hit.kind, "name": hit.name, "url": hit.url} for hit in hits]
+            return JsonResponse({"hits": found, "said": said})
+        context = {"text": text, "hits": hits, "said": said, "most": MOST_TEXT}
         template = "admin/components/finding.html"
         return self.render(request, template, gettext("Find"), context, live=False)
+
+    def _search(self, request: HttpRequest, text: str) -> tuple[list[Hit], list[str]]:
+        """Return what *text* finds, or the pages of this app without a text; and what could not be searched."""
+        hits = [*_indexed(request, self.admin_site, text)]
+        if not text:
+            return hits, []
+        pages = self._pages(request)
+        gathered = gather({model.__name__: reports()[model].find(text) for model in pages})
+        missing = list[str]()
+        for model, page in pages.items():
+            if model.__name__ in gathered.missing:
+                missing.append(str(page.opts.verbose_name_plural))
+            for found in gathered.found.get(model.__name__, ()):
+                kind = found.kind or str(capfirst(page.opts.verbose_name))
+                hits.append(Hit(kind, found.page.label, page.url(found.page.page, **found.page.query)))
+        hits += _people(request, self.admin_site, text)
+        return sorted(hits, key=lambda hit: hit.name != text), missing
 
     def _pages(self, request: HttpRequest) -> dict[type[Anchor], ControlRoomAdmin]:
         """Return the pages of the services that the user may view on this site, by their anchors."""
@@ -174,3 +202,40 @@ def _mending(line: Line, pages: ControlRoomAdmin, request: HttpRequest) -> Shown
         if line.mend and verb.name == line.mend.page and pages.may(request, verb.needs):
             return Shown(pages.url(verb.name, **line.mend.query), line.mend.label, verb.deletes)
     return None
+
+
+def _said(text: str, count: int, missing: Sequence[str]) -> str:
+    """Return in a sentence or two what came of a search."""
+    sentences = []
+    if text:
+        found = ngettext("%(count)s thing was found.", "%(count)s things were found.", count)
+        nothing = gettext("Nothing that you may view contains this text.")
+        sentences.append(found % {"count": grouped(count)} if count else nothing)
+    if missing:
+        told = gettext("Redis does not answer, so these were not searched: %(names)s.")
+        sentences.append(told % {"names": ", ".join(missing)})
+    return " ".join(sentences)
+
+
+def _indexed(request: HttpRequest, site: Any, text: str) -> Iterator[Hit]:
+    """Yield the pages of the admin's index with the text in their names."""
+    wanted, kind = text.casefold(), gettext("Page")
+    for app in site.get_app_list(request):
+        for model in app["models"]:
+            name, url = str(model["name"]), model.get("admin_url")
+            is_meant = wanted in name.casefold() if text else app["app_label"] == Queue._meta.app_label
+            if url and is_meant:
+                yield Hit(kind, name, url)
+
+
+def _people(request: HttpRequest, site: Any, text: str) -> Iterator[Hit]:
+    """Yield the users whose names begin with the text."""
+    model = get_user_model()
+    may_view = site.is_registered(model) and site.get_model_admin(model).has_view_permission(request)
+    if not may_view or "\0" in text:  # PostgreSQL does not accept it
+        return
+    kind = str(capfirst(model._meta.verbose_name))
+    name = f"admin:{model._meta.app_label}_{model._meta.model_name}_change"
+    users = model._default_manager.filter(**{f"{model.USERNAME_FIELD}__startswith": text})
+    for user in users.order_by(model.USERNAME_FIELD)[:MOST_FOUND]:
+        yield Hit(kind, legible(user.get_username()), reverse(name, args=[user.pk], current_app=site.name))
