@@ -3,9 +3,9 @@ Leases: renew what is held for a limited time, and tell the holder when it is lo
 
 A lease is renewed when a third of its time has passed. One thread of the process watches the clock for all leases,
 and one thread for each server talks to Redis. So a server that does not answer delays neither the notice of a loss
-nor the renewals at other servers. These threads end after a while without renewals. An event loop uses its own
-timers, and a task for each renewal. Leases are held by weak references: a lease that the program no longer uses is
-not renewed. A forked child does not renew its parent's leases.
+nor the renewals at other servers. These threads end after a while without renewals. The lease of a coroutine is
+renewed by a task of its event loop. Leases are held by weak references: one that the program no longer uses is not
+renewed. A forked child does not renew its parent's leases.
 
 A token in Redis identifies the holder of a lease, or a waiter. Its form is host/process/thread/owner/random, each
 part percent-quoted; for a coroutine, the name of its task replaces the thread's. Nothing else is stored about a
@@ -17,16 +17,19 @@ from __future__ import annotations
 import asyncio
 import heapq
 import logging
+import math
 import os
 import socket
 import threading
 import time
+from asyncio import AbstractEventLoop
 from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from queue import Empty, SimpleQueue
-from typing import Literal, Protocol
+from typing import Any, Literal
 from urllib.parse import quote, unquote
 from weakref import WeakKeyDictionary, ref
 
@@ -36,6 +39,7 @@ from components.conf import functions
 from components.kit.errors import redis_errors
 from components.kit.forking import in_child, notice
 from components.kit.scripts import MOVING
+from components.kit.twins import at_once
 
 logger = logging.getLogger(__name__)
 
@@ -62,112 +66,163 @@ def server_clock(client: Redis) -> int:
     return int(seconds) * 1_000_000 + int(microseconds)
 
 
-class Lease(Protocol):
+class Lease:
     """Something that is held for a limited time."""
 
-    #: The time that the lease lasts, in seconds.
-    lease: float
-    #: The instant, by clock(), until which it is certainly held, counted from before the last request that extended
-    #: it.
-    valid_until: float
+    #: True if its holder gave it back.
+    is_released = False
+
+    def __init__(self, lease: float, valid_until: float, loop: AbstractEventLoop | None) -> None:
+        #: The time that it lasts, in seconds.
+        self.lease = lease
+        #: The instant, by clock(), until which it is surely held, counted from before the last request that extended
+        #: it.
+        self.valid_until = valid_until
+        #: The event loop of the coroutine that holds it; None if a thread does.
+        self.loop = loop
+        self.began_at = clock()
+        self._forks = forks()
+        self._lost: Any = None
+
+    @property
+    def _is_of_this_process(self) -> bool:
+        """Return whether this process holds it, and not one that it was forked from."""
+        return self._forks == forks()
+
+    @property
+    def remaining(self) -> float:
+        """Return the seconds for which it is surely still held; 0 in a child that was forked meanwhile."""
+        return max(0.0, self.valid_until - clock()) if self._is_of_this_process else 0.0
+
+    @property
+    def lost(self) -> Any:
+        """An event that is set when it is lost: threading's, or asyncio's if a coroutine holds it."""
+        if self._lost is None:
+            self._lost = asyncio.Event() if self.loop else threading.Event()
+        if not self.is_released and not self.remaining:
+            self._lost.set()
+        elif not self.is_released and self.valid_until < math.inf:
+            self._watch()
+        return self._lost
 
     @property
     def server(self) -> Hashable:
-        """The server that renews it; leases at the same server are renewed one after the other."""
+        """The server that renews it. Threads renew leases at the same server one after the other."""
+        raise NotImplementedError
 
-    def renew(self) -> bool:
+    async def renew(self) -> bool:
         """
-        Extend the lease, and return False if it is lost. After an exception, it is called again until valid_until.
+        Extend it, and return False if it is lost. After an exception, it is called again until valid_until. Without a
+        loop, it may not wait.
         """
+        raise NotImplementedError
+
+    def keep(self) -> None:
+        """Renew it until drop() is called, it is lost, or the program no longer uses it."""
+        _starter.get().keep(self, renews=True)
+
+    def _watch(self) -> None:
+        """Call lose() when its time is over, without renewing it, unless it is renewed already."""
+        _starter.get().keep(self, renews=False)
+
+    def drop(self) -> None:
+        """Stop renewing or watching it. A renewal that is under way will not call lose() any more."""
+        if scheduler := _starter.present:
+            scheduler.drop(self)
 
     def lose(self) -> None:
-        """Note that the lease is lost. Called once, in a thread of this module."""
-
-
-class AsyncLease(Protocol):
-    """The same for the running event loop, which calls lose()."""
-
-    lease: float
-    valid_until: float
-
-    async def arenew(self) -> bool: ...
-
-    def lose(self) -> None: ...
-
-
-_WATCHED = object()  # stands for a server: the lease is not renewed
-_MISSING = object()
+        """Record that it is not held any more, according to Redis or the clock."""
+        self.valid_until = min(self.valid_until, clock())
+        if self._lost is not None:
+            self._lost.set()
 
 
 class _Scheduler:
-    """The threads of a process: one that watches the clock, and one for each server that talks to Redis."""
+    """
+    The threads of a process: one that watches the clock, and one for each server that talks to Redis.
+
+    Whatever concerns the lease of a coroutine is done in its event loop: it is renewed, and its loss told, by nothing
+    else. While the loop hangs, such a lease runs out.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        # Each entry: when it is due, a number, the lease, and whether to renew it then.
-        self._plan: list[tuple[float, int, ref[Lease], bool]] = []
-        # The server of each lease, or _WATCHED.
-        self._kept: WeakKeyDictionary[Lease, Hashable] = WeakKeyDictionary()
+        # Each entry: when it is due, a number, the lease, its loop, and whether to renew it then.
+        self._plan: list[tuple[float, int, ref[Lease], AbstractEventLoop | None, bool]] = []
+        # Whether each lease is renewed, or only watched.
+        self._kept: WeakKeyDictionary[Lease, bool] = WeakKeyDictionary()
         self._numbers = count()
         # For each server, the leases that its thread has to renew.
         self._asked: dict[Hashable, SimpleQueue[ref[Lease]]] = {}
+        # The running renewals of coroutines' leases.
+        self._tasks: WeakKeyDictionary[Lease, asyncio.Task[None]] = WeakKeyDictionary()
         threading.Thread(target=self._keep_time, name="renewals", daemon=True).start()
 
     def keep(self, lease: Lease, *, renews: bool) -> None:
-        server = lease.server if renews else None
         with self._changed:
-            self._kept[lease] = server if renews else _WATCHED
-            self._add(lease, clock() + lease.lease / _PART if renews else lease.valid_until, renews)
+            if renews or lease not in self._kept:
+                self._kept[lease] = renews
+                self._add(lease, clock() + lease.lease / _PART if renews else lease.valid_until, renews)
 
     def drop(self, lease: Lease) -> bool:
         """Return True if the lease was kept until now."""
         with self._changed:
-            return self._kept.pop(lease, _MISSING) is not _MISSING
+            if task := self._tasks.pop(lease, None):
+                task.cancel()
+            return self._kept.pop(lease, None) is not None
 
     def _add(self, lease: Lease, due: float, renews: bool) -> None:
-        heapq.heappush(self._plan, (due, next(self._numbers), ref(lease), renews))
-        self._changed.notify()
+        entry = (due, next(self._numbers), ref(lease), lease.loop, renews)
+        heapq.heappush(self._plan, entry)
+        if self._plan[0] is entry:
+            self._changed.notify()
 
     def _keep_time(self) -> None:
         while True:
             with self._changed:
                 while not self._plan or self._plan[0][0] > clock():
                     self._changed.wait(self._plan[0][0] - clock() if self._plan else None)
-                _due, _number, held, renews = heapq.heappop(self._plan)
-                lost = self._look(held, renews)
-            if lost is not None:
-                self._lose(lost)
-            del lost
+                _due, _number, held, loop, renews = heapq.heappop(self._plan)
+            if loop is None:
+                self._look(held, renews)
+            else:
+                with suppress(RuntimeError):  # the loop is closed
+                    loop.call_soon_threadsafe(self._look, held, renews)
 
-    def _look(self, held: ref[Lease], renews: bool) -> Lease | None:
-        """Return the lease if its time is over; otherwise have it renewed, and plan the next check."""
+    def _look(self, held: ref[Lease], renews: bool) -> None:
+        """Tell that the time of the lease is over; otherwise have it renewed, and plan the next look."""
         lease = held()
         if lease is None or lease not in self._kept:
-            return None
+            return
         if clock() >= lease.valid_until:
-            return lease
-        server = self._kept[lease]
-        if renews and not self._ask(server, held):
-            self._add(lease, clock() + min(_LONGEST_RETRY, lease.lease / 10), True)
-        if renews or server is _WATCHED:
-            self._add(lease, lease.valid_until, False)
-        return None
+            self._lose(lease)
+            return
+        is_asked = renews and self._ask(lease)
+        with self._changed:
+            if renews and not is_asked:
+                self._add(lease, clock() + _retry(lease), True)
+            if renews or not self._kept.get(lease, True):
+                self._add(lease, lease.valid_until, False)
 
-    def _ask(self, server: Hashable, held: ref[Lease]) -> bool:
-        """Have the thread of *server* renew the lease. Return False if no thread could be started."""
-        asked = self._asked.get(server)
-        if asked is None:
-            asked = SimpleQueue()
-            try:
-                threading.Thread(
-                    target=self._renew_all, args=(server, asked), name="renewals", daemon=True
-                ).start()
-            except RuntimeError as error:
-                logger.warning("A lease was not renewed. Trying again: %s", error)
-                return False
-            self._asked[server] = asked
-        asked.put(held)
-        return True
+    def _ask(self, lease: Lease) -> bool:
+        """Have the lease renewed, by a task of its loop or a thread. Return False if none could be started."""
+        if lease.loop:
+            self._tasks[lease] = lease.loop.create_task(self._renew(lease))
+            return True
+        with self._changed:
+            asked = self._asked.get(server := lease.server)
+            if asked is None:
+                asked = SimpleQueue()
+                try:
+                    threading.Thread(
+                        target=self._renew_all, args=(server, asked), name="renewals", daemon=True
+                    ).start()
+                except RuntimeError as error:
+                    logger.warning("A lease was not renewed. Trying again: %s", error)
+                    return False
+                self._asked[server] = asked
+            asked.put(ref(lease))
+            return True
 
     def _renew_all(self, server: Hashable, asked: SimpleQueue[ref[Lease]]) -> None:
         MOVING.set(0)  # so that no lease waits for the slot of another
@@ -181,27 +236,31 @@ class _Scheduler:
                         return
                 continue
             if lease is not None and lease in self._kept:
-                self._renew(lease)
+                at_once(self._renew(lease))
             del lease
 
-    def _renew(self, lease: Lease) -> None:
+    async def _renew(self, lease: Lease) -> None:
+        pause = _retry(lease)
         try:
-            is_held = lease.renew()
+            if not await lease.renew():
+                self._tasks.pop(lease, None)  # keeps the task from cancelling itself
+                self._lose(lease)
+            pause = lease.lease / _PART
         except Exception as error:  # noqa: BLE001  (whatever one lease raises, the others need their renewals)
             logger.warning("A lease was not renewed. Trying again: %s", error)
-            due = clock() + min(_LONGEST_RETRY, lease.lease / 10)
-        else:
-            if not is_held:
-                self._lose(lease)
-                return
-            due = clock() + lease.lease / _PART
-        with self._changed:
-            if lease in self._kept:
-                self._add(lease, due, True)
+        finally:  # also if all tasks of the loop were cancelled: the lease is still held
+            with self._changed:
+                if lease in self._kept:
+                    self._add(lease, clock() + pause, True)
 
     def _lose(self, lease: Lease) -> None:
         if self.drop(lease):
             lease.lose()
+
+
+def _retry(lease: Lease) -> float:
+    """Return the seconds after which a renewal that failed is tried again."""
+    return min(_LONGEST_RETRY, lease.lease / 10)
 
 
 class _Starter:
@@ -232,105 +291,6 @@ def forks() -> int:
     """Return how many forks lie before this process. What is held belongs to one process, and not to its children."""
     notice()
     return _starter.forks
-
-
-def keep(lease: Lease) -> None:
-    """Renew *lease* until drop() is called, it is lost, or the program no longer uses it."""
-    _starter.get().keep(lease, renews=True)
-
-
-def watch(lease: Lease) -> None:
-    """Call lose() of *lease* when its time is over, without renewing it."""
-    _starter.get().keep(lease, renews=False)
-
-
-def drop(lease: Lease) -> None:
-    """Stop renewing or watching *lease*. A renewal that is under way will not call lose() any more."""
-    if scheduler := _starter.present:
-        scheduler.drop(lease)
-
-
-class _Timer:
-    """The timers and tasks of an event loop for one lease."""
-
-    def __init__(self, lease: AsyncLease) -> None:
-        self._lease = ref(lease)
-        self._loop = asyncio.get_running_loop()
-        self._end = self._loop.call_at(self._at(lease.valid_until), self._look)
-        self._next: asyncio.TimerHandle | None = None
-        self._task: asyncio.Task[None] | None = None
-
-    def _at(self, instant: float) -> float:
-        """Convert an instant of clock() to the clock of the loop."""
-        return self._loop.time() + instant - clock()
-
-    def renew_in(self, seconds: float) -> None:
-        self._next = self._loop.call_later(seconds, self._begin)
-
-    def cancel(self) -> None:
-        for planned in (self._end, self._next, self._task):
-            if planned is not None:
-                planned.cancel()
-
-    def _look(self) -> None:
-        lease = self._lease()
-        if lease is None:
-            self.cancel()
-        elif clock() >= lease.valid_until:
-            self._lose(lease)
-        else:
-            self._end = self._loop.call_at(self._at(lease.valid_until), self._look)
-
-    def _begin(self) -> None:
-        if self._lease() is not None:  # else a loop that ends now would be left with a task that never begins
-            self._task = self._loop.create_task(self._renew())
-
-    async def _renew(self) -> None:
-        lease = self._lease()
-        if lease is None:
-            return
-        try:
-            is_held = await lease.arenew()
-        except asyncio.CancelledError:
-            # All tasks of the loop were cancelled, but the lease is still held.
-            if _timers.get(lease) is self:
-                self.renew_in(min(_LONGEST_RETRY, lease.lease / 10))
-            raise
-        except Exception as error:  # noqa: BLE001  (a cluster's errors have no class in common with others)
-            logger.warning("A lease was not renewed. Trying again: %s", error)
-            self.renew_in(min(_LONGEST_RETRY, lease.lease / 10))
-            return
-        if is_held:
-            self.renew_in(lease.lease / _PART)
-        else:
-            self._task = None  # keeps the task from cancelling itself
-            self._lose(lease)
-
-    def _lose(self, lease: AsyncLease) -> None:
-        if _timers.pop(lease, None) is not None:
-            self.cancel()
-            lease.lose()
-
-
-_timers: WeakKeyDictionary[AsyncLease, _Timer] = WeakKeyDictionary()
-
-
-def akeep(lease: AsyncLease) -> None:
-    """Do what keep() does, on the running loop."""
-    timer = _timers[lease] = _Timer(lease)
-    timer.renew_in(lease.lease / _PART)
-
-
-def awatch(lease: AsyncLease) -> None:
-    """Do what watch() does, on the running loop."""
-    if lease not in _timers:
-        _timers[lease] = _Timer(lease)
-
-
-def adrop(lease: AsyncLease) -> None:
-    """Do what drop() does, on the running loop."""
-    if (timer := _timers.pop(lease, None)) is not None:
-        timer.cancel()
 
 
 def new_token(owner: str | None = None, *, is_coroutine: bool = False) -> bytes:

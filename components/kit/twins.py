@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from components.kit.client import AnyRedis, get_async_client, get_client
@@ -88,24 +89,21 @@ def cancellations() -> int:
 
 async def to_its_end(start: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
     """
-    Await what *start* returns, however often the caller is cancelled meanwhile, and return its result.
+    Await what *start* returns, with either client, and return its result. Use this to release something.
 
-    Use this to release something that must be released. If the caller was cancelled, CancelledError is raised when
-    the work is done. A loop that ends cancels all of its tasks, including the one started here; *start* is then
-    called again, so it must be safe to repeat.
+    If the caller is cancelled meanwhile, however often, *start* is called again, so it must be safe to repeat, and
+    CancelledError is raised when the work is done. A loop that ends cancels all of its tasks, including the one
+    started here; then, too, *start* is called again.
     """
-    has_been_cancelled = False
-    for _ in range(_MOST_STARTS):
-        task = asyncio.ensure_future(start())
-        while not task.done():
-            try:
-                await asyncio.wait([task])
-            except asyncio.CancelledError:
-                has_been_cancelled = True
-        if not task.cancelled():
-            break
-    if has_been_cancelled:
-        if not task.cancelled():
-            task.exception()  # marks the exception as retrieved
-        raise asyncio.CancelledError
-    return task.result()
+    try:
+        return await start()
+    except asyncio.CancelledError:
+        for _ in range(_MOST_STARTS):
+            task = asyncio.ensure_future(start())
+            while not task.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([task])
+            if not task.cancelled():
+                task.exception()  # marks the exception as retrieved
+                break
+        raise

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import math
 import os
 import threading
 from collections.abc import Callable
@@ -17,19 +18,19 @@ from components.services.locks import Lock
 from tests.support.waiting import eventually
 
 
-class Lease:
+class Lease(renewals.Lease):
     """Something that is renewed as *answers* say; then it is lost."""
 
+    server = "one"
+
     def __init__(self, *answers: bool | Exception, lease: float = 0.6) -> None:
-        self.lease = lease
-        self.valid_until = renewals.clock() + lease
+        super().__init__(lease, renewals.clock() + lease, asyncio._get_running_loop())
         self._answers = list(answers)
         self.renewed = 0
         self.losses: list[str] = []
-        self.lost = threading.Event()
-        self.server = "one"
+        self._lost = threading.Event()
 
-    def renew(self) -> bool:
+    async def renew(self) -> bool:
         self.renewed += 1
         answer = self._answers.pop(0) if self._answers else False
         if isinstance(answer, Exception):
@@ -38,22 +39,17 @@ class Lease:
             self.valid_until = renewals.clock() + self.lease
         return answer
 
-    async def arenew(self) -> bool:
-        return self.renew()
-
     def lose(self) -> None:
         self.losses.append(threading.current_thread().name)
-        self.lost.set()
+        super().lose()
 
 
 def test_a_lease_is_renewed_until_it_is_lost() -> None:
-    lease = Lease(
-        True, RedisUnavailable("away"), ZeroDivisionError(), True
-    )  # errors are no loss: it is tried again
+    # Errors are no loss: it is tried again.
+    lease = Lease(True, RedisUnavailable("away"), ZeroDivisionError(), True)
+    lease.keep()
 
-    renewals.keep(lease)
-
-    assert lease.lost.wait(5)
+    assert lease._lost.wait(5)
     assert lease.renewed == 5
     assert lease.losses == ["renewals"]
 
@@ -61,22 +57,26 @@ def test_a_lease_is_renewed_until_it_is_lost() -> None:
 def test_a_lease_that_is_never_answered_is_lost_when_its_time_is_over() -> None:
     lease = Lease(*[RedisUnavailable("away")] * 1_000, lease=1)
 
-    renewals.keep(lease)
+    lease.keep()
 
-    assert lease.lost.wait(5)
+    assert lease._lost.wait(5)
     assert renewals.clock() >= lease.valid_until
     assert lease.renewed
 
 
 def test_the_loss_is_told_in_time_though_a_renewal_hangs() -> None:
     answered, first, second = threading.Event(), Lease(lease=0.06), Lease(lease=0.06)
-    first.renew = lambda: answered.wait(20)  # type: ignore[method-assign]
-    try:
-        renewals.keep(first)
-        renewals.keep(second)
 
-        assert first.lost.wait(5)
-        assert second.lost.wait(5)
+    async def hang() -> bool:
+        return answered.wait(20)
+
+    first.renew = hang  # type: ignore[method-assign]
+    try:
+        first.keep()
+        second.keep()
+
+        assert first._lost.wait(5)
+        assert second._lost.wait(5)
         assert not answered.is_set()
     finally:
         answered.set()
@@ -84,9 +84,9 @@ def test_the_loss_is_told_in_time_though_a_renewal_hangs() -> None:
 
 def test_a_dropped_claim_is_neither_renewed_nor_lost() -> None:
     dropped, other = Lease(True, lease=0.9), Lease(lease=1.2)
-    renewals.keep(dropped)
-    renewals.drop(dropped)
-    renewals.keep(other)
+    dropped.keep()
+    dropped.drop()
+    other.keep()
 
     assert other.lost.wait(5)
     assert dropped.renewed == 0
@@ -94,29 +94,30 @@ def test_a_dropped_claim_is_neither_renewed_nor_lost() -> None:
 
 
 def test_what_is_watched_is_not_renewed_and_its_end_may_move() -> None:
+    assert not Lease(lease=math.inf).lost.is_set()  # which leaves the thread alive
     lease = Lease(True, lease=0.05)
-    renewals.watch(lease)
+    lease._watch()
     lease.valid_until += 0.1
 
-    assert lease.lost.wait(5)
+    assert lease._lost.wait(5)
     assert lease.renewed == 0
     assert renewals.clock() >= lease.valid_until
 
 
 def test_a_forked_child_renews_what_is_its_own() -> None:
     parents = Lease(*[True] * 1_000)
-    renewals.keep(parents)
+    parents.keep()
 
     def child() -> bool:
         before = parents.renewed
         own = Lease(True)
-        renewals.keep(own)
-        return own.lost.wait(5) and own.renewed == 2 and parents.renewed == before
+        own.keep()
+        return own._lost.wait(5) and own.renewed == 2 and parents.renewed == before
 
     assert in_child(child)
     before = renewals.forks()
     assert in_child(lambda: renewals.forks() == before + 1, PyDLL(None).fork)  # as uWSGI does
-    renewals.drop(parents)
+    parents.drop()
 
 
 def in_child(check: Callable[[], bool], fork: Callable[[], int] = os.fork) -> bool:
@@ -148,11 +149,11 @@ def test_a_thread_that_has_nothing_to_renew_any_more_ends(
 def test_the_loop_renews_until_the_loss_and_tells_it_there() -> None:
     async def main() -> None:
         lease, dropped = Lease(True, ZeroDivisionError(), True), Lease(True, lease=0.06)
-        renewals.akeep(lease)
-        renewals.akeep(dropped)
-        renewals.adrop(dropped)
+        lease.keep()
+        dropped.keep()
+        dropped.drop()
 
-        assert await asyncio.to_thread(lease.lost.wait, 5)
+        assert await asyncio.to_thread(lease._lost.wait, 5)
         assert lease.renewed == 4
         assert lease.losses == ["MainThread"]
         assert dropped.renewed == 0
@@ -164,19 +165,19 @@ def test_the_loop_renews_until_the_loss_and_tells_it_there() -> None:
 def test_the_loop_tells_the_end_of_what_is_watched_and_of_what_is_never_answered() -> None:
     async def main() -> None:
         watched, unanswered = Lease(lease=0.05), Lease(*[RedisUnavailable("away")] * 1_000, lease=0.1)
-        renewals.awatch(watched)
-        renewals.akeep(unanswered)
+        watched._watch()
+        unanswered.keep()
         watched.valid_until += 0.05
 
         for lease in (watched, unanswered):
-            assert await asyncio.to_thread(lease.lost.wait, 5)
+            assert await asyncio.to_thread(lease._lost.wait, 5)
             assert renewals.clock() >= lease.valid_until
         assert watched.renewed == 0
 
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("keep", [renewals.akeep, renewals.awatch])
+@pytest.mark.parametrize("keep", [Lease.keep, Lease._watch])
 def test_the_loop_forgets_what_the_program_has_forgotten(keep: Callable[[Lease], None]) -> None:
     async def main() -> None:
         lease = Lease(True, True, lease=0.06)

@@ -3,6 +3,7 @@ Permits: how many there are at a time, who is next, and what a permit is to its 
 calls is in the model.
 """
 
+import asyncio
 import gc
 import logging
 import math
@@ -23,6 +24,8 @@ from components.exceptions import (
     SemaphoreFull,
 )
 from components.kit import leases
+from components.kit.client import get_client
+from components.kit.twins import at_once
 from components.services.semaphores import Semaphore, SemaphoreControls, limit_concurrency
 from components.services.semaphores.keys import SemaphoreKeys
 from components.testing import redis_at
@@ -118,7 +121,7 @@ def test_on_a_full_server_permits_are_taken_refreshed_and_given_back(redis: Redi
 
     with full(redis):
         first.refresh()
-        assert first.renew()
+        assert at_once(first.renew())
         first.release()
         assert waiter.is_woken(redis)
         assert semaphore.evict(second.id)
@@ -221,7 +224,7 @@ def test_a_late_grant_counts_from_before_its_request(semaphore: Semaphore, redis
     waiter.ask()
     let_pass(redis, "api", 70)
 
-    permit = semaphore._take(waiter._wish)
+    permit = at_once(semaphore._take(get_client(), waiter._wish))
 
     assert permit
     assert permit.remaining <= 30
@@ -270,7 +273,7 @@ def test_a_permit_cannot_be_asked_for_with_it(redis: Redis, wrong: dict[str, Any
 
     for ask in (
         lambda: semaphore.acquire(**wrong),
-        lambda: semaphore.aacquire(**wrong).__await__().send(None),
+        lambda: asyncio.run(semaphore.aacquire(**wrong).__aenter__()),
         lambda: limit_concurrency("api", limit=3, **wrong),
     ):
         with pytest.raises(InvalidValue):

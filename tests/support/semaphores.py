@@ -20,7 +20,7 @@ class Waiter:
 
     def __init__(self, semaphore: Semaphore, weight: int = 1) -> None:
         self._semaphore = semaphore
-        self._wish = semaphore._wish(None, weight, None, False)
+        self._wish = semaphore._wish(get_client(), None, weight, None, False)
 
     @property
     def id(self) -> str:

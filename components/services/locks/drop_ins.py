@@ -32,7 +32,6 @@ from redis.lock import Lock as RedisLock
 
 from components.conf import conf
 from components.exceptions import LockLost, LockNotAcquired
-from components.kit import leases
 from components.kit.client import SHORTEST_BLOCK, longest_block
 from components.kit.errors import REDIS_FAILED, ended_early, redis_errors
 from components.kit.leases import clock, new_token, tell_waited
@@ -71,10 +70,10 @@ class AnyLock:
     _ms = 0
     #: Whether it raises this app's errors, instead of redis-py's, when Redis does not answer.
     translates = False
-    _keep: Callable[[Holding], None]
-    _drop: Callable[[Holding], None]
     #: The storage of tokens, which separates the threads or coroutines that share a lock object.
     _own_local: Callable[[], Any]
+    #: Returns the event loop of the coroutine that acquires it; None in Lock.
+    _loop: Callable[[], asyncio.AbstractEventLoop | None] = staticmethod(lambda: None)
     #: Runs a coroutine to its end; in AsyncLock, the caller awaits it.
     _run: Callable[[Coroutine[Any, Any, Any]], Any] = staticmethod(lambda coroutine: coroutine)
     #: The clients that the lock cannot use, and what the error says of them.
@@ -167,7 +166,7 @@ class AnyLock:
                 "Cannot release a lock that's not owned by this process or is already unlocked.", self.name
             )
         if holding := self.local.holding:
-            self._drop(holding)
+            holding.drop()
         return token
 
     def _token(self, chosen: str | bytes | None, *, is_coroutine: bool) -> bytes:
@@ -242,15 +241,11 @@ class AnyLock:
                 is_known = True
 
         try:
-            await self._to_its_end(leave)
+            await to_its_end(leave)
         finally:
             # Not earlier: another coroutine could have used the token to acquire the lock that is given up here.
             if not is_known:
                 self.local.doubtful = token
-
-    async def _to_its_end(self, start: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Await *start* to its end; in AsyncLock, even if the caller is cancelled."""
-        await start()
 
     async def _try(self, token: bytes, *, waits: bool = False, waited: float = 0) -> float:
         """
@@ -295,11 +290,11 @@ class AnyLock:
     def _begin(self, token: bytes, fence: int, valid_until: float) -> None:
         tally("locks:acquired")
         if former := self.local.holding:
-            self._drop(former)
+            former.drop()
         self.local.token = token
-        self.local.holding = holding = Holding(self, token, fence, valid_until)
+        self.local.holding = holding = Holding(self, token, fence, valid_until, self._loop())
         if self.auto_renewal:
-            self._keep(holding)
+            holding.keep()
 
     async def _give_back(self, token: bytes) -> None:
         if not await self._send(RELEASE, self._release_call(token)):
@@ -360,7 +355,7 @@ class AnyLock:
                     is_held = by in _spellings(asker_of(holding.token))
             if is_held:
                 return
-        self._drop(holding)
+        holding.drop()
         holding.lose()
         raise self._loss("The lock is no longer owned")
 
@@ -368,7 +363,7 @@ class AnyLock:
         """Record that the lock is no longer held, unless the same thread has acquired it again meanwhile."""
         if self.local.token == token:
             if holding := self.local.holding:
-                self._drop(holding)
+                holding.drop()
                 if conf().count_services:
                     took("locks-held", clock() - holding.began_at, of=pattern_of(self._shown_name))
             self.local.token = None
@@ -487,14 +482,8 @@ class Lock(AnyLock, RedisLock):
     @property
     def lost(self) -> threading.Event:
         """An event, set when a renewal finds it lost or its time is over. Raises LockError if it is not held."""
-        holding = self._holding
-        if not self.auto_renewal:
-            leases.watch(holding)
-        lost: threading.Event = holding.event(threading.Event)
+        lost: threading.Event = self._holding.lost
         return lost
-
-    _keep = staticmethod(leases.keep)
-    _drop = staticmethod(leases.drop)
 
 
 class AsyncLock(AnyLock, RedisAsyncLock):
@@ -506,6 +495,7 @@ class AsyncLock(AnyLock, RedisAsyncLock):
     """
 
     _own_local = TaskLocal
+    _loop = staticmethod(asyncio.get_running_loop)
     _foreign = (Redis, RedisCluster)
     _foreign_error = "The client of an AsyncLock must be asynchronous. Use Lock for this client."
 
@@ -565,12 +555,7 @@ class AsyncLock(AnyLock, RedisAsyncLock):
         released before CancelledError is raised. If Redis did not answer, the call may be repeated.
         """
         token = self._token_to_release()
-        try:
-            await self._release(token)
-        except asyncio.CancelledError:
-            with suppress(*REDIS_FAILED):
-                await to_its_end(lambda: self._release(token))
-            raise
+        await to_its_end(lambda: self._release(token))
 
     async def _release(self, token: bytes) -> None:
         try:
@@ -590,15 +575,8 @@ class AsyncLock(AnyLock, RedisAsyncLock):
     @property
     def lost(self) -> asyncio.Event:
         """An event, set when a renewal finds it lost or its time is over. Raises LockError if it is not held."""
-        holding = self._holding
-        if not self.auto_renewal:
-            leases.awatch(holding)
-        lost: asyncio.Event = holding.event(asyncio.Event)
+        lost: asyncio.Event = self._holding.lost
         return lost
-
-    _to_its_end = staticmethod(to_its_end)
-    _keep = staticmethod(leases.akeep)
-    _drop = staticmethod(leases.adrop)
 
 
 def _spellings(stored: bytes) -> tuple[bytes, str]:

@@ -13,64 +13,34 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from contextvars import ContextVar
 from typing import Any
 from weakref import ref
 
-from components.kit import leases
 from components.kit.client import server_of
-from components.kit.twins import at_once
+from components.kit.leases import Lease, forks
 
 
-class Holding:
-    """An acquisition of a lock. It implements the Lease of kit/leases.py."""
+class Holding(Lease):
+    """An acquisition of a lock."""
 
-    def __init__(self, lock: Any, token: bytes, fence: int, valid_until: float) -> None:
+    def __init__(
+        self, lock: Any, token: bytes, fence: int, valid_until: float, loop: asyncio.AbstractEventLoop | None
+    ) -> None:
+        super().__init__(lock._ms / 1000 or math.inf, valid_until, loop)
         self._lock = ref(lock)
         self.token = token
         self.fence = fence
-        self.began_at = leases.clock()
-        self.valid_until = valid_until
-        self.lease: float = lock._ms / 1000 or math.inf
-        self._is_lost = False
-        self._event: Any = None
-
-    def event(self, make: Callable[[], Any]) -> Any:
-        """Return the event that is set when the lock is lost. *make* creates it at the first call."""
-        if self._event is None:
-            self._event = make()
-        if self._is_lost:
-            self._event.set()
-        return self._event
 
     @property
     def server(self) -> Hashable:
-        """Return the object that represents the server that has the lock; see leases.Lease."""
         lock = self._lock()
         return server_of(lock.redis, lock.keys.held) if lock is not None else None
 
-    def renew(self) -> bool:
-        """Restart the time of the lock. Return False if it is lost; see leases.Lease."""
-        lock = self._lock()
-        return lock is not None and at_once(lock._prolong(self))
-
-    async def arenew(self) -> bool:
-        """Restart the time of the lock, as renew() does."""
+    async def renew(self) -> bool:
         lock = self._lock()
         return lock is not None and await lock._prolong(self)
-
-    def lose(self) -> None:
-        """Record that the lock is lost."""
-        self.valid_until = -math.inf
-        self._is_lost = True
-        if self._event is not None:
-            self._event.set()
-
-    @property
-    def remaining(self) -> float:
-        """Return the seconds for which the lock is surely still held; infinite without a timeout."""
-        return max(0.0, self.valid_until - leases.clock())
 
 
 class _Owned:
@@ -81,11 +51,11 @@ class _Owned:
 
     @property
     def token(self) -> bytes | None:
-        return self._token if self._forks == leases.forks() else None
+        return self._token if self._forks == forks() else None
 
     @token.setter
     def token(self, token: bytes | None) -> None:
-        self._token, self._forks = token, leases.forks()
+        self._token, self._forks = token, forks()
 
 
 class Shared(_Owned):

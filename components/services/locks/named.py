@@ -152,17 +152,15 @@ class _Several(Generic[_L]):
             return True
         if held and not waits:
             return False
-        kept = [
-            (other, other._holding) for other in held if not (other.timeout is None or other.auto_renewal)
-        ]
-        for other, holding in kept:
-            other._keep(holding)
+        kept = [other._holding for other in held if not (other.timeout is None or other.auto_renewal)]
+        for holding in kept:
+            holding.keep()
         try:
             left = None if until == math.inf else max(0.0, until - clock())
             return bool(await answer(each.acquire(blocking=waits, blocking_timeout=left)))
         finally:
-            for other, holding in kept:
-                other._drop(holding)
+            for holding in kept:
+                holding.drop()
 
     async def _is_fresh(self, each: Any) -> bool:
         """Return whether the lock is held with most of its time left."""

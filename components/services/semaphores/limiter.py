@@ -20,7 +20,7 @@ from typing import Any, ParamSpec, TypeVar
 from weakref import ref
 
 from components.kit.calls import around
-from components.services.semaphores.permit import Acquisition, AwaitedPermit, Permit
+from components.services.semaphores.permit import Acquisition, Permit
 from components.services.semaphores.semaphore import Semaphore
 
 _P = ParamSpec("_P")
@@ -75,7 +75,7 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
         all. Raises RuntimeError if no block was entered.
         """
         with self._guard:
-            rest = [each for each in self._entered if isinstance(each[0], AwaitedPermit) == is_awaited]
+            rest = [each for each in self._entered if bool(each[0].loop) == is_awaited]
             if not rest:
                 raise RuntimeError("This limit_concurrency is left more often than it was entered.")
             mine = [each for each in rest if each[1]() is _here()]

@@ -12,20 +12,20 @@ be stored about holders and waiters, and a permit of another semaphore is recogn
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
-import threading
+from asyncio import AbstractEventLoop
 from collections.abc import Callable, Coroutine, Generator, Hashable
-from functools import lru_cache
+from functools import lru_cache, wraps
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from components.exceptions import ForeignPermit, PermitLost, PermitReleased, RedisUnavailable
-from components.kit import leases
+from components.kit.client import AnyRedis, get_async_client, get_client, server_of
 from components.kit.ids import new_call
-from components.kit.leases import Holder, new_token
+from components.kit.leases import Holder, Lease, clock, new_token
 from components.kit.stored import number_of
+from components.kit.twins import twins
 from components.kit.values import check_int
 from components.services.counters import pattern_of, took
 
@@ -34,66 +34,40 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_S = TypeVar("_S")
+_P = ParamSpec("_P")
+
 MOST = 2**31 - 1  # greatest limit or weight: sums of them are exact
 _DIGITS = 12  # length of the digest: enough to make the names of one project differ
 _ID = re.compile(rf"[0-9a-f]{{{_DIGITS}}}/[1-9][0-9]*/.+")
 
 
-class Permit:
+class Permit(Lease):
     """
     A permit of a semaphore. Use it in a with block, or give it back with release(); both have asynchronous twins.
 
     Leaving the block raises PermitLost if the permit was lost meanwhile, unless the block raises something itself.
     """
 
-    #: Start and stop renewing the permit, and watch it.
-    _keep, drop, _watch = leases.keep, leases.drop, leases.watch
-    _new_event: Callable[[], Any] = threading.Event
-
     def __init__(
-        self, semaphore: Semaphore, permit_id: str, *, weight: int, lease: float, valid_until: float
+        self,
+        semaphore: Semaphore,
+        permit_id: str,
+        weight: int,
+        valid_until: float,
+        loop: AbstractEventLoop | None,
     ) -> None:
+        super().__init__(semaphore.lease, valid_until, loop)
         self._semaphore = semaphore
         self.id = permit_id
         self.weight = weight
-        #: Seconds from when the permit is granted or refreshed.
-        self.lease = lease
-        #: The instant until which it is surely held, by components.kit.leases.clock().
-        self.valid_until = valid_until
-        #: True if its holder gave it back.
-        self.is_released = False
         #: The id of the release, by which a repeated release is recognised.
         self.call = f"release {new_call()}"
-        self._is_renewed = False
-        self._forks = leases.forks()
-        self._began_at = leases.clock()
-        self._lost: Any = None
 
     @property
     def name(self) -> str:
         """Return the name of the semaphore."""
         return self._semaphore.name
-
-    @property
-    def remaining(self) -> float:
-        """Return the seconds for which the permit is surely still held; 0 in a child that was forked meanwhile."""
-        return max(0.0, self.valid_until - leases.clock()) if self._is_of_this_process else 0.0
-
-    @property
-    def _is_of_this_process(self) -> bool:
-        """Return whether this process took the permit, and not one that it was forked from."""
-        return self._forks == leases.forks()
-
-    @property
-    def lost(self) -> Any:
-        """An event that is set when the permit is lost: threading's, or asyncio's if the permit was awaited."""
-        if self._lost is None:
-            self._lost = self._new_event()
-            if not self.is_released and not self.remaining:
-                self._lost.set()
-            elif not (self.is_released or self._is_renewed):
-                self._watch()
-        return self._lost
 
     def ensure_held(self) -> None:
         """Raise PermitLost or PermitReleased unless the permit is surely held. Redis is not asked."""
@@ -105,65 +79,41 @@ class Permit:
                 "out, or it was evicted."
             )
 
-    def refresh(self) -> None:
+    async def _refresh(self, client: AnyRedis) -> None:
         """Restart the lease. Raises PermitLost, PermitReleased."""
-        self._semaphore.refresh(self)
+        await self._semaphore._refresh(client, self)
 
-    async def arefresh(self) -> None:
-        """Restart the lease, as refresh() does."""
-        await self._semaphore.arefresh(self)
+    refresh, arefresh = twins(_refresh)
 
-    def release(self) -> None:
+    async def _release(self, client: AnyRedis) -> None:
         """
         Give the permit back.
 
-        Raises PermitLost if its lease ran out, PermitReleased if it was given back before.
+        Raises PermitLost if its lease ran out or it was evicted, PermitReleased if it was given back before.
         """
-        self._semaphore.release(self)
+        await self._semaphore._release(client, self)
 
-    async def arelease(self) -> None:
-        """Give the permit back, as release() does."""
-        await self._semaphore.arelease(self)
+    release, arelease = twins(_release)
 
     @property
     def server(self) -> Hashable:
-        """Return the object that represents the server that has the permit; see leases.Lease."""
-        return self._semaphore.server
+        return server_of(get_client(), self._semaphore._keys.holders)
 
-    def renew(self) -> bool:
-        """Refresh the permit for leases.keep(). Return False if it is lost."""
+    async def renew(self) -> bool:
         try:
-            self.refresh()
+            await self._refresh(get_async_client() if self.loop else get_client())
         except (PermitLost, PermitReleased):
             return False
         return True
-
-    async def arenew(self) -> bool:
-        """Refresh the permit, as renew() does."""
-        try:
-            await self.arefresh()
-        except (PermitLost, PermitReleased):
-            return False
-        return True
-
-    def lose(self) -> None:
-        """Record that the permit is not held any more, according to Redis or the clock."""
-        self.valid_until = min(self.valid_until, leases.clock())
-        if self._lost is not None:
-            self._lost.set()
 
     def end(self, *, is_released: bool) -> None:
         """Record that the permit was given back, or that the attempt to give it back found it lost."""
-        took("semaphores-held", leases.clock() - self._began_at, of=pattern_of(self.name))
+        took("semaphores-held", clock() - self.began_at, of=pattern_of(self.name))
         self.is_released = is_released
-        self.valid_until = min(self.valid_until, leases.clock())
-        if not is_released:
+        if is_released:
+            self.valid_until = min(self.valid_until, clock())
+        else:
             self.lose()
-
-    def keep(self) -> None:
-        """Start renewing the permit."""
-        self._is_renewed = True
-        self._keep()
 
     def __enter__(self) -> Self:
         return self
@@ -194,13 +144,6 @@ class Permit:
         logger.warning("The block of a permit raised %r. In addition: %s", error, reason)
 
 
-class AwaitedPermit(Permit):
-    """A permit that was awaited: the running event loop renews it."""
-
-    _keep, drop, _watch = leases.akeep, leases.adrop, leases.awatch
-    _new_event = asyncio.Event
-
-
 class Acquisition:
     """
     The result of Semaphore.aacquire(). Nothing is sent before it is awaited, which gives the Permit, or used in an
@@ -222,6 +165,18 @@ class Acquisition:
         permit, self._permit = self._permit, None
         if permit is not None:
             await permit.__aexit__(kind, error, trace)
+
+
+def acquisition(
+    start: Callable[Concatenate[_S, _P], Coroutine[Any, Any, Permit]],
+) -> Callable[Concatenate[_S, _P], Acquisition]:
+    """Return a method that returns what *start* does as an Acquisition."""
+
+    @wraps(start)
+    def method(self: _S, /, *args: _P.args, **kwargs: _P.kwargs) -> Acquisition:
+        return Acquisition(lambda: start(self, *args, **kwargs))
+
+    return method
 
 
 def new_id(name: str, weight: int, owner: str | None, *, is_coroutine: bool = False) -> str:

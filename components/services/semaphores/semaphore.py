@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Hashable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,15 +22,13 @@ from components.exceptions import InvalidValue, PermitLost, PermitReleased, Redi
 from components.kit.client import (
     SHORTEST_BLOCK,
     AnyRedis,
-    get_async_client,
     get_client,
     longest_block,
-    server_of,
 )
 from components.kit.errors import redis_errors
 from components.kit.ids import new_call
 from components.kit.leases import clock, server_clock, tell_waited
-from components.kit.scripts import Script, pipelined
+from components.kit.scripts import ASYNCHRONOUS, Script, pipelined
 from components.kit.stored import instant_of, text_of
 from components.kit.twins import answer, at_once, cancellations, to_its_end, twins
 from components.kit.values import check_int, check_name, check_seconds
@@ -39,9 +36,8 @@ from components.services.counters import observe, pattern_of, tally, took
 from components.services.semaphores.facts import HolderInfo, SemaphoreInfo, WaiterInfo
 from components.services.semaphores.keys import SemaphoreKeys
 from components.services.semaphores.permit import (
-    Acquisition,
-    AwaitedPermit,
     Permit,
+    acquisition,
     check_count,
     check_id,
     holder_of,
@@ -158,8 +154,9 @@ class Semaphore(SemaphoreControls):
                 f"The lease is {lease!r}; it must be {MAX_LEASE:,} seconds at most. Refresh the permit instead."
             )
 
-    def acquire(
+    async def _acquire(
         self,
+        client: AnyRedis,
         *,
         wait: float | None = None,
         weight: int = 1,
@@ -172,70 +169,39 @@ class Semaphore(SemaphoreControls):
         With *auto_renewal*, it is refreshed until it is given back or no longer referenced. *owner* is a text for
         people to read. Raises SemaphoreFull if no permit became free in time, InvalidValue if *weight* is above the
         limit.
+
+        aacquire() can be awaited, or used in an async with block. The permit belongs to the running loop.
         """
-        wish = self._wish(wait, weight, owner, auto_renewal)
-        permit = self._take(wish)
+        wish = self._wish(client, wait, weight, owner, auto_renewal)
+        permit = await self._take(client, wish)
         if permit is None:
             raise self._full(wish)
         return permit
 
-    def try_acquire(
-        self, *, weight: int = 1, owner: str | None = None, auto_renewal: bool = False
+    acquire, _aacquire = twins(_acquire)
+    aacquire = acquisition(_aacquire)
+
+    async def _try_acquire(
+        self, client: AnyRedis, *, weight: int = 1, owner: str | None = None, auto_renewal: bool = False
     ) -> Permit | None:
         """Return a permit if one is free and nobody waits for it, else None."""
-        return self._take(self._wish(0, weight, owner, auto_renewal))
+        return await self._take(client, self._wish(client, 0, weight, owner, auto_renewal))
 
-    def aacquire(
-        self,
-        *,
-        wait: float | None = None,
-        weight: int = 1,
-        owner: str | None = None,
-        auto_renewal: bool = False,
-    ) -> Acquisition:
-        """
-        Acquire a permit, as acquire() does: await this, or use it in an async with block. The permit belongs to the
-        running loop.
-        """
+    try_acquire, atry_acquire = twins(_try_acquire)
 
-        async def start() -> Permit:
-            wish = self._wish(wait, weight, owner, auto_renewal, is_coroutine=True)
-            permit = await self._atake(wish)
-            if permit is None:
-                raise self._full(wish)
-            return permit
-
-        return Acquisition(start)
-
-    async def atry_acquire(
-        self, *, weight: int = 1, owner: str | None = None, auto_renewal: bool = False
-    ) -> Permit | None:
-        """Return a permit if one is free, as try_acquire() does."""
-        return await self._atake(self._wish(0, weight, owner, auto_renewal, is_coroutine=True))
-
-    def release(self, permit: Permit | str) -> None:
+    async def _release(self, client: AnyRedis, permit: Permit | str) -> None:
         """
         Give back a permit, given as such or by its id.
 
         Raises PermitReleased if it was given back before, PermitLost if its lease ran out or it was evicted,
-        ForeignPermit if it belongs to another semaphore.
+        ForeignPermit if it belongs to another semaphore. If a caller of arelease() is cancelled, even repeatedly, the
+        permit is still given back before CancelledError is raised.
         """
-        at_once(self._release(get_client(), permit))
+        await to_its_end(lambda: self._give_back(client, permit))
 
-    async def arelease(self, permit: Permit | str) -> None:
-        """
-        Give back a permit, as release() does. If the caller is cancelled, even repeatedly, the permit is still given
-        back before CancelledError is raised.
-        """
-        client = get_async_client()
-        try:
-            await self._release(client, permit)
-        except asyncio.CancelledError:
-            with suppress(PermitLost, PermitReleased, RedisUnavailable):
-                await to_its_end(lambda: self._release(client, permit))
-            raise
+    release, arelease = twins(_release)
 
-    async def _release(self, client: AnyRedis, permit: Permit | str) -> None:
+    async def _give_back(self, client: AnyRedis, permit: Permit | str) -> None:
         permit_id, held = self._own(permit)
         call = held.call if held else f"release {new_call()}"
         if held:
@@ -276,49 +242,29 @@ class Semaphore(SemaphoreControls):
         if wait is not None:
             check_seconds("wait", wait, may_be_zero=True)
 
-    @property
-    def server(self) -> Hashable:
-        """Return the object that represents the server that has its permits; see leases.Lease."""
-        return server_of(get_client(), self._keys.holders)
-
     def _wish(
-        self,
-        wait: float | None,
-        weight: int,
-        owner: str | None,
-        is_renewed: bool,
-        *,
-        is_coroutine: bool = False,
+        self, client: AnyRedis, wait: float | None, weight: int, owner: str | None, is_renewed: bool
     ) -> Wish:
         self.check(wait=wait, weight=weight)
-        return Wish(new_id(self.name, weight, owner, is_coroutine=is_coroutine), weight, wait, is_renewed)
+        made = new_id(self.name, weight, owner, is_coroutine=isinstance(client, ASYNCHRONOUS))
+        return Wish(made, weight, wait, is_renewed)
 
-    def _take(self, wish: Wish) -> Permit | None:
-        client = get_client()
+    async def _take(self, client: AnyRedis, wish: Wish) -> Permit | None:
+        """Return a permit; None if none is free and the wish is not to wait."""
+        loop = asyncio.get_running_loop() if isinstance(client, ASYNCHRONOUS) else None
         try:
-            return self._made(Permit, wish, at_once(self._wait(client, wish)))
-        except BaseException:  # including KeyboardInterrupt
-            with suppress(RedisUnavailable):  # the place or the permit then expires by itself
-                at_once(self._leave(client, wish))
-            raise
-
-    async def _atake(self, wish: Wish) -> Permit | None:
-        client = get_async_client()
-        try:
-            return self._made(AwaitedPermit, wish, await self._wait(client, wish))
+            valid_until = await self._wait(client, wish)
+            permit = (
+                Permit(self, wish.id, wish.weight, valid_until, loop) if valid_until is not None else None
+            )
+            if permit and wish.is_renewed:
+                permit.keep()
         except GeneratorExit:  # the loop is gone: nothing can be awaited
             raise
-        except BaseException:  # including a cancellation
-            with suppress(RedisUnavailable):
+        except BaseException:  # including a cancellation and KeyboardInterrupt
+            with suppress(RedisUnavailable):  # the place or the permit then expires by itself
                 await to_its_end(lambda: self._leave(client, wish))
             raise
-
-    def _made(self, kind: type[Permit], wish: Wish, valid_until: float | None) -> Permit | None:
-        if valid_until is None:
-            return None
-        permit = kind(self, wish.id, weight=wish.weight, lease=self.lease, valid_until=valid_until)
-        if wish.is_renewed:
-            permit.keep()
         return permit
 
     async def _wait(self, client: AnyRedis, wish: Wish) -> float | None:
