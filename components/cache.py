@@ -8,6 +8,7 @@ connections that do not wait for a server that is known to hang.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack, suppress
 from fnmatch import fnmatchcase
@@ -127,10 +128,13 @@ class SparingMixin:
         made = [str(make(key, prefix, version)) for key, version in (("a", 1), ("b:c", 29), ("*", 387))]
         with suppress(TypeError, ValueError):
             pattern = str(make("*", glob_escape(prefix), "*"))
+            # What stands for anything must not follow a letter: the prefix of another cache may begin with this one.
             is_telling = not pattern.startswith("*") or (prefix and glob_escape(prefix) in pattern)
+            is_telling = is_telling and not re.search(r"[^\W_]\*", pattern)
             if is_telling and all(fnmatchcase(each, pattern) for each in made):
                 return pattern
-        if prefix and prefix in (common := commonprefix(made)):  # noqa: RUF071  (of texts)
+        common = re.sub(r"[^\W_]+$", "", commonprefix(made))  # noqa: RUF071  (of texts)
+        if prefix and prefix in common:
             return f"{glob_escape(common)}*"
         raise ImproperlyConfigured(
             "clear() cannot tell the keys of this cache from others, since its KEY_FUNCTION does not let them begin "

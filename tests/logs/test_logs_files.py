@@ -8,6 +8,7 @@ import lzma
 import os
 import socket
 import threading
+import zlib
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -256,6 +257,16 @@ def test_what_is_not_read_is_refused_with_what_makes_lines_of_it(data: bytes, sa
         _read_into([], data)
     reader = BlockReader(source_of(io.BytesIO(data), "plain"), name="log", size=SIZE, tell=print)
     assert b"".join(block.data for block in iter(reader.next, None)) == data.strip(b"\0")
+
+
+@pytest.mark.parametrize(
+    "data", [zlib.compress(LOG), b"SQLite format 3\0\x10\0\1\1\0@  " + bytes(80) + b"1", bytes(range(64))]
+)
+def test_what_is_no_text_is_refused_unless_it_is_said_to_have_lines(data: bytes) -> None:
+    with pytest.raises(FileDamaged, match=r"it is no text: .*--format plain"):
+        _read_into([], data)
+    reader = BlockReader(source_of(io.BytesIO(data + LOG), "plain"), name="log", size=SIZE, tell=print)
+    assert b"".join(block.data for block in iter(reader.next, None)).endswith(LOG)
 
 
 def test_without_zstandard_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,9 @@ _NOT_READ = tuple(
         (rb"PAR1\x15", "a file of Parquet", "duckdb -csv -c \"FROM 'FILE'\""),
     )
 )
+#: Characters that no text has, of which a line of a log may show a few.
+_CONTROLS = bytes({*range(9), *range(14, 27), *range(28, 32), 127})
+_LOOKED_AT = 1024  # bytes
 _WIDE = 4  # bytes: so many NULs and more are no part of a character
 _READ = 256 * 1024  # bytes of a compressed file at a time
 _SLICE = 1024  # bytes fed to zstd at a time: they can expand to 32 MB, not more
@@ -83,6 +86,12 @@ def refuse(beginning: bytes) -> None:
     for pattern, what, command in _NOT_READ:
         if pattern.match(beginning):
             raise FileDamaged(f"it is {what}, which is not read. Use `{command} | manage.py copylogs -`")
+    first = beginning.rstrip(b"\0")[:_LOOKED_AT]
+    if (controls := len(first) - len(first.translate(None, _CONTROLS))) > 4 + len(first) // 10:
+        raise FileDamaged(
+            f"it is no text: {controls:,} of its first {len(first):,} bytes are control characters. If there are "
+            "lines in it, use `manage.py copylogs --format plain FILE`"
+        )
 
 
 class Plain:

@@ -78,8 +78,24 @@ if TYPE_CHECKING:
         async def arefresh(self) -> None: ...
 
 
-#: How a call is stored in Celery, Dramatiq and RQ.
-_FOREIGN = frozenset({"delay", "delay_on_commit", "apply_async", "send", "send_with_options"})
+#: How a call is stored or prepared in Celery, Dramatiq, huey and RQ.
+_FOREIGN = frozenset(
+    [
+        "delay",
+        "delay_on_commit",
+        "apply",
+        "apply_async",
+        "s",
+        "si",
+        "signature",
+        "map",
+        "starmap",
+        "chunks",
+        "schedule",
+        "send",
+        "send_with_options",
+    ]
+)
 
 #: A function that returns the seconds to wait before the next attempt, or None if the failure is final.
 Backoff: TypeAlias = "Callable[[BaseException, TaskResult[..., Any]], float | None]"
