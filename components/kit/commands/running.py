@@ -87,7 +87,7 @@ def run(worker: Loop, what: str, how: Run) -> NoReturn:
             restart(quiet=worker.is_quiet, last=worker.part)
     release()
     if pulse and not code:
-        pulse.end()
+        pulse.path.unlink(missing_ok=True)
     _exit(UNHEALTHY if code == STUCK else code, last=worker.part)
 
 
@@ -130,7 +130,7 @@ def _pulse(how: Run) -> Pulse | None:
     name = str(how.heartbeat_file)
     pulse = Pulse(Path(name if how.child is None else f"{name}.{how.child}"))
     try:
-        pulse.begin()
+        pulse.path.touch()
     except OSError as error:
         raise WrongUsage(f"--heartbeat-file: {error}") from None
     return pulse

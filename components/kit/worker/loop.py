@@ -234,15 +234,11 @@ class Loop(ABC):
 
 
 class Pulse:
-    """The file at *path*, until end()."""
+    """The heartbeat file at *path*."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._has_failed = False
-
-    def begin(self) -> None:
-        """Make the file. Raises OSError."""
-        self.path.touch()
 
     def beat(self) -> None:
         """Update the modification time of the file. An error is logged once; the probe will notice the rest."""
@@ -252,6 +248,3 @@ class Pulse:
             if not self._has_failed:
                 logger.warning("The heartbeat file cannot be updated: %s.", error)
             self._has_failed = True
-
-    def end(self) -> None:
-        self.path.unlink(missing_ok=True)
