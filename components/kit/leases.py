@@ -36,10 +36,12 @@ from weakref import WeakKeyDictionary, ref
 from redis import Redis
 
 from components.conf import functions
-from components.kit.errors import redis_errors
+from components.kit.client import SHORTEST_BLOCK, AnyRedis, longest_block
+from components.kit.errors import ended_early, redis_errors
 from components.kit.forking import in_child, notice
 from components.kit.scripts import MOVING
-from components.kit.twins import at_once
+from components.kit.twins import answer, at_once
+from components.kit.values import check_int
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +49,8 @@ _WORDS = 5  # parts of a token
 _PART = 3  # a lease is renewed after one third of its time
 _LONGEST_RETRY = 1.0  # seconds, after a renewal without an answer; less for short leases
 _IDLE = 30.0  # a thread ends after this many seconds without a renewal
+_BEAT = 0.4  # seconds between two heartbeats of a waiter
+ALIVE = 800_000  # microseconds for which a waiter keeps its place after a heartbeat: two beats
 
 
 def clock() -> float:
@@ -322,6 +326,27 @@ class Holder:
         if len(parts) != _WORDS or not parts[1].isdecimal():
             return cls()
         return cls(parts[0], int(parts[1]), parts[2], parts[3])
+
+
+async def sleep_until_woken(client: AnyRedis, wake: str, seconds: float) -> None:
+    """Wait for a token in the list *wake*, for *seconds*, or until the next heartbeat. Raises redis-py's errors."""
+    timeout = max(SHORTEST_BLOCK, min(seconds, _BEAT, longest_block(client)))
+    with ended_early():
+        await answer(client.blpop([wake], timeout=timeout))
+
+
+def waiters_in(client: Redis, keys: Any, limit: int) -> list[tuple[bytes, float]]:
+    """
+    Return the first waiters in a queue, in order, with the seconds that each has waited; of *limit* places, those of
+    the dead are left out. Raises InvalidValue, RedisUnavailable.
+    """
+    check_int("limit", limit, 1)
+    now = server_clock(client)
+    with redis_errors(), client.pipeline(transaction=False) as pipe:
+        pipe.zrangebyscore(keys.beats, f"({now}", "+inf")
+        pipe.zrange(keys.queue, 0, limit - 1, withscores=True)
+        alive, queue = pipe.execute()
+    return [(waiter, max(0.0, (now - arrived_at) / 1e6)) for waiter, arrived_at in queue if waiter in alive]
 
 
 def tell_waited(kind: Literal["lock", "semaphore"], name: str, seconds: float, *, is_granted: bool) -> None:

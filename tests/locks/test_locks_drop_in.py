@@ -69,7 +69,7 @@ def test_any_client_and_any_type_of_name_will_do(
         async with AsyncLock(client, name, timeout=100) as held:
             await held.ensure_held()
             assert await held.extend(100)
-        assert await held.acquire(token="mine")
+        assert await held.acquire(token="ü")
         await held.ensure_held()
         await held.release()
 

@@ -21,8 +21,9 @@ from hypothesis.stateful import (
 from redis import Redis
 
 from components.exceptions import LockLost
+from components.kit import leases
 from components.kit.twins import at_once
-from components.services.locks import Lock, LockReader, drop_ins, lock
+from components.services.locks import Lock, LockReader, lock
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
 from tests.locks.test_locks_stored import release_again
@@ -389,6 +390,6 @@ class LockMachine(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("examples", [6, pytest.param(40, marks=pytest.mark.slow)])
 def test_locks_behave_as_their_model(redis: Redis, monkeypatch: pytest.MonkeyPatch, examples: int) -> None:
-    monkeypatch.setattr(drop_ins, "ALIVE", 60_000_000)  # who dies does so by data
+    monkeypatch.setattr(leases, "ALIVE", 60_000_000)  # who dies does so by data
     bounded = settings(max_examples=examples, derandomize=examples == 6, stateful_step_count=40)
     run_state_machine_as_test(lambda: LockMachine(redis), settings=bounded)

@@ -1,12 +1,3 @@
 """The server of these tests, and who waits in them."""
 
-import pytest
-
-from components.services.semaphores import semaphore
-from tests.fixtures.service import alarm, one_of_each, redis, server  # noqa: F401
-
-
-@pytest.fixture
-def no_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who waits in a test does not tell again that they are alive."""
-    monkeypatch.setattr(semaphore, "ALIVE", 60.0)
+from tests.fixtures.service import alarm, no_heartbeats, one_of_each, redis, server  # noqa: F401

@@ -18,7 +18,8 @@ from hypothesis.stateful import (
 from redis import Redis
 
 from components.exceptions import PermitLost, PermitReleased
-from components.services.semaphores import Semaphore, semaphore
+from components.kit import leases
+from components.services.semaphores import Semaphore
 from tests.support.semaphores import Waiter, let_pass, queued
 
 # So long that what the test itself takes does not count; a step is neither of them.
@@ -245,6 +246,6 @@ class SemaphoreMachine(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("examples", [8, pytest.param(60, marks=pytest.mark.slow)])
 def test_it_behaves_as_the_model(redis: Redis, monkeypatch: pytest.MonkeyPatch, examples: int) -> None:
-    monkeypatch.setattr(semaphore, "ALIVE", LIFE)
+    monkeypatch.setattr(leases, "ALIVE", LIFE * 1_000_000)
     bounded = settings(max_examples=examples, derandomize=examples == 8, stateful_step_count=40)
     run_state_machine_as_test(lambda: SemaphoreMachine(redis), settings=bounded)

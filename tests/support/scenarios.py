@@ -26,6 +26,7 @@ from components.exceptions import (
     StaleFence,
     TooFast,
 )
+from components.kit import leases
 from components.kit.client import get_client
 from components.kit.keyspace import bucket
 from components.kit.news import channel
@@ -46,7 +47,7 @@ from components.services.counters.additions import SUM, Added, forget
 from components.services.counters.keys import CounterKeys, SumSourceKeys
 from components.services.geo.importing import activate, put, remove
 from components.services.geo.layout import Manifest
-from components.services.locks import FencedValue, Lock, LockReader, drop_ins, lock
+from components.services.locks import FencedValue, Lock, LockReader, lock
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
 from components.services.logs import Aggregation, Block, Place, Sample
@@ -60,7 +61,6 @@ from components.services.rows import Loader, RowControls, member
 from components.services.rows.keys import DaemonKeys
 from components.services.rows.loader import CLAIM, begin
 from components.services.semaphores import Semaphore
-from components.services.semaphores import semaphore as semaphore_module
 from components.services.semaphores.keys import SemaphoreKeys
 from tests.support import chats, logs
 from tests.support.chats import FREE
@@ -97,8 +97,7 @@ def of(service: str) -> Callable[[Scenario], Scenario]:
     def add(scenario: Scenario) -> Scenario:
         def patiently(redis: Redis) -> None:
             with pytest.MonkeyPatch.context() as patch:  # on a busy machine waiters would seem dead
-                patch.setattr(drop_ins, "ALIVE", 20_000_000)
-                patch.setattr(semaphore_module, "ALIVE", 20.0)
+                patch.setattr(leases, "ALIVE", 20_000_000)
                 scenario(redis)
 
         SCENARIOS[service].append(patiently)

@@ -27,14 +27,14 @@ from redis import Redis, RedisCluster
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio import RedisCluster as AsyncRedisCluster
 from redis.asyncio.lock import Lock as RedisAsyncLock
-from redis.exceptions import LockError, LockNotOwnedError
+from redis.exceptions import LockError
 from redis.lock import Lock as RedisLock
 
 from components.conf import conf
 from components.exceptions import LockLost, LockNotAcquired
-from components.kit.client import SHORTEST_BLOCK, longest_block
-from components.kit.errors import REDIS_FAILED, ended_early, redis_errors
-from components.kit.leases import clock, new_token, tell_waited
+from components.kit import leases
+from components.kit.errors import REDIS_FAILED, redis_errors
+from components.kit.leases import clock, new_token, sleep_until_woken, tell_waited
 from components.kit.scripts import Call, Script
 from components.kit.twins import answer, at_once, cancellations, to_its_end
 from components.kit.values import LONGEST, check_seconds
@@ -47,8 +47,6 @@ logger = logging.getLogger(__name__)
 #: redis-py's default for `sleep`. Its client.lock() passes it on if the caller gave none, so this value does not
 #: select polling.
 DEFAULT_SLEEP = 0.1
-BEAT = 0.4  # seconds between two heartbeats of a waiter
-ALIVE = 800_000  # microseconds for which a waiter keeps its place after a heartbeat: two beats
 
 ACQUIRE, RELEASE = Script("locks/acquire"), Script("locks/release")
 EXTEND = Script("locks/extend")
@@ -112,7 +110,6 @@ class AnyLock:
             raise ValueError("A fair lock waits in its queue: give no sleep.")
         self.keys = LockKeys.of(self.name, self.redis)
         self.fair, self.auto_renewal, self.owner = fair, auto_renewal, owner
-        self._longest_block = 0.0
 
     def register_scripts(self) -> None:
         """Do nothing: redis-py would register its scripts here, but this app has its own."""
@@ -211,7 +208,9 @@ class AnyLock:
                         await self._leave(token)
                     took("locks-refused", clock() - began_at, of=pattern_of(self._shown_name))
                     return False
-                await self._wait(token, min(wait, left))
+                with self._errors():
+                    wake = f"{self.keys.wake}:{asker_of(token).decode()}"
+                    await sleep_until_woken(self.redis, wake, min(wait, left))
                 wait = await self._try(token, waits=True, waited=clock() - began_at)
             if cancellations() > cancelled:
                 raise asyncio.CancelledError
@@ -263,7 +262,7 @@ class AnyLock:
             token=token,
             asker=asker_of(token),
             ttl=self._ms,
-            life=ALIVE,
+            life=leases.ALIVE,
             fair=int(self.fair),
             waits=int(waits),
             waited=round(waited * 1e6),
@@ -275,13 +274,6 @@ class AnyLock:
             self._begin(token, fence, asked_at + left / 1000 if left >= 0 else math.inf)
             return 0.0
         return max(left, 1) / 1000 if left >= 0 else math.inf
-
-    async def _wait(self, token: bytes, seconds: float) -> None:
-        """Wait until woken, or for *seconds*, or until the next heartbeat is due."""
-        self._longest_block = self._longest_block or min(BEAT, longest_block(self.redis))
-        timeout = max(SHORTEST_BLOCK, min(seconds, self._longest_block))
-        with self._errors(), ended_early():
-            await answer(self.redis.blpop([f"{self.keys.wake}:{asker_of(token).decode()}"], timeout=timeout))
 
     async def _leave(self, token: bytes) -> None:
         """Leave the queue, and release the lock if it was acquired but the reply was lost."""
@@ -298,6 +290,7 @@ class AnyLock:
 
     async def _give_back(self, token: bytes) -> None:
         if not await self._send(RELEASE, self._release_call(token)):
+            self._forget(token)
             raise self._loss("Cannot release a lock that's no longer owned")
 
     def _release_call(self, token: bytes, fence: int | None = None, reason: str = "released") -> Call:
@@ -346,13 +339,14 @@ class AnyLock:
     async def _ensure_held(self) -> None:
         holding = self._holding
         if holding.remaining:
+            encoded = self.redis.get_encoder().encode  # a client that decodes returns text
             with self._errors():
                 stored = await answer(self.redis.get(self.name))
-                is_held = stored in _spellings(holding.token)
+                is_held = stored is not None and encoded(stored) == holding.token
                 # Another acquisition may have the same token if the caller chose it.
                 if is_held and isinstance(holding.token, GivenToken):
-                    by = await answer(self.redis.hget(self.keys.state, "by"))
-                    is_held = by in _spellings(asker_of(holding.token))
+                    by = await answer(self.redis.hget(self.keys.state, "by")) or ""
+                    is_held = encoded(by) == holding.token.asker
             if is_held:
                 return
         holding.drop()
@@ -462,11 +456,7 @@ class Lock(AnyLock, RedisLock):
         After redis-py's errors or RedisUnavailable, the call may be repeated.
         """
         token = self._token_to_release()
-        try:
-            self.do_release(token)
-        except LockNotOwnedError:
-            self._forget(token)
-            raise
+        self.do_release(token)
         self._forget(token)
 
     def do_release(self, expected_token: Any) -> None:
@@ -558,11 +548,7 @@ class AsyncLock(AnyLock, RedisAsyncLock):
         await to_its_end(lambda: self._release(token))
 
     async def _release(self, token: bytes) -> None:
-        try:
-            await self.do_release(token)
-        except LockNotOwnedError:
-            self._forget(token)
-            raise
+        await self.do_release(token)
         self._forget(token)
 
     async def do_release(self, expected_token: Any) -> None:
@@ -577,8 +563,3 @@ class AsyncLock(AnyLock, RedisAsyncLock):
         """An event, set when a renewal finds it lost or its time is over. Raises LockError if it is not held."""
         lost: asyncio.Event = self._holding.lost
         return lost
-
-
-def _spellings(stored: bytes) -> tuple[bytes, str]:
-    """Return the answers that clients may give for these bytes: a client that decodes returns text."""
-    return stored, stored.decode("latin-1")

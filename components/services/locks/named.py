@@ -20,7 +20,7 @@ from redis.exceptions import LockError
 
 from components.exceptions import InvalidName, LockNotAcquired, RedisNotPrivate
 from components.kit.calls import around
-from components.kit.client import get_async_client, get_client
+from components.kit.client import AnyRedis, get_async_client, get_client
 from components.kit.leases import clock
 from components.kit.twins import answer, at_once
 from components.kit.values import check_name
@@ -62,7 +62,7 @@ def lock(name: str, **options: Unpack[LockOptions]) -> NamedLock:
     is acquired. If Redis does not answer, it raises RedisUnavailable, while Lock raises redis-py's errors.
     """
     try:
-        made = _of_this_app(NamedLock(get_client(), key_of(name), **with_defaults(options)))
+        made = _made(NamedLock, get_client(), name, options)
     except RedisNotPrivate as error:  # a test imports what a lock decorates
         made = cast("NamedLock", _Refused(error))
     made.given = name, options
@@ -98,7 +98,7 @@ class _Refused:
 
 def alock(name: str, **options: Unpack[LockOptions]) -> AsyncLock:
     """Return the same lock for coroutines. Raises NoEventLoop outside of a loop."""
-    return _of_this_app(AsyncLock(get_async_client(), key_of(name), **with_defaults(options)))
+    return _made(AsyncLock, get_async_client(), name, options)
 
 
 def key_of(name: str) -> str:
@@ -106,12 +106,9 @@ def key_of(name: str) -> str:
     return LockKeys.named(name).lock
 
 
-def with_defaults(options: LockOptions) -> LockOptions:
-    """Return the *options* with the timeout that lock() has."""
-    return {"timeout": DEFAULT_TIMEOUT, **options}
-
-
-def _of_this_app(made: _L) -> _L:
+def _made(kind: Callable[..., _L], client: AnyRedis, name: str, options: LockOptions) -> _L:
+    """Return a lock of this *kind*, which raises this app's errors."""
+    made = kind(client, key_of(name), **{"timeout": DEFAULT_TIMEOUT, **options})
     made.translates = True
     return made
 

@@ -20,11 +20,10 @@ from components.exceptions import InvalidName
 from components.kit.buckets import Index
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
-from components.kit.leases import Holder, server_clock
+from components.kit.leases import Holder, server_clock, waiters_in
 from components.kit.scripts import Script
 from components.kit.stored import instant_of, number_of
 from components.kit.twins import at_once
-from components.kit.values import check_int
 from components.services.locks.keys import LockKeys
 
 RELEASE = Script("locks/release")
@@ -128,18 +127,9 @@ class LockReader:
 
     def waiters(self, key: str, *, limit: int = 50) -> list[WaiterInfo]:
         """Return the first waiters for the lock at *key*, in order. Raises InvalidValue."""
-        check_int("limit", limit, 1)
-        now = self._now()
-
-        def add(pipe: Any, of_lock: LockKeys) -> None:
-            pipe.zrangebyscore(of_lock.beats, f"({now}", "+inf")
-            pipe.zrange(of_lock.queue, 0, limit - 1, withscores=True)
-
-        alive, queue = self._ask([LockKeys.of(key, self._client)], add)
+        found = waiters_in(self._client, LockKeys.of(key, self._client), limit)
         return [
-            WaiterInfo(Holder.of(token.decode(errors="surrogateescape")), max(0.0, (now - arrived_at) / 1e6))
-            for token, arrived_at in queue
-            if token in alive
+            WaiterInfo(Holder.of(token.decode(errors="surrogateescape")), waited) for token, waited in found
         ]
 
     def force_release(self, key: str, token: str, fence: int) -> bool:

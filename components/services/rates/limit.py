@@ -60,7 +60,8 @@ class RateLimit:
         while seconds := await self._ask(client, key, caller=caller, patience=until - clock()):
             if seconds > until - clock():
                 tally("rates:refused", of=pattern_of(self.name))
-                raise self._too_fast(seconds)
+                said = gettext("This is too fast: the limit is %(rate)s. Try again in %(seconds)s s.")
+                raise TooFast(said % {"rate": self.rate, "seconds": f"{math.ceil(seconds)}"}, seconds)
             await pause(client, seconds)
 
     acquire, aacquire = twins(_acquire)
@@ -98,11 +99,6 @@ class RateLimit:
         return int(wait) / 1e6
 
     ask, aask = twins(_ask)
-
-    def _too_fast(self, seconds: float) -> TooFast:
-        """Return the error of a call that has to wait for some *seconds*."""
-        said = gettext("This is too fast: the limit is %(rate)s. Try again in %(seconds)s s.")
-        return TooFast(said % {"rate": self.rate, "seconds": f"{math.ceil(seconds)}"}, seconds)
 
 
 def _parsed(rate: Any) -> tuple[int, int]:

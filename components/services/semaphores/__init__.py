@@ -5,10 +5,15 @@ Semaphore takes permits and gives them back, and limit_concurrency does so aroun
 SemaphoreReader show semaphores and change them by name. See docs/semaphores.md.
 """
 
-from components.services.semaphores.facts import HolderInfo, MinuteOfUse, SemaphoreInfo, WaiterInfo
 from components.services.semaphores.limiter import limit_concurrency
 from components.services.semaphores.permit import Acquisition, Permit
-from components.services.semaphores.reader import SemaphoreReader
+from components.services.semaphores.reader import (
+    HolderInfo,
+    MinuteOfUse,
+    SemaphoreInfo,
+    SemaphoreReader,
+    WaiterInfo,
+)
 from components.services.semaphores.semaphore import Semaphore, SemaphoreControls
 
 __all__ = [

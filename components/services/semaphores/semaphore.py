@@ -19,21 +19,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from components.exceptions import InvalidValue, PermitLost, PermitReleased, RedisUnavailable, SemaphoreFull
-from components.kit.client import (
-    SHORTEST_BLOCK,
-    AnyRedis,
-    get_client,
-    longest_block,
-)
+from components.kit import leases
+from components.kit.client import AnyRedis, get_client
 from components.kit.errors import redis_errors
 from components.kit.ids import new_call
-from components.kit.leases import clock, server_clock, tell_waited
+from components.kit.leases import clock, server_clock, sleep_until_woken, tell_waited, waiters_in
 from components.kit.scripts import ASYNCHRONOUS, Script, pipelined
 from components.kit.stored import instant_of, text_of
-from components.kit.twins import answer, at_once, cancellations, to_its_end, twins
+from components.kit.twins import at_once, cancellations, to_its_end, twins
 from components.kit.values import check_int, check_name, check_seconds
 from components.services.counters import observe, pattern_of, tally, took
-from components.services.semaphores.facts import HolderInfo, SemaphoreInfo, WaiterInfo
 from components.services.semaphores.keys import SemaphoreKeys
 from components.services.semaphores.permit import (
     Permit,
@@ -44,10 +39,8 @@ from components.services.semaphores.permit import (
     new_id,
     weight_of,
 )
-from components.services.semaphores.reader import look
+from components.services.semaphores.reader import HolderInfo, SemaphoreInfo, WaiterInfo, look
 
-BEAT = 0.4  # seconds between two heartbeats of a waiter
-ALIVE = 0.8  # seconds for which a waiter keeps its place after a heartbeat: two beats
 MAX_LEASE = 7 * 86_400  # seconds: a holder that needs a permit for longer can refresh it
 
 ACQUIRE = Script("semaphores/acquire")
@@ -105,14 +98,8 @@ class SemaphoreControls:
 
     def waiters(self, *, limit: int = 50) -> list[WaiterInfo]:
         """Return the first waiters, in order. Raises InvalidValue."""
-        check_int("limit", limit, 1)
-        client = get_client()
-        now = server_clock(client)
-        with redis_errors(), client.pipeline(transaction=False) as pipe:
-            pipe.zrangebyscore(self._keys.beats, f"({now}", "+inf")
-            pipe.zrange(self._keys.queue, 0, limit - 1, withscores=True)
-            alive, queue = pipe.execute()
-        return [_waiter(waiter, arrived_at, now) for waiter, arrived_at in queue if waiter in alive]
+        found = [(text_of(waiter), waited) for waiter, waited in waiters_in(get_client(), self._keys, limit)]
+        return [WaiterInfo(weight_of(waiter), holder_of(waiter), waited) for waiter, waited in found]
 
     def evict(self, permit: str) -> bool:
         """Take a permit away from its holder, by its id. Return False if nobody held it. Raises ForeignPermit."""
@@ -296,7 +283,9 @@ class Semaphore(SemaphoreControls):
                 if (left := until - clock()) <= 0:
                     took("semaphores-refused", clock() - began_at, of=pattern_of(self.name))
                     raise self._full(wish)
-                await self._sleep(client, f"{self._keys.wake}:{wish.id}", min(left, BEAT, number / 1000))
+                # The waiter keeps its place if Redis answers the next time.
+                with suppress(RedisUnavailable), redis_errors():
+                    await sleep_until_woken(client, f"{self._keys.wake}:{wish.id}", min(left, number / 1000))
         finally:
             if has_waited:
                 took("semaphores-waited", clock() - began_at, of=pattern_of(self.name))
@@ -311,19 +300,10 @@ class Semaphore(SemaphoreControls):
             weight=wish.weight,
             declared=self.limit,
             lease=_microseconds(self.lease),
-            life=_microseconds(ALIVE),
+            life=leases.ALIVE,
             waits=int(wish.wait != 0),
         )
         return said, number
-
-    async def _sleep(self, client: AnyRedis, wake: str, seconds: float) -> None:
-        """Wait until there is a reason to ask again, or *seconds* have passed."""
-        timeout = max(SHORTEST_BLOCK, min(seconds, longest_block(client)))
-        with (
-            suppress(RedisUnavailable),
-            redis_errors(),
-        ):  # the waiter keeps its place if Redis answers the next time
-            await answer(client.blpop([wake], timeout=timeout))
 
     async def _leave(self, client: AnyRedis, wish: Wish) -> None:
         """Give up a wish, whether or not the permit was granted."""
@@ -375,8 +355,3 @@ def _holder(permit: bytes, since: bytes | float, left: float) -> HolderInfo:
         since=instant_of(float(since) / 1000),
         remaining=left / 1e6,
     )
-
-
-def _waiter(waiter: bytes, arrived_at: float, now: int) -> WaiterInfo:
-    permit_id = text_of(waiter)
-    return WaiterInfo(weight_of(permit_id), holder_of(permit_id), max(0.0, (now - arrived_at) / 1e6))
