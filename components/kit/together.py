@@ -57,23 +57,18 @@ class _Line:
     async def _go_on(self) -> None:
         try:
             while self._waiting:
-                await self._send_some()
+                group = [(calls, future) for calls, future in self._waiting[:_MOST] if not future.done()]
+                del self._waiting[:_MOST]
+                outcomes = iter(await self._ask([call for calls, _future in group for call in calls]))
+                for calls, future in group:
+                    own = [next(outcomes) for _ in calls]
+                    if not future.done():  # otherwise its caller was cancelled
+                        future.set_result(own)
         finally:
             self._is_busy, self._task = False, None
             for _calls, future in self._waiting:  # the loop is ending
                 future.cancel()
             self._waiting.clear()
-
-    async def _send_some(self) -> None:
-        group = [(calls, future) for calls, future in self._waiting[:_MOST] if not future.done()]
-        del self._waiting[:_MOST]
-        if not group:  # all of them were cancelled
-            return
-        outcomes = iter(await self._ask([call for calls, _future in group for call in calls]))
-        for calls, future in group:
-            own = [next(outcomes) for _ in calls]
-            if not future.done():  # otherwise its caller was cancelled
-                future.set_result(own)
 
     async def _ask(self, calls: Sequence[Call]) -> list[Any]:
         client = get_async_client()

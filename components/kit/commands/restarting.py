@@ -76,23 +76,13 @@ def flush(last: Callable[[], None] | None = None) -> None:
     sys.stderr.flush()
 
 
-class Reloader:
-    """Stops *worker* when code changes, which Django's own file watchers notice; its caller then restarts it."""
-
-    def __init__(self, worker: Loop) -> None:
-        self._worker = worker
-        #: Whether code has changed.
-        self.is_due = False
-
-    def start(self) -> None:
-        threading.Thread(target=self._watch, name="reloader", daemon=True).start()
-
-    def _watch(self) -> None:
-        try:
-            autoreload.get_reloader().run(threading.main_thread())
-        except SystemExit:  # how Django reports a change
-            self.is_due = True
-            self._worker.stop()
+def watch(worker: Loop, changed: threading.Event) -> None:
+    """Set *changed* and stop *worker* when code changes, which Django's own file watchers notice."""
+    try:
+        autoreload.get_reloader().run(threading.main_thread())
+    except SystemExit:  # how Django reports a change
+        changed.set()
+        worker.stop()
 
 
 def wait_until_loadable() -> bool:

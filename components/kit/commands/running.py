@@ -25,7 +25,7 @@ from components.exceptions import (
 )
 from components.kit.commands.options import WrongUsage
 from components.kit.commands.processes import MARGIN, Processes, Program
-from components.kit.commands.restarting import Reloader, flush, restart, wait_until_loadable
+from components.kit.commands.restarting import flush, restart, wait_until_loadable, watch
 from components.kit.release import check_format
 from components.kit.worker.loop import STUCK, UNHEALTHY, Loop, Pulse
 from components.kit.worker.signals import release
@@ -73,16 +73,16 @@ def run(worker: Loop, what: str, how: Run) -> NoReturn:
         threading.Thread(target=_hold_lifeline, args=held, name="lifeline", daemon=True).start()
     if how.quieted:
         worker.quiet()
-    reloader = Reloader(worker)
+    changed = threading.Event()
     if how.reload and is_alone:
-        reloader.start()
+        threading.Thread(target=watch, args=(worker, changed), name="reloader", daemon=True).start()
     name = f"{what} {worker.id}"
     code = _guarded(name, worker.run, warns=how.lifeline is None)
     if not worker.is_dismissed and is_alone:
         if code == STUCK:
             logger.warning("A task is stuck in a thread; restarting to get rid of it.")
             restart(quiet=worker.is_quiet, last=worker.part)
-        if reloader.is_due and wait_until_loadable():
+        if changed.is_set() and wait_until_loadable():
             logger.info("Code has changed; restarting.")
             restart(quiet=worker.is_quiet, last=worker.part)
     release()
