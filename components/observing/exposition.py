@@ -9,8 +9,8 @@ error, for example since a node is away, is left out and named, and the others h
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -19,37 +19,22 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from components.kit import figures
-from components.kit.figures import Ask, Event, Family, Gauges
+from components.kit.figures import Ask, Event, Family, Gathered, Gauges, Reading
 from components.reports import reports
 from components.services.counters import Sum, cumulated, read_sums, sums_key
 
 
-@dataclass
-class Gathered:
-    """What was gathered."""
-
-    families: list[Family] = field(default_factory=list)
-    #: The sums of events, by event and by what it was of.
-    sums: Mapping[str, Mapping[str, Sum]] = field(default_factory=dict)
-    #: The parts that could not be read, and why.
-    missing: dict[str, Exception] = field(default_factory=dict)
-
-
-def gather() -> Gathered:
-    """Return the figures of all services. It does not raise if Redis is away: then all of them are missing."""
-    sums = dict[str, Mapping[str, Sum]]()
-    readings = {
+def gather() -> Gathered[Any]:
+    """Return the families of each service, and the sums of events. If Redis is away, all of them are missing."""
+    readings: dict[str, Reading[Any]] = {
         each.__name__.split(".")[-2]: each.gauges() for each in reports().values() if hasattr(each, "gauges")
     }
-    gathered = figures.gather({**readings, "redis": _redis(), "sums": _sums(sums)})
-    families = [family for some in gathered.found.values() for family in some]
-    return Gathered(families, sums, gathered.missing)
+    return figures.gather({**readings, "redis": _redis(), "sums": _sums()})
 
 
-def _sums(found: dict[str, Mapping[str, Sum]]) -> Gauges:
+def _sums() -> Reading[Mapping[str, Mapping[str, Sum]]]:
     [stored] = yield [Ask.of("hgetall", sums_key())]
-    found.update(read_sums(stored))
-    return []
+    return read_sums(stored)
 
 
 def _redis() -> Gauges:
@@ -72,10 +57,12 @@ class Figures(Collector):
     def collect(self) -> Iterator[Metric]:
         """Gather, and yield each metric."""
         gathered = gather()
-        yield from map(_of_family, gathered.families)
+        sums = gathered.found.pop("sums", {})
+        for families in gathered.found.values():
+            yield from map(_of_family, families)
         events = (each for service in reports().values() for each in getattr(service, "EVENTS", ()))
         for _name, alike in groupby(events, key=lambda event: event.name):
-            yield _of_events([*alike], gathered.sums)
+            yield _of_events([*alike], sums)
         about = "1 for a part whose figures could not be read."
         missing = GaugeMetricFamily("components_figures_missing", about, labels=["part"])
         for part in sorted(gathered.missing):

@@ -493,8 +493,9 @@ def test_what_looks_at_all_services(redis: RedisCluster, nodes: Masters, setting
 
     gathered = gather()
     assert gathered.missing == {}
-    assert gathered.sums["tasks:enqueued"]["default"].count == 3
-    figures = {family.name: sum(value for _labels, value in family.samples) for family in gathered.families}
+    assert gathered.found.pop("sums")["tasks:enqueued"]["default"].count == 3
+    families = [family for some in gathered.found.values() for family in some]
+    figures = {family.name: sum(value for _labels, value in family.samples) for family in families}
     assert figures["components_locks_held"] == figures["components_rows_scheduled"] == MANY
     assert figures["components_redis_up"] == len(nodes)
     wrong = [each.msg for each in diagnose() if str(each.id).startswith("components.E")]

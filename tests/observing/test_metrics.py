@@ -224,7 +224,7 @@ def test_on_a_cluster_it_is_one_round_trip_to_each_node(
 
     assert sent == {str(node.port): 1 for node in nodes}
     assert not whole.missing
-    up = {family.name: family for family in partly.families}["components_redis_up"]
+    up, *_ = partly.found["redis"]
     assert {labels["node"]: value for labels, value in up.samples} == {
         node.name: number > 0 for number, node in enumerate(nodes)
     }
