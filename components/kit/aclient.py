@@ -147,7 +147,10 @@ class _Cluster(RedisCluster):
                     # redis-py closes the connections of such a node some time later, if the loop is still running
                     # then.
                     now = [id(node) for node in self._nodes()]
-                    self._removed = [node for node in before if id(node) not in now and _is_connected(node)]
+                    gone = [node for node in before if id(node) not in now]
+                    self._removed = [
+                        node for node in gone if any(each.is_connected for each in node._connections)
+                    ]
                 self._found_at = time.monotonic()
         return self
 
@@ -170,10 +173,6 @@ class _Cluster(RedisCluster):
             # If another coroutine has closed a connection after an error, the connection has neither a reader nor a
             # parser.
             raise ConnectionError("The connection was closed while it was in use.") from error
-
-
-def _is_connected(node: ClusterNode) -> bool:
-    return any(connection.is_connected for connection in node._connections)
 
 
 class _Commands(AsyncCommandsParser):

@@ -21,7 +21,7 @@ from redis.exceptions import MovedError, RedisClusterException
 
 from components.exceptions import RedisUnavailable
 from components.kit.client import get_client
-from components.kit.errors import REDIS_FAILED, translated
+from components.kit.errors import REDIS_FAILED, redis_errors, translated
 
 logger = logging.getLogger(__name__)
 
@@ -121,16 +121,15 @@ def send(asks: Sequence[Ask], took: dict[str, float] | None = None) -> list[Any]
     The answer to an Ask without a key is a dict: the name of each node, and its answer. *took* gets the seconds that
     each node took. Raises RedisUnavailable only if not even the nodes are known.
     """
-    try:
+    with redis_errors():
         client: Any = get_client()
         nodes = _nodes(client)
-    except Exception as error:  # noqa: BLE001  (a cluster's errors have no class in common with others)
-        raise translated(error)  # noqa: B904  (it has its cause)
     found: list[Any] = [{} if ask.key is None else None for ask in asks]
     plan: dict[str, list[int]] = {name: [] for name in nodes}
     for number, ask in enumerate(asks):
         try:
-            for name in nodes if ask.key is None else [_node_of(client, ask.key)]:
+            is_of_one = ask.key is not None and isinstance(client, RedisCluster)
+            for name in [client.get_node_from_key(ask.key).name] if is_of_one else nodes:
                 plan[name].append(number)
         except RedisClusterException as error:  # no node serves the slot
             found[number] = translated(error)
@@ -152,18 +151,9 @@ def send(asks: Sequence[Ask], took: dict[str, float] | None = None) -> list[Any]
 def _nodes(client: Any) -> dict[str, Any]:
     if isinstance(client, RedisCluster):
         return {node.name: client.get_redis_connection(node) for node in client.get_primaries()}  # type: ignore[no-untyped-call]
-    return {_name(client): client}
-
-
-def _node_of(client: Any, key: str) -> str:
-    if isinstance(client, RedisCluster):
-        return str(client.get_node_from_key(key).name)  # type: ignore[no-untyped-call]
-    return _name(client)
-
-
-def _name(client: Any) -> str:
     options = client.get_connection_kwargs()
-    return str(options.get("path") or f"{options.get('host', 'redis')}:{options.get('port', 6379)}")
+    name = options.get("path") or f"{options.get('host', 'redis')}:{options.get('port', 6379)}"
+    return {name: client}
 
 
 def _answers(node: Any, asks: Sequence[Ask]) -> list[Any]:

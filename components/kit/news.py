@@ -14,7 +14,6 @@ import random
 from collections.abc import Iterable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from redis.asyncio.connection import AbstractConnection
@@ -269,9 +268,7 @@ class Interest:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         self._listener._remove(self)
 
     async def add(self, channels: Iterable[str]) -> None:
