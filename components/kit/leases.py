@@ -123,16 +123,16 @@ class Lease:
 
     def keep(self) -> None:
         """Renew it until drop() is called, it is lost, or the program no longer uses it."""
-        _starter.get().keep(self, renews=True)
+        _scheduler.keep(self, renews=True)
 
     def _watch(self) -> None:
         """Call lose() when its time is over, without renewing it, unless it is renewed already."""
-        _starter.get().keep(self, renews=False)
+        _scheduler.keep(self, renews=False)
 
     def drop(self) -> None:
         """Stop renewing or watching it. A renewal that is under way will not call lose() any more."""
-        if scheduler := _starter.present:
-            scheduler.drop(self)
+        if _scheduler.is_running:
+            _scheduler.drop(self)
 
     def lose(self) -> None:
         """Record that it is not held any more, according to Redis or the clock."""
@@ -143,14 +143,21 @@ class Lease:
 
 class _Scheduler:
     """
-    The threads of a process: one that watches the clock, and one for each server that talks to Redis.
+    The threads of a process: one that watches the clock, and one for each server that talks to Redis. They start when
+    they are first needed, and again in each forked process.
 
     Whatever concerns the lease of a coroutine is done in its event loop: it is renewed, and its loss told, by nothing
     else. While the loop hangs, such a lease runs out.
     """
 
     def __init__(self) -> None:
+        self.forks = -1
+        self.reset()
+
+    def reset(self) -> None:
+        self.forks += 1
         self._changed = threading.Condition()
+        self.is_running = False
         # Each entry: when it is due, a number, the lease, its loop, and whether to renew it then.
         self._plan: list[tuple[float, int, ref[Lease], AbstractEventLoop | None, bool]] = []
         # Whether each lease is renewed, or only watched.
@@ -160,10 +167,13 @@ class _Scheduler:
         self._asked: dict[Hashable, SimpleQueue[ref[Lease]]] = {}
         # The running renewals of coroutines' leases.
         self._tasks: WeakKeyDictionary[Lease, asyncio.Task[None]] = WeakKeyDictionary()
-        threading.Thread(target=self._keep_time, name="renewals", daemon=True).start()
 
     def keep(self, lease: Lease, *, renews: bool) -> None:
+        notice()
         with self._changed:
+            if not self.is_running:
+                threading.Thread(target=self._keep_time, name="renewals", daemon=True).start()
+                self.is_running = True
             if renews or lease not in self._kept:
                 self._kept[lease] = renews
                 self._add(lease, clock() + lease.lease / _PART if renews else lease.valid_until, renews)
@@ -267,34 +277,14 @@ def _retry(lease: Lease) -> float:
     return min(_LONGEST_RETRY, lease.lease / 10)
 
 
-class _Starter:
-    """Starts the threads when they are first needed, and again in each forked process."""
-
-    def __init__(self) -> None:
-        self.forks = -1
-        self.reset()
-
-    def reset(self) -> None:
-        self.forks += 1
-        self._guard = threading.Lock()
-        self.present: _Scheduler | None = None
-
-    def get(self) -> _Scheduler:
-        notice()
-        with self._guard:
-            if self.present is None:
-                self.present = _Scheduler()
-            return self.present
-
-
-_starter = _Starter()
-in_child(_starter.reset)
+_scheduler = _Scheduler()
+in_child(_scheduler.reset)
 
 
 def forks() -> int:
     """Return how many forks lie before this process. What is held belongs to one process, and not to its children."""
     notice()
-    return _starter.forks
+    return _scheduler.forks
 
 
 def new_token(owner: str | None = None, *, is_coroutine: bool = False) -> bytes:

@@ -135,7 +135,7 @@ def test_a_thread_that_has_nothing_to_renew_any_more_ends(
     def renewing() -> set[threading.Thread]:
         return {thread for thread in threading.enumerate() if thread.name == "renewals"}
 
-    renewals._starter.get()  # it has a thread that keeps the time
+    Lease()._watch()  # there is a thread that keeps the time
     before = renewing()
     monkeypatch.setattr(renewals, "_IDLE", 0.05)
     monkeypatch.setattr(renewals, "_PART", 50)

@@ -344,14 +344,14 @@ def test_all_are_held_and_all_released(redis: Redis) -> None:
 
 
 def test_none_is_held_unless_all_are_free(redis: Redis) -> None:
-    kept = len(list(renewals._starter.get()._kept))
+    kept = len(list(renewals._scheduler._kept))
     with lock("b"):
         assert not locks(NAMES).acquire(blocking=False)
         with pytest.raises(LockNotAcquired), locks(NAMES, blocking_timeout=0.05):
             pytest.fail("b is held twice")
 
         assert free() == ["a", "c"]
-    assert len(list(renewals._starter.get()._kept)) == kept
+    assert len(list(renewals._scheduler._kept)) == kept
 
 
 def test_two_who_name_them_in_another_order_do_not_wait_for_each_other(redis: Redis) -> None:

@@ -210,12 +210,12 @@ def test_a_permit_is_renewed_while_it_is_referenced(redis: Redis, monkeypatch: p
         assert eventually(lambda: permit.valid_until > first)
         assert semaphore.try_acquire() is None
 
-    kept = len(list(leases._starter.get()._kept))
+    kept = len(list(leases._scheduler._kept))
     dropped = semaphore.acquire(auto_renewal=True)
-    assert len(list(leases._starter.get()._kept)) == kept + 1
+    assert len(list(leases._scheduler._kept)) == kept + 1
     del dropped
     gc.collect()
-    assert eventually(lambda: len(list(leases._starter.get()._kept)) == kept)
+    assert eventually(lambda: len(list(leases._scheduler._kept)) == kept)
 
 
 def test_a_late_grant_counts_from_before_its_request(semaphore: Semaphore, redis: Redis) -> None:

@@ -172,8 +172,6 @@ def _is_cluster(client: type[Any]) -> bool:
 
 def _text(key: Any) -> str:
     """Return a name as redis-py sends it. Raises InvalidName."""
-    if isinstance(key, str):
-        return key
     if isinstance(key, int | float) and not isinstance(key, bool):
         return repr(key)
     try:

@@ -25,7 +25,7 @@ from components.kit.client import AnyRedis, get_async_client, get_client, server
 from components.kit.ids import new_call
 from components.kit.leases import Holder, Lease, clock, new_token
 from components.kit.stored import number_of
-from components.kit.twins import twins
+from components.kit.twins import at_once, twins
 from components.kit.values import check_int
 from components.services.counters import pattern_of, took
 
@@ -119,29 +119,23 @@ class Permit(Lease):
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        try:
-            if not self.is_released:
-                self.release()
-        except (PermitLost, PermitReleased, RedisUnavailable) as reason:
-            self._exit(reason, error)
+        at_once(self._exit(get_client(), error))
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        await self._exit(get_async_client(), error)
+
+    async def _exit(self, client: AnyRedis, error: BaseException | None) -> None:
+        """Give the permit back. If the block itself raised an *error*, log what is wrong, so as not to hide it."""
         try:
             if not self.is_released:
-                await self.arelease()
+                await self._release(client)
         except (PermitLost, PermitReleased, RedisUnavailable) as reason:
-            self._exit(reason, error)
-
-    def _exit(self, reason: Exception, error: BaseException | None) -> None:
-        """
-        Raise *reason*; if the block itself raised an *error*, log *reason* instead, so as not to hide the error.
-        """
-        if error is None:
-            raise reason
-        logger.warning("The block of a permit raised %r. In addition: %s", error, reason)
+            if error is None:
+                raise
+            logger.warning("The block of a permit raised %r. In addition: %s", error, reason)
 
 
 class Acquisition:
