@@ -109,11 +109,7 @@ def _one_name(host: str) -> str:
 
 
 def mistakes(cache: Mapping[str, Any]) -> Iterator[str]:
-    """
-    Yield a sentence for each mistake in an entry of CACHES that this app uses.
-
-    No sentence quotes a URL that cannot be read: any part of it may belong to a password.
-    """
+    """Yield a sentence for each mistake in an entry of CACHES; none quotes a URL, which may have a password."""
     if not (given := urls(cache)):
         yield "LOCATION names no server. Give it a URL, such as redis://localhost:6379/0."
     wrong: list[str] = []

@@ -99,11 +99,7 @@ class Contract:
     source: str
 
     def keys_of(self, entity: object, given: dict[str, Any]) -> list[str]:
-        """
-        Return the keys that *entity* has for this script, in the script's order.
-
-        Keys in parts are taken from the *given* arguments.
-        """
+        """Return the keys of *entity* in the script's order; keys in parts are taken from the *given* arguments."""
         found = [key("") if callable(key) else key for key in self._get_keys(entity)]
         for table in self.keys.tables:
             if table.parts and table.name not in given:

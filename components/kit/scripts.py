@@ -103,19 +103,14 @@ class Script:
     async def acall(
         self, client: Redis | AsyncRedis, *, keys: Sequence[str], args: Sequence[Any] = ()
     ) -> Any:
-        """
-        Run the script, awaited, with an asynchronous client, or with either client in the logic of twins (twins.py).
-        """
+        """Run the script, awaited, with an asynchronous client, or with either in the logic of twins (twins.py)."""
         try:
             return await self.send(client, keys=keys, args=args)
         except Exception as error:  # noqa: BLE001  (a cluster's errors have no class in common with others)
             raise translated(error)  # noqa: B904  (it has its cause)
 
     def quick(self, client: Redis, keys: Sequence[str], args: Sequence[Any]) -> Any:
-        """
-        Return the answer of a single EVALSHA. None means: use acall(), which sends the call again and reports the
-        error.
-        """
+        """Return the answer of a single EVALSHA, or None; then acall() sends the call again and reports the error."""
         try:
             return client.evalsha(self.sha, len(keys), *keys, *args)
         except (RedisError, RedisClusterException):
@@ -248,10 +243,7 @@ class _Turn(asyncio.Lock):
 
 
 async def aside(client: AnyRedis, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """
-    Return what *work*, which is long, returns. With an asynchronous client, it is called in a thread, one call after
-    another, so that other requests go on meanwhile.
-    """
+    """Return what long *work* returns. With an asynchronous client, threads do it, one call after another."""
     if not isinstance(client, ASYNCHRONOUS):
         return work(*args, **kwargs)
     async with kept_by_the_loop(_Turn, lambda closing: _Turn()):
