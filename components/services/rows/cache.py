@@ -269,9 +269,7 @@ class _Miss:
         self._flights = flights_of(self._client)
 
     async def read_on(self, wanted: Sequence[str], found: Found) -> dict[str, Row]:
-        """
-        Return all *wanted* rows, of which *found* are known already. Raises RowNotLoaded, and the load's errors.
-        """
+        """Return all *wanted* rows; *found* are known already. Raises RowNotLoaded, and the errors of the load."""
         good, asked_at, is_patient = dict(found.good), found.now, True
         nap, until = _SHORTEST_NAP, time.monotonic() + self._wait
         while missing := [key for key in wanted if key not in good]:

@@ -8,13 +8,13 @@ that leaves the schedule meanwhile is not changed. Repeating a call has no furth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from components.exceptions import InvalidValue
 from components.kit.client import AnyRedis, get_client
 from components.kit.errors import redis_errors
-from components.kit.keyspace import BUCKETS, by_call
+from components.kit.keyspace import BUCKETS, by_call, parts
 from components.kit.scripts import Script
 from components.kit.stored import text_of
 from components.kit.together import send
@@ -106,24 +106,15 @@ class RowControls:
         return self._each(unschedule, start, most)
 
     def _each(self, act: _Act, start: int, most: int | None) -> Changed:
-        client, count = get_client(), 0
+        client, count, pattern = get_client(), 0, pattern_of(self.name)
         for number in range(max(0, start), len(BUCKETS)):
             if most is not None and count >= most:
                 return Changed(count, number)
-            for members in self._members_of(BUCKETS[number]):
-                count += len(at_once(act(client, members)))
-        return Changed(count)
-
-    def _members_of(self, tag: str) -> Iterator[list[str]]:
-        client: Any = get_client()
-        cursor, pattern = 0, pattern_of(self.name)
-        while True:
             with redis_errors():
-                cursor, found = client.zscan(RowKeys(tag).schedule, cursor, pattern, _AT_ONCE)
-            if found:
-                yield [text_of(each) for each, _due in found]
-            if not cursor:
-                return
+                found = client.zscan_iter(RowKeys(BUCKETS[number]).schedule, pattern, _AT_ONCE)
+                for members in parts((text_of(each) for each, _due in found), _AT_ONCE):
+                    count += len(at_once(act(client, members)))
+        return Changed(count)
 
 
 async def schedule(client: AnyRedis, delays: Mapping[str, float], *, only_these: bool = False) -> set[str]:

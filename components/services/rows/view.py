@@ -117,9 +117,7 @@ class _Served:
         return {name: None if value is None else encode(value) for name, encode, value in values}
 
     def _answer(self, told: dict[str, Any], pks: Sequence[str], found: Mapping[str, FrozenRow]) -> Answer:
-        """
-        Return the answer. Clients may cache it while all rows are younger than their delay, unless one is missing.
-        """
+        """Return the answer. Clients may cache it while all rows are there, and younger than their delay."""
         left = min((self._rows.delay - row.cached.age for row in found.values()), default=0.0)
         kept = max(0, floor(left)) if len(found) == len(pks) else 0
         return Answer(told, max_age=kept, is_public=self._is_public)

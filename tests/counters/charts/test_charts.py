@@ -117,7 +117,7 @@ def measured(*values):
 def test_percentiles_are_steps_with_gaps_where_nothing_was_measured():
     chart = measured(1_000, 1_000, None, 10_000)
 
-    assert [line.name for line in chart.lines] == ["p50", "p95", "p99"]
+    assert [line.series.name for line in chart.lines] == ["p50", "p95", "p99"]
     path = chart.lines[0].path
     assert (path.count("M"), path.count("H")) == (2, 3)
     assert chart.lines[0].area == ""

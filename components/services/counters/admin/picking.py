@@ -110,7 +110,10 @@ class Picked:
 
     def asked(self, most: int = MOST_SLICES) -> Span:
         """Return the chosen time. Raises InvalidValue."""
-        precision = self._precision
+        precision = number_in(self.precision)
+        if self.precision and precision is None:
+            wrong = gettext("The precision is %(precision)r; it must be a whole number of seconds.")
+            raise InvalidValue(wrong % {"precision": self.precision})
         since, until = _instant(self.since, _FROM), _instant(self.until, _UNTIL, is_end=True)
         if until and not since:
             raise InvalidValue(gettext("The end of the time is given, but not its beginning."))
@@ -126,15 +129,6 @@ class Picked:
             wrong = gettext("The time is %(time)r; it must be a whole number of seconds.")
             raise InvalidValue(wrong % {"time": self.span})
         return found
-
-    @property
-    def _precision(self) -> int | None:
-        if not self.precision:
-            return None
-        if (found := number_in(self.precision)) is None:
-            wrong = gettext("The precision is %(precision)r; it must be a whole number of seconds.")
-            raise InvalidValue(wrong % {"precision": self.precision})
-        return plan().check(found)
 
     @property
     def given(self) -> dict[str, str]:

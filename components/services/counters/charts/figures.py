@@ -102,10 +102,6 @@ class Line:
     is_alone: bool
 
     @property
-    def name(self) -> str:
-        return self.series.name
-
-    @property
     def has_open_slice(self) -> bool:
         """True if the last slice is not over yet."""
         series = self.series

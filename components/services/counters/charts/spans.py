@@ -31,8 +31,7 @@ MOST_SLICES = 1_000
 _ROOM = 240  # slices of a chart by default
 _ANY = "counters"  # any name of a counter, to ask for the time with
 
-#: The most counters of a family that are added up, those with the highest sums: more would take longer than a refresh
-#: may.
+#: The most counters of a family that are added up, the highest: more would take longer than a refresh may.
 MOST_SUMMED = 250
 #: The most events of a family that are lines.
 MOST_EVENTS = 8
@@ -95,9 +94,8 @@ class Span:
 
     def lines(self, names: Sequence[str], families: Sequence[str] = ()) -> tuple[list[Series], list[Mark]]:
         """
-        Return counters, and families as one line each, all with the same slices. Of a family whose counters count
-        different events, such as "tasks", each counter is a line. Return the marks of this time, too. Raises
-        InvalidName.
+        Return counters, and families as one line each, all with the same slices, and the marks of this time. Of a
+        family of different events, such as "tasks", each counter is a line. Raises InvalidName.
         """
         apart = [each for each in families if is_of_events(each)]
         names = [*names, *(each.name for family in apart for each in self.top(family, MOST_EVENTS))]
