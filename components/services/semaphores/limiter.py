@@ -16,11 +16,12 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 from weakref import ref
 
 from components.kit.calls import around
-from components.services.semaphores.permit import Acquisition, Permit
+from components.services.semaphores.permit import Permit
 from components.services.semaphores.semaphore import Semaphore
 
 _P = ParamSpec("_P")
@@ -41,7 +42,8 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
     ) -> None:
         self._semaphore = Semaphore(name, limit=limit, lease=lease)
         self._semaphore.check(wait=wait, weight=weight)
-        self._wait, self._weight = wait, weight
+        self._acquire = partial(self._semaphore.acquire, wait=wait, weight=weight, auto_renewal=True)
+        self._aacquire = partial(self._semaphore.aacquire, wait=wait, weight=weight, auto_renewal=True)
         #: The blocks that were entered and not left yet, the latest last, and where they were entered.
         self._entered: list[tuple[Permit, ref[Any]]] = []
         self._guard = threading.Lock()
@@ -83,12 +85,6 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
             found = (mine or orphans or rest)[-1]
             self._entered.remove(found)
         return found[0]
-
-    def _acquire(self) -> Permit:
-        return self._semaphore.acquire(wait=self._wait, weight=self._weight, auto_renewal=True)
-
-    def _aacquire(self) -> Acquisition:
-        return self._semaphore.aacquire(wait=self._wait, weight=self._weight, auto_renewal=True)
 
 
 def _here() -> Any:

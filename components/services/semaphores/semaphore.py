@@ -238,27 +238,16 @@ class Semaphore(SemaphoreControls):
 
     async def _take(self, client: AnyRedis, wish: Wish) -> Permit | None:
         """Return a permit; None if none is free and the wish is not to wait."""
-        loop = asyncio.get_running_loop() if isinstance(client, ASYNCHRONOUS) else None
         try:
-            valid_until = await self._wait(client, wish)
-            permit = (
-                Permit(self, wish.id, wish.weight, valid_until, loop) if valid_until is not None else None
-            )
-            if permit and wish.is_renewed:
-                permit.keep()
+            return await self._wait(client, wish)
         except GeneratorExit:  # the loop is gone: nothing can be awaited
             raise
         except BaseException:  # including a cancellation and KeyboardInterrupt
             with suppress(RedisUnavailable):  # the place or the permit then expires by itself
                 await to_its_end(lambda: self._leave(client, wish))
             raise
-        return permit
 
-    async def _wait(self, client: AnyRedis, wish: Wish) -> float | None:
-        """
-        Return the instant until which the permit is held, by clock(); None if no permit is free and the wish is not
-        to wait.
-        """
+    async def _wait(self, client: AnyRedis, wish: Wish) -> Permit | None:
         until = math.inf if wish.wait is None else clock() + wish.wait
         cancelled, has_waited, is_granted, began_at = cancellations(), False, False, clock()
         try:
@@ -272,7 +261,7 @@ class Semaphore(SemaphoreControls):
                     tally("semaphores:acquired")
                     if has_waited:
                         observe("semaphores:wait", clock() - began_at)
-                    return asked_at + int(number) / 1e6
+                    return self._permit(client, wish, asked_at + int(number) / 1e6)
                 if said == b"full":
                     took("semaphores-refused", clock() - began_at, of=pattern_of(self.name))
                     return None
@@ -291,8 +280,15 @@ class Semaphore(SemaphoreControls):
                 took("semaphores-waited", clock() - began_at, of=pattern_of(self.name))
                 tell_waited("semaphore", self.name, clock() - began_at, is_granted=is_granted)
 
-    async def _ask(self, client: AnyRedis, wish: Wish) -> tuple[bytes, Any]:
-        said, number = await ACQUIRE.run(
+    def _permit(self, client: AnyRedis, wish: Wish, valid_until: float) -> Permit:
+        loop = asyncio.get_running_loop() if isinstance(client, ASYNCHRONOUS) else None
+        permit = Permit(self, wish.id, wish.weight, valid_until, loop)
+        if wish.is_renewed:
+            permit.keep()
+        return permit
+
+    async def _ask(self, client: AnyRedis, wish: Wish) -> Any:
+        return await ACQUIRE.run(
             client,
             self._keys,
             name=self.name,
@@ -303,7 +299,6 @@ class Semaphore(SemaphoreControls):
             life=leases.ALIVE,
             waits=int(wish.wait != 0),
         )
-        return said, number
 
     async def _leave(self, client: AnyRedis, wish: Wish) -> None:
         """Give up a wish, whether or not the permit was granted."""
