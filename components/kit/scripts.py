@@ -307,6 +307,8 @@ async def at_nodes(
         groups = await _by_node(client, calls)
     except Exception as error:  # noqa: BLE001  (that of each call)
         return [translated(error)] * len(calls)
+    if len(groups) == 1:
+        return await ask(groups[0][0], calls)
     parts = await _all(client, [ask(node, [calls[each] for each in numbers]) for node, numbers in groups])
     found: list[Any] = [None] * len(calls)
     for (_node, numbers), part in zip(groups, parts, strict=True):
