@@ -454,8 +454,8 @@ def test_a_member_is_mentioned_by_keys_alone(named, served, chat):
         "hi @Élodie and @Ann Smith"
     )
     joe = served.ids["joe"]
-    assert mentions(chat, joe)[-1] == (ANNA, ELODIE)
-    assert eventually(lambda: [each.id for each in RecentContacts(joe).list()] == [ANNA, ELODIE])
+    assert mentions(chat, joe)[-1] == (ELODIE, ANNA)
+    assert eventually(lambda: [each.id for each in RecentContacts(joe).list()] == [ELODIE, ANNA])
 
 
 def test_scripts_find_the_mentions_that_the_server_finds(enter):

@@ -279,7 +279,7 @@ def test_a_server_filled_to_the_brim_is_drained_by_workers_old_and_new(
     with options(lease=1.0, max_attempts=2):
         [running] = push(WAIT)
         start(make_worker("other", "default", concurrency=2))
-        assert reaches(running=1)
+        assert eventually(lambda: backend.queue.get(running).lease_expires_at is not None)
         backend.queue.pause("default")
         number = fill(own)
         own.script_flush()
