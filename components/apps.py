@@ -1,7 +1,5 @@
 """The app's entry in INSTALLED_APPS. It opens no connection."""
 
-from __future__ import annotations
-
 from types import ModuleType
 
 from django.apps import AppConfig

@@ -5,8 +5,6 @@ They are those of django-redis, with this app's locks, a clear() that spares wha
 connections that do not wait for a server that is known to hang.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Collection, Sequence

@@ -1,7 +1,5 @@
 """System checks: report mistakes in the settings before they cause errors. No check opens a connection."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module

@@ -5,8 +5,6 @@ Both are read when they are first used, and again after `override_settings`. A w
 system checks (checks.py), and raises ImproperlyConfigured when it is used.
 """
 
-from __future__ import annotations
-
 import difflib
 import math
 import re

@@ -7,8 +7,6 @@ socket. The server ends with that process, even if the process is killed (Watche
 well, the next start ends the orphan and goes on with its data.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

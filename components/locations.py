@@ -4,8 +4,6 @@ Find the server and database of each cache in settings.CACHES, without asking an
 cache.clear() of a Redis cache is FLUSHDB, so the database matters, not the alias.
 """
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import signature

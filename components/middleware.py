@@ -11,8 +11,6 @@ Put CountRequestsMiddleware first, so that it times all others. It counts in mem
 second.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Awaitable, Callable
 from time import perf_counter_ns

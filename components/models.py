@@ -6,8 +6,6 @@ entries. It has no rows, and its manager asks no database, so dumpdata and every
 models finds nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar, TypeVar
 

@@ -15,8 +15,6 @@ something to say:
 Pages are named as the service's admin names them. What a card has to say takes the same room however much there is.
 """
 
-from __future__ import annotations
-
 import string
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field

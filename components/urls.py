@@ -1,7 +1,5 @@
 """The addresses of this app, for a project to include: path("", include("components.urls"))."""
 
-from __future__ import annotations
-
 from django.urls import include, path
 from django.views.i18n import JavaScriptCatalog
 

@@ -5,8 +5,6 @@ With a session, a request that changes something needs the CSRF token, as in any
 token does not, because no browser sends such a token by itself.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any, cast
 

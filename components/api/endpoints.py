@@ -12,8 +12,6 @@ The endpoint authenticates the caller, calls the handler, and turns its answer o
 store an answer unless the handler allows it.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ The OpenAPI description of the HTTP API, which `manage.py openapi` prints.
 An operation is described by its handler's name and docstring, and by its fields, replies and problems.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping

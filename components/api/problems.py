@@ -1,7 +1,5 @@
 """Problem details (RFC 9457), which explain a refusal. The address of a type of problem leads to an explanation."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The shapes of answers: TypedDicts, whose annotations are also what the description of the API is made from."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints

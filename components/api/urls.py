@@ -4,8 +4,6 @@ The addresses of the API, which the services contribute.
 No address ends in a slash. Any other address is answered with a problem, not with a page.
 """
 
-from __future__ import annotations
-
 from django.urls import URLPattern, URLResolver, include, path
 
 from components.api.endpoints import endpoint, nowhere

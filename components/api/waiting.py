@@ -8,8 +8,6 @@ client without a place works like one of a site that cannot wait. When a client 
 which frees the place.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator

@@ -1,7 +1,5 @@
 """The entry in INSTALLED_APPS that replaces django.contrib.admin, and makes ControlRoomSite the default site."""
 
-from __future__ import annotations
-
 from django.contrib.admin.apps import AdminConfig
 
 

@@ -1,7 +1,5 @@
 """Names of things and of holders as the pages write them, and what a visitor searches for."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest
 from django.utils.translation import gettext
 

@@ -5,8 +5,6 @@ Its group is the first, and the overview is the first of the group. The address 
 ControlRoomAdminConfig of apps.py makes it the default site.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib import admin

@@ -6,8 +6,6 @@ and templates link to it with {% verb "release" key=info.key %}, which shows not
 permission. Verb.ask returns the Action that the page asks about.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar

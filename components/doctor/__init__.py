@@ -6,8 +6,6 @@ first; then the server is examined, the rights of its user, and the services, ea
 Nothing is changed: a lock is taken for a moment, to see whether Redis can be written to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from django.core.checks import CheckMessage, Error, run_checks

@@ -1,7 +1,5 @@
 """The settings that a project lacks, as Python that can be put at the end of its settings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import count
 from typing import Any

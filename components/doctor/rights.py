@@ -5,8 +5,6 @@ Redis checks the rights to a command when it is queued in a transaction. So each
 and the transaction is discarded: nothing is carried out. So no list may have DISCARD.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is wrong with the server that the settings name, and with the way to it."""
 
-from __future__ import annotations
-
 import re
 import statistics
 import time

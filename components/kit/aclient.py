@@ -7,8 +7,6 @@ generator is left open for this purpose. A loop that was closed without that ste
 when the next loop begins. A forked child runs its own loop and does not touch the clients that it inherits.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence

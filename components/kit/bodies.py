@@ -4,8 +4,6 @@ The stored body of a message between people: "t" and its text, or "j" and JSON o
 A message that cannot be stored is refused before anything is sent. Lua never looks into a body.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

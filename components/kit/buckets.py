@@ -1,7 +1,5 @@
 """The names of all entities of a service: each bucket has a sorted set of those whose keys it tags."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from components.kit.client import get_client

@@ -1,7 +1,5 @@
 """What a decorator has to know of a function: whether its work is done when its call returns."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Callable

@@ -6,8 +6,6 @@ components/cache.py, a cluster. Coroutines get a client made from the same setti
 a write by itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from contextlib import AsyncExitStack
 from functools import cache

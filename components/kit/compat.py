@@ -1,7 +1,5 @@
 """Import Django Tasks: django.tasks from Django 6.0 on, the backport django_tasks on 5.2."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 import django

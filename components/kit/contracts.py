@@ -1,7 +1,5 @@
 """Read the header of a Lua script, as docs/architecture.md describes it, and derive what Redis and Python need."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

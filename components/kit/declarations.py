@@ -7,8 +7,6 @@ of all apps and those of COMPONENTS["TASK_MODULES"]. A declaration elsewhere doe
 looked for in the source of the project.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import re

@@ -7,8 +7,6 @@ exists, it is called after this one, and the functions run again and again until
 replaces itself with exec, or leaves with _exit, calls do_all(is_sudden=True) itself. Nothing runs after SIGKILL.
 """
 
-from __future__ import annotations
-
 import atexit
 import logging
 import os

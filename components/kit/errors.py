@@ -1,7 +1,5 @@
 """Turn the errors of redis-py into RedisUnavailable or RedisUnsuitable, with a message in plain words."""
 
-from __future__ import annotations
-
 import re
 
 from redis.exceptions import (

@@ -5,8 +5,6 @@ Python tells of its own forks. A server written in C, such as uWSGI, forks behin
 such memory compares the ids of processes.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

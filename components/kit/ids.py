@@ -4,8 +4,6 @@ Ids that need no central authority, for stored things and for single calls.
 Stored things have UUIDs of version 7 (RFC 9562). These sort by creation time, and exactly so within one process.
 """
 
-from __future__ import annotations
-
 import time
 from os import urandom
 from threading import Lock

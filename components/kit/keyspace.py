@@ -1,7 +1,5 @@
 """How keys are spelled: <prefix>:<pattern>:{<name>}:<part>."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator

@@ -5,8 +5,6 @@ The home of a model is the database that routers choose for it outside of any re
 that of a tenant, whose rows have the same keys.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

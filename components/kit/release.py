@@ -5,8 +5,6 @@ Processes that begin to work, the doctor and /readyz look at it. A release count
 on beside it; then each refuses what the other has stored. Formats of single records are another matter.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

@@ -6,8 +6,6 @@ that lacks one fails at the first call: the tests of each service run as the use
 cannot tell apart: who may enqueue a task may also delete it.
 """
 
-from __future__ import annotations
-
 from hashlib import sha256
 
 from django.conf import settings

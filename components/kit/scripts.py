@@ -10,8 +10,6 @@ idempotent() does the same for a plain command, and pipelined() for many in one 
 calls of a script in one round trip to each node, because redis-py's own cluster pipelines do not accept scripts.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence

@@ -5,8 +5,6 @@ redis-py tries each Sentinel eleven times, five seconds each, so a process that 
 It asks no other if what answers is no Sentinel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ A spreadsheet recognises a formula by the first character of a cell, whatever qu
 all such files.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Sequence
 from typing import Any

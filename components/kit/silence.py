@@ -4,8 +4,6 @@ Stop asking servers that do not answer until they do.
 guarded() gives this behaviour, which docs/kit.md describes, to any connection class of redis-py, synchronous or not.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import select

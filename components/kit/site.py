@@ -5,8 +5,6 @@ Two projects, or two environments of one, that share a Redis by mistake have dif
 one site have the same. A digest of the key travels with the heartbeats of workers, so that strangers stand out.
 """
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.crypto import salted_hmac

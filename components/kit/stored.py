@@ -7,8 +7,6 @@ nested too deeply or is not JSON. A reader of several entries then shows a place
 a list.
 """
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn

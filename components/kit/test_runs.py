@@ -5,8 +5,6 @@ A test run is recognised by what Django's test runner and pytest-django set up, 
 only the private servers of components.testing are asked. See docs/testing.md.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

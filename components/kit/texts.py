@@ -5,8 +5,6 @@ Translations need the apps to be loaded. A process that only sets up the setting
 place of an AppRegistryNotReady that would hide what happened.
 """
 
-from __future__ import annotations
-
 from django.apps import apps
 from django.utils import formats, translation
 

@@ -8,8 +8,6 @@ together. In a cluster each node has its own line, so a call neither waits for, 
 not need.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 from collections.abc import Sequence

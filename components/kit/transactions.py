@@ -1,7 +1,5 @@
 """Views that no setting of a database puts into a transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar
 

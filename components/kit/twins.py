@@ -9,8 +9,6 @@ once, without a loop; the twin gets the client of the running event loop. For ty
 parameters, the defaults and the docstring of the original.
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine

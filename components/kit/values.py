@@ -4,8 +4,6 @@ Check arguments that several services take: names, whole numbers, numbers of sec
 Errors are raised before anything is sent, so the state of Redis does not change.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable

@@ -6,8 +6,6 @@ them, `migrate` has nothing to do and creates no further permissions: delete the
 django_migrations, and run it again. Nothing else is lost, since no migration here changes a table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from django.db import migrations, models

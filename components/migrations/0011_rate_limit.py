@@ -1,7 +1,5 @@
 """The anchor of the Rate limits page."""
 
-from __future__ import annotations
-
 from django.db import migrations, models
 
 

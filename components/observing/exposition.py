@@ -6,8 +6,6 @@ This room knows no service's inside: reports.py says what a service contributes.
 error, for example since a node is away, is left out and named, and the others have their figures.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any

@@ -1,7 +1,5 @@
 """Records of the log that name the running task, and lines of JSON. docs/observing.md has a LOGGING with both."""
 
-from __future__ import annotations
-
 import json
 import logging
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@ Failed tasks as events of Sentry, beside Sentry's own integration with Django. I
     COMPONENTS = {"RUN_MIDDLEWARE": ["components.observing.sentry.run"]}
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -12,8 +12,6 @@ with; by default these are traceparent, tracestate and baggage. Names and attrib
 OpenTelemetry for messaging.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress

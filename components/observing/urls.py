@@ -1,7 +1,5 @@
 """The addresses for probes and for Prometheus. They have no slash at the end, as is usual for them."""
 
-from __future__ import annotations
-
 from django.urls import path
 
 from components.observing.views import healthz, metrics, readyz

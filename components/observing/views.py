@@ -6,8 +6,6 @@ database and Redis: if it fails, send no requests here. Both say nothing that a 
 more, so it wants the token of COMPONENTS["METRICS_TOKEN"], or a member of staff who may view counters.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from secrets import compare_digest

@@ -1,7 +1,5 @@
 """The health of Redis: what each node says of itself, if it permits INFO, as one more reading of the gathering."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

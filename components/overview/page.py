@@ -6,8 +6,6 @@ trip to each node of Redis, however much is in it, and no listing grows with it.
 contributes to both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ A project with profiles, friends or guilds names a class with the methods of Use
 instantiated once, without arguments. Its methods are called in a thread that may use the database.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable

@@ -1,7 +1,5 @@
 """People in the HTTP API: find ids by names, and check who may write to whom."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TypedDict
 

@@ -1,7 +1,5 @@
 """People as pages show them: with their names, and with the ids under which services know them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -9,8 +9,6 @@ Rows have the name of their model unless they define another. They are read whil
 for each tag, and a query for missing rows. If a coroutine renders the template, read the rows with aget() first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

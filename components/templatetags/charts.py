@@ -10,8 +10,6 @@ The counters are read while the page is rendered, in one or two round trips to e
 sentence replaces the chart. Users who may view counters get links to their pages below it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any

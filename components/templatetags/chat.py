@@ -1,7 +1,5 @@
 """The tag that shows on every page of a site how many messages of the visitor's chats are unread."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import template

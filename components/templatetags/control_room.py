@@ -5,8 +5,6 @@ Instants are shown in the current time zone, to the second, without the date if 
 distance from now beside them.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence, Sized

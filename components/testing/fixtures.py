@@ -1,7 +1,5 @@
 """The fixtures of pytest: `redis`, a private server that is empty at each test, and the same in cluster mode."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -6,8 +6,6 @@ A test runner for manage.py test: each test has an empty private Redis, whatever
 Each process of --parallel has a server of its own. A project with a runner of its own derives it from this one.
 """
 
-from __future__ import annotations
-
 import unittest
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """Options of the commands: their types, and the options that several commands share."""
 
-from __future__ import annotations
-
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 from collections.abc import Mapping
 from datetime import datetime

@@ -6,8 +6,6 @@ one pipe, their lifeline. Other programs know no lifeline: they get SIGTERM, fro
 Signals arrive as bytes in a pipe of the parent, so its loop sees each of them.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

@@ -1,7 +1,5 @@
 """The progress of a command: on a terminal a bar that is redrawn, elsewhere a line now and then."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 

@@ -9,8 +9,6 @@ worker needs the main thread for signals, and time for its running tasks. So her
 the worker has drained, the process replaces itself.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

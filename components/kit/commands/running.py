@@ -1,7 +1,5 @@
 """The parts that commands for workers share: logging, the banner, one process or several, restarts, exit codes."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

@@ -1,7 +1,5 @@
 """Plain-text tables and JSON for commands. Columns are as wide as their widest cells, and two spaces apart."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any

@@ -7,8 +7,6 @@ parent can start a new process. Each limit is lowered at random by up to a tenth
 together do not end together.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import resource

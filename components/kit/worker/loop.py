@@ -7,8 +7,6 @@ loop itself is never stuck in a blocking command. The first SIGTERM or SIGINT dr
 heartbeat it touches a file and checks whether a limit is reached (limits.py).
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

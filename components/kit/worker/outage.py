@@ -7,8 +7,6 @@ not all connect at the same time. A lease that ran out during the outage does no
 a moment after a long outage nobody takes over anything.
 """
 
-from __future__ import annotations
-
 import logging
 import random
 import time

@@ -10,8 +10,6 @@ faulthandler would read the stacks of threads that run, and could crash the work
 signals.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import os
 import signal

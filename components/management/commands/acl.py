@@ -1,7 +1,5 @@
 """Print the users of Redis that a site needs, each with the least rights, as an ACL file or as commands."""
 
-from __future__ import annotations
-
 import os
 from argparse import ArgumentParser
 from typing import Any

@@ -1,7 +1,5 @@
 """Count the lines of logs that copylogs hands out, until stopped."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from typing import Any
 

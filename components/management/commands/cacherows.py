@@ -1,7 +1,5 @@
 """Load the cached rows of models that are due, until stopped."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from typing import Any
 

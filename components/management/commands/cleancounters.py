@@ -1,7 +1,5 @@
 """Remove keys that do not belong to counters, and give an expiry to counters without one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand

@@ -1,7 +1,5 @@
 """Copy files of logs into Redis, in chunks, for aggregations to count."""
 
-from __future__ import annotations
-
 import math
 import signal
 import threading

@@ -5,8 +5,6 @@ The keys of the JSON are stable (docs/counters.md): new ones may be added, but n
 without another format number. The command only reads.
 """
 
-from __future__ import annotations
-
 import json
 from argparse import ArgumentParser
 from collections.abc import Mapping

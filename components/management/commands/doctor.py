@@ -1,7 +1,5 @@
 """Say what is wrong with a running site, or which settings are missing."""
 
-from __future__ import annotations
-
 import json
 from argparse import ArgumentParser
 from collections.abc import Iterable

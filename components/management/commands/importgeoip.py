@@ -1,7 +1,5 @@
 """Import a table of addresses from the files of a geolocation database, or remove it."""
 
-from __future__ import annotations
-
 import time
 from argparse import ArgumentParser
 from typing import Any

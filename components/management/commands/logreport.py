@@ -5,8 +5,6 @@ The keys of the JSON and the first columns of the CSV are stable (docs/logs.md):
 removed or changes its meaning without another format number.
 """
 
-from __future__ import annotations
-
 import json
 from argparse import ArgumentParser, ArgumentTypeError
 from datetime import date

@@ -1,7 +1,5 @@
 """Mark an instant, such as a deployment, in the charts of counters."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from typing import Any
 

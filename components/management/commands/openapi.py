@@ -1,7 +1,5 @@
 """Print the OpenAPI description of the HTTP API."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand

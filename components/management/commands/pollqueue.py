@@ -1,7 +1,5 @@
 """Move due tasks to their queues, for workers that are too busy to do so."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from typing import Any
 

@@ -5,8 +5,6 @@ Like the control room, it needs a few round trips for each alias, and changes no
 (docs/queues.md): new ones may be added, but none is removed or changes its meaning without another format number.
 """
 
-from __future__ import annotations
-
 import json
 from argparse import ArgumentParser
 from dataclasses import fields

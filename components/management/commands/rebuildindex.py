@@ -1,7 +1,5 @@
 """Load address books from the tables of their models."""
 
-from __future__ import annotations
-
 import time
 from argparse import ArgumentParser
 from typing import Any

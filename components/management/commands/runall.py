@@ -1,7 +1,5 @@
 """Run the worker, the poller and the daemons of a small site under one parent."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from argparse import ArgumentParser, ArgumentTypeError

@@ -1,7 +1,5 @@
 """Run the tasks of a RedisBackend until stopped."""
 
-from __future__ import annotations
-
 import random
 from argparse import ArgumentParser
 from typing import Any

@@ -1,7 +1,5 @@
 """Print a Lua script as the server gets it, with the line numbers that its errors name."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from typing import Any
 

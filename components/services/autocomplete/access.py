@@ -7,8 +7,6 @@ are called for each search, in a thread that may use the database, so a person w
 its members.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from django.utils.module_loading import import_string

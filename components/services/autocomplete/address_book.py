@@ -7,8 +7,6 @@ many selected entries match a prefix, the best of them are stored under that pre
 sorted set of equal scores, so a page of books, also of those that share a prefix, is a range.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

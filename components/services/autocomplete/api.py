@@ -6,8 +6,6 @@ A book that the caller may not search answers like one that does not exist. The 
 while they type. The ETag is computed from the answer, because ranks also change with time.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, TypedDict
 
 from asgiref.sync import sync_to_async

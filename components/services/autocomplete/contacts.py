@@ -7,8 +7,6 @@ orders it by the server's clock, and drops the oldest. There are few contacts, s
 the browser.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 

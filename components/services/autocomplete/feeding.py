@@ -10,8 +10,6 @@ The book misses a change if Redis is unavailable, if the process dies before the
 two transactions move a row at once, a book that the row left may keep the name. A rebuild repairs all of this.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable, Iterator

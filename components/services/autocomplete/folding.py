@@ -13,8 +13,6 @@ whichever keyboard a person uses.
 static/components/autocomplete/matching.js follows the same rules.
 """
 
-from __future__ import annotations
-
 # ruff: noqa: RUF001
 import re
 from bisect import bisect_left

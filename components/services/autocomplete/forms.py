@@ -6,8 +6,6 @@ name sent with it is the name of that entry. If several entries share a name, it
 to write each of them: "Jeff [12]".
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any, cast
 

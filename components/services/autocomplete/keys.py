@@ -3,8 +3,6 @@ The keys of autocomplete. The entity is an address book, since one script reads 
 contacts, the entity is a bucket of people.
 """
 
-from __future__ import annotations
-
 from components.kit.keyspace import Key, SharedKey, bucket, stem
 
 #: The single entity of names(): one index lists all books.

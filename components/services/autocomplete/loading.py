@@ -9,8 +9,6 @@ The keys of a load that never ends expire an hour after its last part. A load th
 running.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -4,8 +4,6 @@ tenant. The book follows each change after it has committed (feeding.py). Change
 bulk_create(), update() or raw SQL, are picked up by `manage.py rebuildindex`, which loads the books from the table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """The report of address books: how many there are, and finding them by name."""
 
-from __future__ import annotations
-
 from django.utils.translation import ngettext, ngettext_lazy
 
 from components.kit.figures import ask_sizes

@@ -6,8 +6,6 @@ process dies in between, the contact stays where it was. The name of a contact i
 Pages without scripts look it up again, and so does the code that creates a chat or adds members.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ The form sends the text, with the id of the chosen entry if one was chosen. Type
 only the text, and the fields of forms.py look up its entry.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ People type some of them with and without variation selectors; they are stored w
 The file has one form for all skin tones: T is a tone, and D is another one. docs/list_emoji.py writes it.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

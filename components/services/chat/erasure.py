@@ -10,8 +10,6 @@ young hint of a chat that does not exist stays, because the chat may be about to
 it. An interrupted erasure has to be repeated from the beginning.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 from components.exceptions import ChatNotFound, RedisUnavailable

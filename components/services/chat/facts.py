@@ -1,7 +1,5 @@
 """Facts about chats: frozen dataclasses. Instants are aware, in UTC."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -9,8 +9,6 @@ preceded by its length, as each part of an event and each mention is, because Lu
 scripts about chats and members are read here as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any

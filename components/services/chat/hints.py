@@ -7,8 +7,6 @@ these. An inbox also remembers the chats that its person has left after writing 
 of theirs may be left, so that an erasure finds these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 

@@ -5,8 +5,6 @@ The id of a chat is a UUID of version 7 (RFC 9562), or an id that a project choo
 slash, because it occurs in URLs, and in keys before a slash and the name of a person.
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 from hashlib import sha256

@@ -6,8 +6,6 @@ inbox therefore takes two round trips to each node, however many chats there are
 for each bucket of chats. A query changes nothing, except that it removes hints that chats have denied for a day.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext

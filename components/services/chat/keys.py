@@ -4,8 +4,6 @@ The keys of chats and inboxes. The entity is a bucket of chats, or of inboxes, s
 "One per person" and the like: the key is what the property says, a slash, and the person.
 """
 
-from __future__ import annotations
-
 from typing import Self
 
 from components.kit.keyspace import Key, SharedKey, bucket, stem

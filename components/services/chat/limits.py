@@ -8,8 +8,6 @@ hints of the inbox. Both may list chats that are gone or that the person has lef
 removed before anybody is refused.
 """
 
-from __future__ import annotations
-
 from components.conf import conf
 from components.exceptions import TooFast, TooManyChats
 from components.kit.client import AnyRedis

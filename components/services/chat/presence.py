@@ -9,8 +9,6 @@ who begins to type wakes those who wait. The next answer says who has come or go
 COMPONENTS["CHAT_PRESENCE"] turns all of it off. Then Redis is not asked, and everybody gets NOBODY.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection
 

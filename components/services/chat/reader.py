@@ -5,8 +5,6 @@ Each bucket has an index of chat ids. A page takes three round trips, however ma
 of all buckets, one for the ids in the buckets that it shows, and one for these chats. Reading changes nothing.
 """
 
-from __future__ import annotations
-
 from components.kit.buckets import Index
 from components.kit.client import get_client
 from components.kit.twins import at_once

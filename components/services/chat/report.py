@@ -1,7 +1,5 @@
 """The report of chats: how many there are, when somebody last wrote, and finding them by id or title."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from functools import partial
 

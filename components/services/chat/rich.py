@@ -12,8 +12,6 @@ node is text, or a list of its tag, of a link also its address, and its children
 addresses begin with http:// or https://. The time that this takes grows with the length of the text, and not faster.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence

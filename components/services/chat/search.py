@@ -9,8 +9,6 @@ No index is stored: docs/chat.md says why. Instead, a search examines the histor
 may cost, and says where to go on.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from unicodedata import normalize

@@ -4,8 +4,6 @@ ChatSettings: the settings of a chat. Each is a field of the chat's HASH with th
 Durations are stored in milliseconds, 0 for None; a history of all messages as "all".
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields

@@ -12,8 +12,6 @@ A source has at most one call in flight, and Redis stores the number of its last
 its own sources.
 """
 
-from __future__ import annotations
-
 import secrets
 from bisect import bisect_left
 from collections import defaultdict, deque

@@ -8,8 +8,6 @@ get their counts. A killed process loses its last second; a process that ends ot
 forked child starts with an empty buffer: its parent sends the old counts.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading

@@ -7,8 +7,6 @@ is mended in one step that may be repeated. So two processes may clean at once, 
 it reported.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ update() is sent at once, and raises errors. count() is for frequent events: it 
 which is sent once a second (buffer.py). Either counts in the slice in which it arrives, by the server's clock.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from components.kit.client import AnyRedis, get_client

@@ -1,7 +1,5 @@
 """The keys of counters over time. The entity is a bucket, for counters by name."""
 
-from __future__ import annotations
-
 from components.kit.keyspace import Key, SharedKey, stem
 
 

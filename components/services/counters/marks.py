@@ -4,8 +4,6 @@ Marks: instants with a name, such as deployments, which charts of counters show 
 All marks are in one sorted set, at most 500 of them, for as long as counters keep their longest slices.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass

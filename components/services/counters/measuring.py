@@ -6,8 +6,6 @@ All of them add in the memory of this process, as count() does. The name "pay:ca
 histogram of them (histograms.py).
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence

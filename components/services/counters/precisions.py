@@ -7,8 +7,6 @@ numbers. A stored precision is kept for as long as the longest precision that is
 multiples of their length in UTC.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

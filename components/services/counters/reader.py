@@ -6,8 +6,6 @@ family, it adds up those that were seen in the requested time, a few hundred in 
 Reading changes nothing.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The report of counters: how many there are, the pages of times, and finding counters by name."""
 
-from __future__ import annotations
-
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 

@@ -5,8 +5,6 @@ Neighbours with the same place become one range, which halves the number of rang
 of each range are kept, so that an error can name both ranges that overlap. Places with the same names are one place.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address

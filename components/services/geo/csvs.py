@@ -7,8 +7,6 @@ instead. A file is recognised by the names of its columns, whatever its own name
 Files of DB-IP and IP2Location have ranges and places in each row, and no names of columns: the caller names them.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Facts about addresses: a place, a table of places, and the result of an import."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias

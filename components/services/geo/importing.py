@@ -10,8 +10,6 @@ repeated before that, it writes only the missing ones. If two imports run at onc
 becomes current.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The keys of tables of addresses. The entity is a table: one script makes a version of it current."""
 
-from __future__ import annotations
-
 from components.kit.keyspace import SharedKey, stem
 from components.kit.values import check_name
 

@@ -6,8 +6,6 @@ The package maxminddb, which the extra "logs" installs, reads it in a process of
 is damaged, or shrinks meanwhile, can crash the reader, which is written in C.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -6,8 +6,6 @@ the file cannot be read: {"odd": network, "type": …}, {"wrong": …}. A place 
 its addresses, the first, the last, and the number of its place, from 0 on. This imports nothing of the app.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping

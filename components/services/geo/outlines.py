@@ -5,8 +5,6 @@ They are those of Natural Earth (public domain), simplified, and already project
 addresses: ISO 3166, and XK for Kosovo. Antarctica is not on the map.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ unused address gets the city before it. Columns are buffers that numpy can use a
 address or a place, 16 bytes in network order for an IPv6 address.
 """
 
-from __future__ import annotations
-
 from array import array
 from bisect import bisect_right
 from typing import TypeAlias

@@ -5,8 +5,6 @@ It never changes: newest() returns another one when another version is current. 
 an hour, so a process that is loading it finds all of them. One that is slower than that begins again.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from functools import cache

@@ -12,8 +12,6 @@ leaves no keys of its own.
 The first waiter in the queue is woken. A fair lock goes to that waiter, any other lock to the first client that asks.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

@@ -7,8 +7,6 @@ seconds (a week by default), so only a holder that was stopped for longer than t
 The fence of a value without a ttl does not expire. If Redis loses its data, it loses the fences as well.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from components.exceptions import StaleFence

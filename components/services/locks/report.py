@@ -3,8 +3,6 @@ The report of locks: how many are held, which of them somebody waits for, their 
 held by name or key, and a free one by its whole name.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from time import time
 

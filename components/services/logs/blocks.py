@@ -6,8 +6,6 @@ a damaged one. A reader can continue where another one ended: a place is a byte 
 of lines before it, and a mark of the bytes before it, which shows whether the file is still the same.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Iterator

@@ -7,8 +7,6 @@ bytes of the frame identify the format: a release that finds other bytes is olde
 The name of a file may have any bytes. It is stored with URL quoting, so that it has no blanks and fits into a record.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from types import ModuleType

@@ -7,8 +7,6 @@ the beginning. A line is copied when it has its newline; the last line also when
 without writes to it. If this process dies, the next one reads the rest.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Sequence

@@ -7,8 +7,6 @@ workers hold chunks. A worker's report about itself expires seconds after the wo
 first producer or aggregation on, and is never removed from the list.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@ bytes in flight bounds the keys that grow with lines, the largest number of file
 and the number of days to keep bounds those that grow with days.
 """
 
-from __future__ import annotations
-
 from components.kit.keyspace import SharedKey, stem
 from components.kit.values import check_name
 

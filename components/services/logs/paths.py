@@ -10,8 +10,6 @@ leads into that folder, or into the folder where the pattern begins: people who 
 files of the machine are read. All other links are left out and reported.
 """
 
-from __future__ import annotations
-
 import glob
 import os
 from collections.abc import Callable, Iterable, Iterator

@@ -3,8 +3,6 @@ The report of logs: the chunks in flight, the aggregations that do not keep up, 
 jobs by name. People name jobs, so there are few.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial

@@ -10,8 +10,6 @@ aggregation has joined, chunks wait for the first one.
 A file is recognised by a fingerprint of the first 4 KB of its lines, decompressed, or of all if there are fewer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256

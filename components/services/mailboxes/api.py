@@ -5,8 +5,6 @@ Looking is a GET and changes nothing. Pulling is a POST, because it hands out me
 which a link that somebody is tricked into following must not do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any, TypedDict
 

@@ -1,7 +1,5 @@
 """Facts about mailboxes: frozen dataclasses. Instants are aware, in UTC."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The keys of mailboxes. The entity is a bucket of mailboxes, so that one index lists all of a bucket."""
 
-from __future__ import annotations
-
 from components.kit.keyspace import Key, SharedKey, bucket, stem
 
 

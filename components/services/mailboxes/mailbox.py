@@ -7,8 +7,6 @@ something has a random id: if its reply is lost, the script is sent again and re
 needs no cleanup.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime

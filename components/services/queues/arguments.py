@@ -5,8 +5,6 @@ A value that would change on its way through the queue is refused when it is pus
 changes are allowed, as in Django: a tuple becomes a list, and bytes become text.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

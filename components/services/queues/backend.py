@@ -9,8 +9,6 @@ other because of a stored name. OPTIONS are the fields of conf.QueueOptions. Del
 has started may start again after its worker died, so write tasks that may run twice.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields

@@ -4,8 +4,6 @@ COMPONENTS["ENQUEUE_MIDDLEWARE"] and COMPONENTS["RUN_MIDDLEWARE"] list their dot
 is ignored: call_next() returns what was stored, or what the task returned, even if the next one forgets to return it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial

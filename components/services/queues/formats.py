@@ -8,8 +8,6 @@ and progress hold the number of their format: a reader knows every older format,
 to the newer release. The fields are declared in lua/_task.lua and lua/_run.lua.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

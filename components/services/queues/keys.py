@@ -1,7 +1,5 @@
 """The keys of task queues. The entity is the alias of a backend: one script serves many of its queues."""
 
-from __future__ import annotations
-
 from components.kit.keyspace import Key, SharedKey, stem
 
 

@@ -8,8 +8,6 @@ cancellation with its next heartbeat. Counts are cardinalities of sorted sets an
 trips, whatever the size of a queue.
 """
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@ The report of task queues: what waits, what runs, which tasks and workers need s
 workers; and finding queues by name, tasks by id or by the name of what they run, and periodic tasks.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

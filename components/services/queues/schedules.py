@@ -7,8 +7,6 @@ from daylight saving time are handled here in the same way as in Debian's cron: 
 day, and a job whose minute or hour begins with * follows the local time.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from abc import ABC, abstractmethod

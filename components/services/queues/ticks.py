@@ -11,8 +11,6 @@ The ticks of a paused name are taken like others, but no task is stored. So the 
 its next tick when it is resumed.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ a minute, as a window that begins each minute does, and no call waits while ther
 filled drop by drop. That takes about a hundred bytes for each call.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any

@@ -4,8 +4,6 @@ RateReader: the list of all rate limits, in pages, for the control room.
 Reading changes nothing, and takes four round trips, however many limits there are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The report of rate limits: how many there are, their figures, and finding those used within a month by name."""
 
-from __future__ import annotations
-
 from django.utils.translation import ngettext, ngettext_lazy
 
 from components.kit.figures import Event, ask_sizes

@@ -5,8 +5,6 @@ limit_rate: a rate limit around a view. A request that exceeds it is answered wi
     def search(request): ...                               # or async def
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import wraps

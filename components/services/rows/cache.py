@@ -11,8 +11,6 @@ cluster, and servers that many coroutines ask at once, run a script for each buc
 one text, which is faster in Python than parsing many texts.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 import time

@@ -6,8 +6,6 @@ the next one is read, so other clients get their turn in between, and an interru
 that leaves the schedule meanwhile is not changed. Repeating a call has no further effect.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 

@@ -1,7 +1,5 @@
 """The keys of cached rows. The entity is a bucket of rows, so that one script claims many."""
 
-from __future__ import annotations
-
 from components.kit.keyspace import Key, SharedKey, stem
 
 

@@ -8,8 +8,6 @@ the previous one was stored, and no load that began before an invalidation is st
 microseconds of the server's clock.
 """
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence

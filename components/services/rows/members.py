@@ -5,8 +5,6 @@ A member is the name of a cache and the key of a row, with a colon between. It f
 call of a script is for members of one bucket.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable
 from functools import lru_cache
 

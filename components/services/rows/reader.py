@@ -10,8 +10,6 @@ limited number of commands, and then marks its list as incomplete. Reading chang
 the JSON is read.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter, defaultdict

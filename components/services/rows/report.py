@@ -3,8 +3,6 @@ The report of cached rows: how many are on the schedule, which are late or canno
 finding their models by name and a row by its whole name, "items:42".
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass

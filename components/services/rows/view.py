@@ -10,8 +10,6 @@ when they were loaded: a client that asks every second gets 304 until a value ch
 because it is not known when a value changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import floor
 from typing import Any

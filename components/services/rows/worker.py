@@ -7,8 +7,6 @@ logs this once, and continues when Redis is back. Then it reloads the rows that 
 leaves claims, which end after their lease.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import defaultdict

@@ -10,8 +10,6 @@ The permit is renewed while the call lasts, so *lease* only determines how long 
 taken.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable

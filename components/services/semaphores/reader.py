@@ -6,8 +6,6 @@ all buckets, for the names in the buckets that it shows, and for the figures of 
 nothing. Facts are of one moment by the server's clock; durations are in seconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

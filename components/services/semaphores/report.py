@@ -3,8 +3,6 @@ The report of semaphores: how many there are, which of them somebody waits for, 
 within a month by name.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from django.utils.translation import gettext, ngettext, ngettext_lazy

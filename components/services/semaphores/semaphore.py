@@ -10,8 +10,6 @@ A waiter blocks on a list of its own. It asks again when it is woken, at its hea
 another waiter counts as dead. A lost wake-up or a killed waiter therefore delays the others by at most 0.8 seconds.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 from contextlib import suppress

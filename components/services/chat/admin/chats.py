@@ -5,8 +5,6 @@ Users who may view chats see who talks with whom, and how much. Only users with 
 messages see the messages. The actions are in moderation.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps

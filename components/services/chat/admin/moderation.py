@@ -6,8 +6,6 @@ Actions that remove messages need the permission to delete, all others the permi
 shown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Chats: listing, creating, changing, closing and joining them."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, TypedDict
 
 from django.http import HttpRequest

@@ -1,7 +1,5 @@
 """Members of a chat: listing, adding and removing them, their roles, and muting."""
 
-from __future__ import annotations
-
 from asyncio import to_thread
 from typing import TypedDict
 

@@ -1,7 +1,5 @@
 """Messages of a chat: reading the history, sending, deleting, and marking as read."""
 
-from __future__ import annotations
-
 from asyncio import to_thread
 from typing import Annotated, TypedDict
 

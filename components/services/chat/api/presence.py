@@ -1,7 +1,5 @@
 """Presence: who has a chat open, and who is typing. One request is a sign of life, and waits for others."""
 
-from __future__ import annotations
-
 from typing import Annotated, TypedDict
 
 from asgiref.sync import sync_to_async

@@ -1,7 +1,5 @@
 """The JSON shapes of chats in the answers of the HTTP API."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Annotated, Any, TypedDict

@@ -6,8 +6,6 @@ this person, so nobody can forge one. The server stores nothing about it: a clie
 likes, or use an old cursor again when an answer was lost.
 """
 
-from __future__ import annotations
-
 import re
 from asyncio import to_thread
 from collections.abc import Mapping

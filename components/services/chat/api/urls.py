@@ -1,7 +1,5 @@
 """The URLs of chats in the HTTP API."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.urls import URLPattern, path

@@ -1,7 +1,5 @@
 """The badge that a site shows on its pages, {% chat_badge %}, and the address at which badge.js loads it again."""
 
-from __future__ import annotations
-
 import logging
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """The forms of the chat page that have fields of their own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

@@ -1,7 +1,5 @@
 """The members of a chat, with forms for what the visitor may do to them and to the chat."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 

@@ -5,8 +5,6 @@ While somebody types, it offers recent contacts and the book that COMPONENTS["PE
 sends the text, with or without scripts; its names are looked up among people and in that book.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -6,8 +6,6 @@ changes nothing, not even the reading position, which is moved by JavaScript, a 
 for a message contains its client id, so a message that is sent twice is stored once.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime

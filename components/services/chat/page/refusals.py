@@ -1,7 +1,5 @@
 """The sentences and statuses with which the page answers refused requests."""
 
-from __future__ import annotations
-
 import math
 
 from django.utils.functional import Promise

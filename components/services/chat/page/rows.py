@@ -1,7 +1,5 @@
 """Rows for the templates of the chat page: chats, messages and members, ready to be shown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime

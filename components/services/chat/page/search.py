@@ -1,7 +1,5 @@
 """The search in the history of a chat: a form that is sent by GET, so that a search has an address."""
 
-from __future__ import annotations
-
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext, ngettext

@@ -3,8 +3,6 @@ Texts of the chat page: titles, previews, events and mentions. static/components
 for the page with scripts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

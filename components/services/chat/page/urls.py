@@ -1,7 +1,5 @@
 """The URLs of the chat page. No chat id begins with "-", so "-/new/" and "-/badge/" cannot be of a chat."""
 
-from __future__ import annotations
-
 from django.urls import path
 
 from components.services.chat.page import badge, members, pages, search

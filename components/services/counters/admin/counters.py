@@ -6,8 +6,6 @@ many counters there are; the cost of a family grows with its size. A search for 
 that were seen last.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC

@@ -6,8 +6,6 @@ bottom; a template draws each with its own colour and pattern. Positions are in 
 size without a script, and without distorting the patterns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date

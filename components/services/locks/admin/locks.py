@@ -6,8 +6,6 @@ held; and a lock five, or eight with its history. The only action is to release 
 holder that the visitor saw, so a later holder keeps it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from django.http import Http404, HttpRequest, HttpResponse

@@ -5,8 +5,6 @@ also shows the traffic of a job: lines of days by country, region and city, as b
 A page of a job takes four round trips, however much is in it, and one more for the rejected lines of an aggregation.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -6,8 +6,6 @@ as octal), or IPv6. An IPv6 address that contains an IPv4 one (::ffff:1.2.3.4) i
 not allowed.
 """
 
-from __future__ import annotations
-
 from codecs import BOM_UTF8
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address

@@ -6,8 +6,6 @@ rows is limited; lines of further days, of which a log of junk may have thousand
 counted since the last flush is lost with the process, and another process counts its chunks.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 

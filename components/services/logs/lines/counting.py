@@ -9,8 +9,6 @@ the blocks again: so counts and the blocks that they come from are flushed in on
 one thread.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from datetime import date

@@ -7,8 +7,6 @@ decide whether a line counts; the rest of it is ignored. The day is the one that
 is converted.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from codecs import BOM_UTF8

@@ -8,8 +8,6 @@ usual second tables, 256 entries for each split /24, grow to hundreds of MB with
 ranges.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 

@@ -5,8 +5,6 @@ A kernel finds them, and gives each value the number under which it was first se
 lines are counted by numbers, and each value is looked at once in a flush.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Protocol
 

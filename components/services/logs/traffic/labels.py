@@ -5,8 +5,6 @@ Few names stand for many values, and leave out what people type: queries, passwo
 at most 200 characters, and "-" stands for lines that have no such value.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache

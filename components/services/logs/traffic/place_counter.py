@@ -7,8 +7,6 @@ known by their ids, so counts of two versions of the geo table add up. A new ver
 blocks.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Sequence

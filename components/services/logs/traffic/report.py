@@ -1,7 +1,5 @@
 """A report of traffic: the lines of a period by the places of a level, and the same as cells for a file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date

@@ -1,7 +1,5 @@
 """Lines by hour, country and status, which are counted together."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

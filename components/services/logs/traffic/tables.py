@@ -6,8 +6,6 @@ what one client has sent together, so a round trip asks for some thousand member
 table grows meanwhile, a member may come twice, in two pages: the later count is taken.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date

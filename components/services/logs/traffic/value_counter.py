@@ -9,8 +9,6 @@ of each hour and of each country to tables, in which a value and a status stand 
 but by the script of the flush, which keeps some of each day, and adds up the others.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence

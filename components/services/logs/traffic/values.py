@@ -6,8 +6,6 @@ So the count of a value is exact unless it is missing in a table that has such l
 be. Each value was counted by status with its hour, and by status with its country, but not with both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date

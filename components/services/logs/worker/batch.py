@@ -5,8 +5,6 @@ Sums are in callbacks until they are taken; then the batch is a message, which i
 that has lost a chunk is useless: it begins again with new callbacks.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ callback fails on a chunk, all counts of the batch are dropped and made again. A
 up, and the control room shows it.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

@@ -7,8 +7,6 @@ separate permission to read them. Clearing a mailbox needs the permission to del
 permission to change.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from operator import itemgetter
 

@@ -6,8 +6,6 @@ filter that cannot be understood matches nothing, so that an action on "all that
 on all.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 from datetime import datetime

@@ -4,8 +4,6 @@ The list of the queues of an alias: totals of all, and a page of those whose nam
 The sizes of all queues are read, since totals and order depend on them; only a page of them is shown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The alias, queue and state that the query of a request names. Unknown ones raise Http404 with the reason."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import get_args
 

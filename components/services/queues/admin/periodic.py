@@ -5,8 +5,6 @@ now, pause and resume it.
 A run by the verb is an ordinary push. It neither uses up a tick nor counts as one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime

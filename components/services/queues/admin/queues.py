@@ -8,8 +8,6 @@ window. Search results are not refreshed automatically, because a search reads a
 to find out the policy of a task, because the task may be dead because its module is broken.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from math import ceil

@@ -6,8 +6,6 @@ The whole selection is in the query, so that it is confirmed and carried out und
 request, because tasks move on between two requests. One request handles at most BOUND tasks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Literal, get_args

@@ -6,8 +6,6 @@ get their turn in between. The message counts what was done, and says what was r
 Workers find a request with their next heartbeat; until then, the list says "asked to".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -4,8 +4,6 @@ The system check of mail that goes through the queue.
 It is a separate module, because importing mail/backend.py reads the settings that are checked here.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

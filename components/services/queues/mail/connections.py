@@ -5,8 +5,6 @@ A thread that sends takes a connection out, so no two use one. It comes back whe
 nobody has taken it for two seconds, or after any error.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -8,8 +8,6 @@ What each new message of its class has as well, such as a sentinel or a place fo
 behind.
 """
 
-from __future__ import annotations
-
 import email.message
 import email.policy
 import json

@@ -7,8 +7,6 @@ as a failure with the reason. If that is refused as well, it is tried again at g
 lives, and the lease is renewed meanwhile.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import time

@@ -12,8 +12,6 @@ each free thread. Tasks that were claimed ahead and wait for too long are given 
 quick one from an idle worker.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

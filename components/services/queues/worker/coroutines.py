@@ -8,8 +8,6 @@ coroutines can query at once as there are threads. A task that raises SystemExit
 go on.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Coroutine

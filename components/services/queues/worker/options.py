@@ -1,7 +1,5 @@
 """The command-line option that names a RedisBackend."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 
 from components.kit.commands.options import WrongUsage

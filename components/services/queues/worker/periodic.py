@@ -6,8 +6,6 @@ Therefore no worker has to be elected, and no worker has to take over when anoth
 and one more if several were missed. Between ticks, and if nothing is declared, there are no round trips.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Sequence

@@ -6,8 +6,6 @@ begun runs from waiting ones, and waiting runs can be taken back. The threads ar
 in a task does not keep the process from ending.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable

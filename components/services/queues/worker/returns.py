@@ -6,8 +6,6 @@ They go back to their old place at once, after a delay, or, if their concurrency
 worker's.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import chain

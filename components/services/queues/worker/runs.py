@@ -5,8 +5,6 @@ The worker's loop and the thread of the task share it: the loop sees how long th
 it; the task reports its progress.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from datetime import datetime, timedelta

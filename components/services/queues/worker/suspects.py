@@ -7,8 +7,6 @@ suspect dead, it runs without any other suspect, so that only a task that is not
 Suspects that have to wait for it are delayed, and do not block other tasks.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Container
 

@@ -11,8 +11,6 @@ other tasks finish, and ends. Reporting the failure is the last thing it does, s
 the function still runs.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Iterable, Sequence

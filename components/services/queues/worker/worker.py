@@ -5,8 +5,6 @@ A separate thread waits for tokens from Redis, so the loop never blocks in a com
 while Redis was unavailable are kept.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """The Rate limits page: the rate of each limit, the calls that were counted, and the callers that wait."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
 from django.utils.text import capfirst

@@ -7,8 +7,6 @@ fail, searches for them and says where it ends. Values are not shown, because pe
 see its content. The actions are in row_verbs.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

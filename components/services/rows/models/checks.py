@@ -5,8 +5,6 @@ A delay of 0 and a duplicate name are refused when the model is declared. Everyt
 are loaded, because fields refer to other models. No check opens a connection.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

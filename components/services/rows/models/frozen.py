@@ -1,7 +1,5 @@
 """FrozenRow: a cached row with the names of its model's fields. It cannot be changed or saved."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pickle import UnpicklingError
 from typing import Any, ClassVar, NoReturn, Self

@@ -6,8 +6,6 @@ A page of the list costs five round trips, however many semaphores there are, an
 name a permit by its unique id, so a later holder is never evicted by mistake.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from django import forms

@@ -5,8 +5,6 @@ Two ways to do the same work, which differ only in their speed; a test compares 
 right. Both return the same Columns. The default is the fastest that is installed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from typing import Protocol

@@ -5,8 +5,6 @@ It shares nothing with the compiled kernel but the formats (formats.py), and sea
 The compiled kernel uses it for the formats that it cannot read itself.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import Counter
 from functools import lru_cache, partial

@@ -8,8 +8,6 @@ numba's cache notices no change in another. parse_book and parse_combined are lo
 would have to pass eight values on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
