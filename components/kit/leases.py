@@ -114,7 +114,7 @@ class Lease:
         """The server that renews it. Threads renew leases at the same server one after the other."""
         raise NotImplementedError
 
-    async def renew(self) -> bool:
+    async def _renew(self) -> bool:
         """
         Extend it, and return False if it is lost. After an exception, it is called again until valid_until. Without a
         loop, it may not wait.
@@ -256,7 +256,7 @@ class _Scheduler:
     async def _renew(self, lease: Lease) -> None:
         pause = _retry(lease)
         try:
-            if not await lease.renew():
+            if not await lease._renew():
                 self._tasks.pop(lease, None)  # keeps the task from cancelling itself
                 self._lose(lease)
             pause = lease.lease / _PART

@@ -30,7 +30,7 @@ class Lease(renewals.Lease):
         self.losses: list[str] = []
         self._lost = threading.Event()
 
-    async def renew(self) -> bool:
+    async def _renew(self) -> bool:
         self.renewed += 1
         answer = self._answers.pop(0) if self._answers else False
         if isinstance(answer, Exception):
@@ -70,7 +70,7 @@ def test_the_loss_is_told_in_time_though_a_renewal_hangs() -> None:
     async def hang() -> bool:
         return answered.wait(20)
 
-    first.renew = hang  # type: ignore[method-assign]
+    first._renew = hang  # type: ignore[method-assign]
     try:
         first.keep()
         second.keep()

@@ -277,7 +277,7 @@ def test_on_a_full_server_a_lock_is_extended_and_released(
         assert held.extend(20, replace_ttl=True)
         assert held.reacquire()
         held.ensure_held()
-        assert at_once(held._holding.renew())
+        assert at_once(held._holding._renew())
         held.release()
 
     assert not held.locked()

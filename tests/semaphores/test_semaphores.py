@@ -121,7 +121,7 @@ def test_on_a_full_server_permits_are_taken_refreshed_and_given_back(redis: Redi
 
     with full(redis):
         first.refresh()
-        assert at_once(first.renew())
+        assert at_once(first._renew())
         first.release()
         assert waiter.is_woken(redis)
         assert semaphore.evict(second.id)

@@ -38,7 +38,7 @@ class Holding(Lease):
         lock = self._lock()
         return server_of(lock.redis, lock.keys.held) if lock is not None else None
 
-    async def renew(self) -> bool:
+    async def _renew(self) -> bool:
         lock = self._lock()
         return lock is not None and await lock._prolong(self)
 

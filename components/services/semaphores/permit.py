@@ -99,7 +99,7 @@ class Permit(Lease):
     def server(self) -> Hashable:
         return server_of(get_client(), self._semaphore._keys.holders)
 
-    async def renew(self) -> bool:
+    async def _renew(self) -> bool:
         try:
             await self._refresh(get_async_client() if self.loop else get_client())
         except (PermitLost, PermitReleased):
