@@ -61,7 +61,7 @@ class BodyTooLarge(ComponentsError, ValueError):
 
 
 class NotEnqueued(ComponentsError):
-    """A middleware around enqueueing passed on no tasks, so none was stored. Let it call call_next()."""
+    """A middleware around enqueueing passed on no tasks, so none was stored. Call call_next() in it."""
 
 
 class ResultTooLarge(ComponentsError, ValueError):
@@ -183,7 +183,7 @@ class ClientIdReused(ComponentsError, ValueError):
 
 
 class ChatNotFound(ComponentsError):
-    """There is no such chat, or the person is not in it; it is not said which. Look at the person's Inbox."""
+    """There is no such chat, or the person is not in it: the error does not say which. See their Inbox."""
 
 
 class ChatExists(ComponentsError):
@@ -269,7 +269,7 @@ class LoadSuperseded(ComponentsError):
 
 
 class CountRefused(ComponentsError):
-    """A key of counters holds something else, so some or all events do not count. Run manage.py cleancounters."""
+    """A key of counters holds something else, so some or all events were not counted. Run manage.py cleancounters."""
 
 
 class RowNotSerializable(ComponentsError, TypeError):
@@ -281,7 +281,7 @@ class RowTooLarge(ComponentsError, ValueError):
 
 
 class RowNotLoaded(ComponentsError):
-    """A row is still loaded by another process, or kept changing. Try again, or read it from the database."""
+    """Another process is still loading the row, or it kept changing. Try again, or read it from the database."""
 
 
 class RowsUnavailable(ComponentsError):

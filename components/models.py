@@ -52,7 +52,7 @@ class AddressBook(Anchor):
 
 
 class CachedRow(Anchor):
-    """The anchor of a cached row, "market.item:42", or of all of a name. Who may change it may set its delay."""
+    """The anchor of a cached row, "market.item:42", or of a name. Users who may change it may set its delay."""
 
     class Meta(Anchor.Meta):
         default_permissions = ("view", "refresh", "change", "remove")

@@ -217,7 +217,7 @@ class Chat:
         """
         Return whether this call has created the chat before: one that has ended, and one that is there.
 
-        Raises ChatExists if another call has: then nobody shall get a hint.
+        Raises ChatExists if another call has, before anybody gets a hint.
         """
         fields = ["made", "created_by", "call", "seq", "gone"]
         made, created_by, by_call, seq, gone = await idempotent(lambda: client.hmget(self._keys.chat, fields))
@@ -595,7 +595,7 @@ class Chat:
 
     async def _remove(self, client: AnyRedis, user: str, by: str | None, kind: EventKind) -> None:
         actor = check_actor(by)
-        # Others who add the person write a hint with another score, and none that they wrote before is trusted.
+        # Read before: a process that adds the person after their removal writes the hint with another score.
         hint = await hints_of(client, self.id, [check_person(user)])
         said = await self._let_out(client, user, actor, write_event(kind, actor, user), kind)
         if said not in (b"removed", b"traceless", b"blocked", b"nothing"):

@@ -47,9 +47,8 @@ _MOST_BYTES = 8 * 1024 * 1024  # of results and errors in one request; a single 
 #: If a request with acks gets no answer so many times in a row, although the heartbeats before it do, the acks are
 #: sent one by one.
 _CUT_LOSS = 3
-_PARTED = (
-    1.0  # seconds from the last request of a process, which ends at once, until its tasks may start elsewhere
-)
+#: Seconds from the last request of a process, which ends at once, until its tasks may start elsewhere.
+_PARTED = 1.0
 
 
 class TaskWorker(Worker):
