@@ -22,18 +22,17 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from django.utils.cache import add_never_cache_headers, patch_vary_headers
-from django.utils.log import log_response
 from django.utils.translation import gettext, ngettext
 
 from components.conf import conf, warn_unless_installed
 from components.exceptions import RedisUnavailable
 from components.services.counters import beside, count, measure, prepare
+from components.unavailable import RETRY_AFTER
+from components.unavailable import mark_unavailable as mark_unavailable  # for views of projects
 
 logger = logging.getLogger(__name__)
 
 _View: TypeAlias = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
-
-RETRY_AFTER = 10  # seconds: enough for a server to restart, without a herd of clients in between
 
 _TEMPLATE = "components/unavailable.html"
 _PROBLEM = "application/problem+json"
@@ -71,21 +70,6 @@ class RedisUnavailableMiddleware(_Middleware):
         patch_vary_headers(response, ["Accept"])
         mark_unavailable(request, response, error)
         return response
-
-
-def mark_unavailable(request: HttpRequest, response: HttpResponse, error: RedisUnavailable) -> None:
-    """Tell the client when to try again, and log the reason as a warning."""
-    response["Retry-After"] = str(RETRY_AFTER)
-    log_response(
-        "%s %s: %s",
-        request.method,
-        request.path,
-        error,
-        response=response,
-        request=request,
-        logger=logger,
-        level="warning",
-    )
 
 
 def _answer(request: HttpRequest) -> HttpResponse:

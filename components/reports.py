@@ -29,10 +29,10 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext
 
 from components import models
+from components.formatting import duration, grouped, legible
 from components.kit.figures import Ask, Reading
 from components.kit.scripts import Script
 from components.kit.stored import text_of
-from components.templatetags.control_room import duration, grouped, legible
 
 FIND = Script("kit/find")
 

@@ -19,7 +19,9 @@ ROOT = Path(__file__).resolve().parents[1]
 #: What the modules of a room may import of this app, besides their own room and SHARED. "services" is any of them.
 ROOMS: dict[str, set[str]] = {
     "kit": {"__init__", "embedded", "locations", "servers"},
-    "reports": {"models", "services", "templatetags"},
+    "formatting": set(),
+    "unavailable": set(),
+    "reports": {"formatting", "models", "services"},
     "services": {"services"},
     "embedded": set(),
     "cache": {"services"},
@@ -27,13 +29,13 @@ ROOMS: dict[str, set[str]] = {
     "mail": {"services"},
     "locations": set(),
     "servers": set(),
-    "api": {"middleware"},
-    "control_room": {"api", "middleware", "models", "reports", "templatetags"},
-    "templatetags": {"services"},
-    "middleware": {"services"},
+    "api": {"people", "unavailable"},
+    "control_room": {"formatting", "models", "unavailable"},
+    "templatetags": {"control_room", "formatting", "services"},
+    "middleware": {"services", "unavailable"},
     "observing": {"reports", "services"},
-    "overview": {"control_room", "models", "reports", "servers", "services", "templatetags"},
-    "people": {"api", "control_room", "templatetags"},
+    "overview": {"control_room", "formatting", "models", "reports", "servers", "services"},
+    "people": {"formatting"},
     "models": set(),
     "migrations": set(),
     "exceptions": set(),
@@ -63,7 +65,7 @@ ROLES = {
     "report", "tasks", "used_contacts", "view", "widgets", "worker",
 }  # fmt: skip
 #: What those may import besides.
-FOR_ROLES = {"api", "control_room", "middleware", "models", "people", "reports", "servers", "templatetags"}
+FOR_ROLES = {"api", "control_room", "formatting", "models", "people", "reports", "servers"}
 #: Modules of a service that others import from, besides the service itself.
 PUBLIC = {
     "access", "charts", "feeding", "folding", "forms", "lines", "models", "report", "traffic", "widgets",

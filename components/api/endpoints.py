@@ -29,7 +29,7 @@ from components.api.fields import Field, Values
 from components.api.problems import RAISED, Problem, problem_of, response_to
 from components.exceptions import RedisUnavailable
 from components.kit.transactions import without_transaction
-from components.middleware import mark_unavailable
+from components.unavailable import mark_unavailable
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from components import exceptions
 from components.kit.texts import grouped
 from components.kit.transactions import without_transaction
-from components.middleware import RETRY_AFTER
+from components.unavailable import RETRY_AFTER
 
 CONTENT_TYPE = "application/problem+json"
 

@@ -12,7 +12,7 @@ from components.api.problems import explain
 _anything = endpoint(get=nowhere, post=nowhere, put=nowhere, patch=nowhere, delete=nowhere)
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("", include("components.people.api")),
+    path("", include("components.api.people")),
     path("", include("components.services.chat.api.urls")),
     path("", include("components.services.mailboxes.api")),
     path("", include("components.services.autocomplete.api")),

@@ -3,8 +3,8 @@
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
+from components.formatting import legible
 from components.kit.leases import Holder
-from components.templatetags.control_room import legible
 
 
 def searched(request: HttpRequest) -> list[str]:
@@ -24,13 +24,3 @@ def who(holder: Holder, unknown: str) -> str:
         return legible(unknown)
     place = gettext("process %(process)s on %(host)s, %(thread)s") % vars(holder)
     return legible(f"{holder.owner} ({place})" if holder.owner else place)
-
-
-def shortened(name: str) -> str:
-    """Return *name* for a list: of a very long one, the start and the end."""
-    return name if len(name) <= 100 else f"{name[:60]}\N{HORIZONTAL ELLIPSIS}{name[-39:]}"
-
-
-def mean(total: float, count: int) -> float | None:
-    """Return the mean; None of nothing."""
-    return total / count if count else None

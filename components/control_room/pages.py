@@ -42,10 +42,10 @@ from components.control_room.live import send_changes
 from components.control_room.names import searched
 from components.control_room.verbs import Done, Trail, Verb
 from components.exceptions import RedisRefused, RedisUnavailable, RedisUnsuitable
+from components.formatting import legible
 from components.kit.sheets import write_csv
-from components.middleware import mark_unavailable
 from components.models import Anchor, Overview
-from components.templatetags.control_room import legible
+from components.unavailable import mark_unavailable
 
 View = Callable[..., HttpResponse]
 

@@ -8,10 +8,10 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext, ngettext
 
 from components.exceptions import RedisUnavailable
+from components.formatting import duration, grouped, took
 from components.kit.figures import Ask, Reading
 from components.reports import Line
 from components.servers import Memory, described, failed_saves, risks
-from components.templatetags.control_room import duration, grouped, took
 
 #: The most nodes that are shown; those with trouble come first.
 MOST_NODES = 12

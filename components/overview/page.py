@@ -21,12 +21,12 @@ from django.utils.translation import gettext_lazy as _
 from components.conf import conf
 from components.control_room.pages import ControlRoomAdmin
 from components.exceptions import RedisUnavailable
+from components.formatting import duration, grouped, legible
 from components.kit.figures import Gathered, Reading, gather
 from components.models import Anchor, Queue
 from components.overview.nodes import MOST_NODES, lines_of, nodes, read_nodes, state_of
 from components.reports import MOST_FOUND, MOST_TEXT, Card, Line, Link, reports
 from components.services.counters import Series, recent
-from components.templatetags.control_room import duration, grouped, legible
 
 
 @dataclass(frozen=True)

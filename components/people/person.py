@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from components.control_room.names import shortened
+from components.formatting import legible, shortened
 from components.people import names_of
-from components.templatetags.control_room import legible
 
 
 @dataclass(frozen=True)

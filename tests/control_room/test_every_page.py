@@ -10,6 +10,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import resolve
 
+from components.formatting import legible
 from components.services.autocomplete import AddressBook
 from components.services.chat import Chat, ChatReader
 from components.services.counters import Counter
@@ -19,7 +20,6 @@ from components.services.queues import TaskQueue, Ticks
 from components.services.rates import RateLimit
 from components.services.rows import RowReader
 from components.services.semaphores import SemaphoreControls
-from components.templatetags.control_room import legible
 from tests.control_room.every_page import (
     ADMINS,
     FORM,

@@ -16,7 +16,8 @@ from django.utils.html import format_html
 import components
 from components.control_room.live import Version
 from components.control_room.pages import Paging
-from components.templatetags.control_room import duration, grouped, legible, moment, pretty_json, since, took
+from components.formatting import duration, grouped, legible, pretty_json, since, took
+from components.templatetags.control_room import moment
 from tests.queues.admin import scene
 
 DASH = "\N{EN DASH}"

@@ -9,6 +9,7 @@ from time import time
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 
 from components.exceptions import InvalidName
+from components.formatting import duration, grouped, legible
 from components.kit.client import get_client
 from components.kit.figures import Ask, Event, Family, Gauges
 from components.kit.keyspace import BUCKETS
@@ -28,7 +29,6 @@ from components.reports import (
 )
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
-from components.templatetags.control_room import duration, grouped, legible
 
 PAST = Past(
     "locks:acquired",

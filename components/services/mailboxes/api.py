@@ -23,10 +23,10 @@ from components.api.fields import (
     Values,
     person,
 )
+from components.api.people import check_recipient
 from components.api.shapes import Instant, Keyword, People, shaped
 from components.api.waiting import TIMEOUT, wait_for
 from components.people import anames_of, anote_contacts
-from components.people.api import check_recipient
 from components.services.mailboxes import Fate, Mailbox
 from components.services.mailboxes import Mail as StoredMail
 

@@ -15,6 +15,7 @@ from django.utils.translation import gettext, ngettext, ngettext_lazy
 
 from components.conf import queue_options
 from components.exceptions import UnknownTask
+from components.formatting import duration, grouped, legible
 from components.kit.compat import Task
 from components.kit.declarations import import_tasks, task_modules
 from components.kit.figures import Ask, Event, Family, Gauges
@@ -49,7 +50,6 @@ from components.services.queues.keys import BackendKeys, QueueKeys
 from components.services.queues.periodic_tasks import declared, late_ticks, tick_infos
 from components.services.queues.queue import FIND, TaskQueue
 from components.services.queues.ticks import Ticks
-from components.templatetags.control_room import duration, grouped, legible
 
 GAUGE = Script("queues/gauge")
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from django.core.checks import CheckMessage, Warning
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 
+from components.formatting import duration, grouped, legible
 from components.kit.figures import Ask, Event, Family, Gauges, Reading
 from components.kit.keyspace import BUCKETS, bucket
 from components.kit.stored import number_of, text_of
@@ -28,7 +29,6 @@ from components.services.rows.keys import RowKeys
 from components.services.rows.members import LEASE, name_and_key
 from components.services.rows.models import cached_rows
 from components.services.rows.reader import RowReader
-from components.templatetags.control_room import duration, grouped, legible
 
 PAST = Past(
     "rows:hit",

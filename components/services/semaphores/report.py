@@ -7,6 +7,7 @@ from functools import partial
 
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 
+from components.formatting import duration, grouped, legible
 from components.kit.figures import Ask, Event
 from components.kit.keyspace import BUCKETS
 from components.kit.scripts import Script
@@ -21,7 +22,6 @@ from components.reports import (
     finder_of,
 )
 from components.services.semaphores.keys import SemaphoreKeys
-from components.templatetags.control_room import duration, grouped, legible
 
 PAST = Past(
     "semaphores:acquired",

@@ -6,12 +6,12 @@ import re
 import pytest
 from django.contrib.admin.models import LogEntry
 
+from components.formatting import grouped
 from components.kit.client import get_client
 from components.kit.compat import BaseTaskBackend
 from components.services.autocomplete import AddressBook, AddressBookReader, keys
 from components.services.autocomplete.models import ModelBook, ModelBooks
 from components.services.queues import TaskQueue
-from components.templatetags.control_room import grouped
 from components.testing import run_tasks
 from tests.control_room.pages import addresses, done, logged, rows_of, texts_below, words
 from tests.db.models import Box, Shelf

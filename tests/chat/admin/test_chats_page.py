@@ -9,9 +9,9 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from components.formatting import legible
 from components.services.chat import Chat, ChatReader, ChatSettings
 from components.services.mailboxes import Mailbox
-from components.templatetags.control_room import legible
 from tests.control_room.pages import DASH, addresses, done, logged, rows_of, texts_below, words
 from tests.fixtures.admin import allowed
 from tests.support.chats import SECRET, guild

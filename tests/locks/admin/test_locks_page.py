@@ -8,11 +8,11 @@ import pytest
 from django.contrib.admin.models import LogEntry
 
 from components.exceptions import LockLost
+from components.formatting import legible
 from components.services.counters import flush, measure
 from components.services.locks import LockReader
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
-from components.templatetags.control_room import legible
 from tests.control_room.pages import DASH, addresses, done, logged, round_trips, rows_of, texts_below, words
 from tests.fixtures.admin import allowed
 from tests.locks.admin import holdings

@@ -17,15 +17,15 @@ from django.urls import URLPattern
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import searched, shortened
+from components.control_room.names import searched
 from components.control_room.pages import ControlRoomAdmin, Paging
 from components.control_room.verbs import Action, Done, Trail, Verb
 from components.exceptions import BookNotFound, InvalidValue
+from components.formatting import grouped, legible, memory, shortened
 from components.kit.compat import InvalidTask, TaskResult, TaskResultStatus
 from components.services.autocomplete import AddressBook, AddressBookReader, BookInfo
 from components.services.autocomplete.folding import MAX_PREFIX
 from components.services.autocomplete.models import ModelBooks, feeding, model_books
-from components.templatetags.control_room import grouped, legible, memory
 
 TOP = 20  # entries, and completions, on a page
 

@@ -20,13 +20,13 @@ from django.utils.translation import gettext_lazy as _
 from components.control_room.names import number_in
 from components.control_room.pages import ControlRoomAdmin, Paging, View
 from components.exceptions import ChatNotFound, InvalidValue
+from components.formatting import duration, grouped, legible
 from components.people.person import Person, persons
 from components.services.chat import Chat, ChatMessage, ChatReader, ChatSettings, Event, EventKind, Found
 from components.services.chat.admin.moderation import VERBS
 from components.services.chat.admin.targets import Row, Seat, find_row
 from components.services.chat.page import texts
 from components.services.chat.search import MAX_WORDS, Search
-from components.templatetags.control_room import duration, grouped, legible
 
 MESSAGES = 50  # messages on a page
 NEWER = 10  # of these, messages after the one that a link leads to

@@ -19,9 +19,9 @@ from django.utils.translation import gettext_lazy as _
 from components.control_room.pages import ControlRoomAdmin
 from components.control_room.verbs import NOTHING, Action, Done, Verb, filled
 from components.exceptions import ChatNotFound, MessageNotFound, NotAMember
+from components.formatting import duration, grouped
 from components.people.person import persons
 from components.services.chat.admin.targets import Target, role_of
-from components.templatetags.control_room import duration, grouped
 
 FOR_GOOD = "good"
 MUTES = [

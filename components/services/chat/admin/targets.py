@@ -12,11 +12,11 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import number_in, shortened
+from components.control_room.names import number_in
 from components.exceptions import InvalidName
+from components.formatting import grouped, legible, shortened
 from components.people.person import Person, persons
 from components.services.chat import Chat, ChatInfo, ChatMessage, ChatReader, Inbox, Member, Role
-from components.templatetags.control_room import grouped, legible
 
 #: The sentence about each role, and its name in the list of members.
 _IN_ROLE = {

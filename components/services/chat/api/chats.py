@@ -19,9 +19,9 @@ from components.api.fields import (
     Values,
     invalid,
 )
+from components.api.people import check_members, check_newcomer
 from components.api.shapes import People, shaped
 from components.people import anames_of, anote_contacts
-from components.people.api import check_members, check_newcomer
 from components.services.chat import Chat, ChatSettings, Inbox
 from components.services.chat.api import shapes
 from components.services.chat.ids import AN_ID, id_for

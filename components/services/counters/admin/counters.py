@@ -16,9 +16,10 @@ from django.urls import URLPattern
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import number_in, searched, shortened
+from components.control_room.names import number_in, searched
 from components.control_room.pages import PAGE_SIZE, ControlRoomAdmin, Page, Paging, as_csv
 from components.exceptions import InvalidName, InvalidValue
+from components.formatting import legible, shortened
 from components.kit.values import is_name
 from components.services.counters import CounterInfo, CounterReader, Series
 from components.services.counters.admin import times
@@ -28,7 +29,6 @@ from components.services.counters.charts import Span
 from components.services.counters.charts.figures import MOST_LINES, charts_of
 from components.services.counters.precisions import plan
 from components.services.counters.series import family_of
-from components.templatetags.control_room import legible
 
 FAMILIES = 100  # entries of the first page
 SEARCHED = 2_000  # the most recently seen counters, which are searched for a part of a name

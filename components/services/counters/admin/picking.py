@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy as _
 
 from components.control_room.names import number_in
 from components.exceptions import InvalidValue
+from components.formatting import grouped, legible
 from components.kit.stored import typed_instant
 from components.services.counters import Mark, Series
 from components.services.counters.charts import Span, offered_spans
@@ -28,7 +29,6 @@ from components.services.counters.charts.figures import MOST_LINES
 from components.services.counters.charts.spans import MOST_SLICES
 from components.services.counters.precisions import plan
 from components.services.counters.series import split_families
-from components.templatetags.control_room import grouped, legible
 
 _FROM = _("From is %(text)r; it must be a date and a time, as 2026-01-31T12:00.")
 _UNTIL = _("Until is %(text)r; it must be a date and a time, as 2026-01-31T12:00.")

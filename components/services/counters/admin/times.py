@@ -17,11 +17,11 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
+from components.formatting import legible
 from components.services.counters import CounterReader, Histogram, Series
 from components.services.counters.charts import Chart, Span
 from components.services.counters.charts.figures import counted_line, percentile_chart
 from components.services.counters.charts.scales import about, spent
-from components.templatetags.control_room import legible
 
 LONGEST = 480  # characters of a name, behind the name of a family
 RANKED = 100  # tasks that took the most time in all, which are put into the chosen order

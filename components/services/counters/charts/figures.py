@@ -18,10 +18,10 @@ from django.utils import timezone
 from django.utils.text import Truncator
 from django.utils.translation import gettext
 
+from components.formatting import duration
 from components.services.counters import Histogram, Mark, Measured, Sample, Series
 from components.services.counters.charts.scales import LogScale, Scale, brief, clock_ticks
 from components.services.counters.series import Unit
-from components.templatetags.control_room import duration
 
 #: The most lines that can be told apart.
 MOST_LINES = 8

@@ -16,9 +16,9 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from components.formatting import amount, duration, measured
 from components.services.counters import Series
 from components.services.counters.series import Unit, is_time, unit_of
-from components.templatetags.control_room import amount, duration, measured
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400  # seconds
 _QUARTER = 900  # seconds: the clocks of time zones differ by multiples of it

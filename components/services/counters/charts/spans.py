@@ -16,12 +16,12 @@ from typing import TypedDict
 from django.utils.translation import gettext
 
 from components.exceptions import InvalidValue
+from components.formatting import grouped
 from components.kit.values import is_name
 from components.services.counters import CounterReader, Mark, Ranked, Series
 from components.services.counters.measuring import name_of_times
 from components.services.counters.precisions import Plan, plan
 from components.services.counters.series import is_of_events
-from components.templatetags.control_room import grouped
 
 _HOUR, _DAY = 3_600, 86_400  # seconds
 #: The lengths of time that people choose from, in seconds.

@@ -15,16 +15,16 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from components.conf import conf
-from components.control_room.names import mean, shortened, who
+from components.control_room.names import who
 from components.control_room.pages import ControlRoomAdmin, Paging
 from components.control_room.verbs import Action, Done, Verb
 from components.exceptions import InvalidName
+from components.formatting import duration, grouped, legible, mean, shortened
 from components.kit.values import MAX_NAME
 from components.services.counters import Series, pattern_of
 from components.services.counters.charts import past_times
 from components.services.locks import LockInfo, LockReader
 from components.services.locks.keys import LockKeys
-from components.templatetags.control_room import duration, grouped, legible
 
 WAITERS = 50  # waiters on a page
 

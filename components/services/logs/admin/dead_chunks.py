@@ -18,9 +18,9 @@ from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import ControlRoomAdmin
 from components.control_room.verbs import Action, Done, Verb
+from components.formatting import grouped
 from components.services.logs import Aggregation, DeadChunk, dead_chunks
 from components.services.logs.admin.jobs import Counted, Job
-from components.templatetags.control_room import grouped
 
 
 @dataclass(frozen=True)

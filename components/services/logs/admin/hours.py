@@ -19,11 +19,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from components.exceptions import InvalidValue
+from components.formatting import legible
 from components.services.counters.charts import Bars
 from components.services.geo import Level
 from components.services.logs.admin.traffic import day_of, label, percent, query_of, width, world_map
 from components.services.logs.traffic import DIMENSIONS, HOURS, Slices, Traffic, ValueReport
-from components.templatetags.control_room import legible
 
 LISTED = 50  # countries, paths, … of a table
 _LEVEL: Level = "country"

@@ -11,10 +11,10 @@ from django.http import Http404, HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import shortened
 from components.control_room.pages import ControlRoomAdmin
 from components.control_room.verbs import Trail
 from components.exceptions import InvalidName
+from components.formatting import grouped, legible, shortened
 from components.services.logs import (
     DEFAULT_JOB,
     MOST_WAITING,
@@ -27,7 +27,6 @@ from components.services.logs import (
     list_jobs,
     look_at,
 )
-from components.templatetags.control_room import grouped, legible
 
 _SAMPLES = 20  # samples on a page
 #: The reasons for rejecting lines, in words. Any other reason is shown by its name.

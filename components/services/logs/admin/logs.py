@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from components.control_room.pages import ControlRoomAdmin, Page, Paging, as_csv
 from components.control_room.verbs import Action, Done, Trail, Verb
 from components.exceptions import InvalidValue
+from components.formatting import grouped
 from components.services.logs import MOST_DEAD, MOST_WAITING, dead_chunks, list_jobs, look_at
 from components.services.logs.admin import hours
 from components.services.logs.admin.dead_chunks import DISCARD, RESEND, dead_title
@@ -35,7 +36,6 @@ from components.services.logs.admin.traffic import (
     title_of,
 )
 from components.services.logs.traffic import MOST_ROWS, NAMES, Traffic, sheet
-from components.templatetags.control_room import grouped
 
 
 class LogJobAdmin(ControlRoomAdmin):

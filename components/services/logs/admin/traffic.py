@@ -20,11 +20,11 @@ from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import Paging
 from components.exceptions import InvalidName, InvalidValue
+from components.formatting import legible
 from components.services.counters.charts import MOST_LAYERS, Bars
 from components.services.geo import UNKNOWN, Level, place_name
 from components.services.logs.admin.world_map import WorldMap
 from components.services.logs.traffic import Others, Report, Row, Traffic
-from components.templatetags.control_room import legible
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 #: The id of addresses whose place is unknown.

@@ -18,10 +18,10 @@ from django.utils.translation import gettext_lazy as _
 from components.control_room.names import number_in
 from components.control_room.pages import ControlRoomAdmin, Paging
 from components.control_room.verbs import Action, Done, Trail, Verb
+from components.formatting import grouped, legible, memory
 from components.people import people
 from components.people.person import Person, persons
 from components.services.mailboxes import Mailbox, MailboxInfo, MailboxReader
-from components.templatetags.control_room import grouped, legible, memory
 
 MESSAGES = 50  # messages on a page
 BLOCKED = 50  # most recently blocked senders on a page

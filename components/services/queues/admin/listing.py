@@ -19,10 +19,10 @@ from django.utils.translation import gettext_lazy as _
 
 from components.control_room.names import searched
 from components.control_room.pages import Paging
+from components.formatting import grouped
 from components.services.queues import QueueStats, State, TaskQueue
 from components.services.queues.admin.lookups import STATES, WORDS
 from components.services.queues.facts import unserved
-from components.templatetags.control_room import grouped
 
 MOST_NAMED = 10  # queues that a notice names
 _DOWN, _UP = " \N{BLACK DOWN-POINTING SMALL TRIANGLE}", " \N{BLACK UP-POINTING SMALL TRIANGLE}"

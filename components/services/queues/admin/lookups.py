@@ -8,8 +8,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import shortened
 from components.exceptions import InvalidName
+from components.formatting import shortened
 from components.services.queues import QueueStats, State, TaskQueue
 from components.services.queues.backend import redis_aliases
 from components.services.queues.failures import MOST_QUEUES, Failures

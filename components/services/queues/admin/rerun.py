@@ -22,6 +22,7 @@ from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import ControlRoomAdmin
 from components.control_room.verbs import Action, Done, Verb, filled
+from components.formatting import pretty_json
 from components.kit.compat import Task
 from components.services.queues import NewTask, TaskInfo
 from components.services.queues.admin.contents import Contents
@@ -30,7 +31,6 @@ from components.services.queues.admin.verbs import trail_of
 from components.services.queues.backend import RedisBackend, redis_backend, resolve
 from components.services.queues.new_task import CheckedTask
 from components.services.queues.policy import check_call
-from components.templatetags.control_room import pretty_json
 
 #: The name in the metadata of a task under which it says from which task it came.
 ORIGIN = "run_again_from"

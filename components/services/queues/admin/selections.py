@@ -14,11 +14,11 @@ from django.http import HttpRequest
 from django.utils.text import get_text_list
 from django.utils.translation import gettext, ngettext
 
+from components.formatting import grouped
 from components.services.queues import Look, State
 from components.services.queues.admin.filters import Filters
 from components.services.queues.admin.lookups import WORDS, QueuePage, find_state
 from components.services.queues.failures import Failure, FailureGroup, groups
-from components.templatetags.control_room import grouped
 
 BOUND = 10_000  # tasks that one request changes: 20 scripts, less than a second
 

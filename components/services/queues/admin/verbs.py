@@ -18,11 +18,11 @@ from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import ControlRoomAdmin
 from components.control_room.verbs import Action, Done, Trail, Verb
+from components.formatting import grouped
 from components.services.queues import State, WorkerInfo
 from components.services.queues.admin import selections
 from components.services.queues.admin.lookups import WORDS, QueuePage, find_service
 from components.services.queues.admin.selections import Selection, counted
-from components.templatetags.control_room import grouped
 
 
 def trail_of(pages: ControlRoomAdmin, alias: str, queue: str) -> Trail:

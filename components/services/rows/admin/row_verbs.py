@@ -15,10 +15,11 @@ from django.http import Http404, HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import number_in, shortened
+from components.control_room.names import number_in
 from components.control_room.pages import ControlRoomAdmin
 from components.control_room.verbs import Action, Done, Trail, Verb, filled
 from components.exceptions import InvalidName
+from components.formatting import duration, grouped, legible, shortened
 from components.kit.values import LONGEST
 from components.services.rows import (
     SHORTEST_DELAY,
@@ -30,7 +31,6 @@ from components.services.rows import (
     name_and_key,
 )
 from components.services.rows.models import cached_rows
-from components.templatetags.control_room import duration, grouped, legible
 
 MOST = 50_000  # rows that one request changes: about a second
 

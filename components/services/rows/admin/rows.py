@@ -17,9 +17,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from components.conf import conf
-from components.control_room.names import searched, shortened
+from components.control_room.names import searched
 from components.control_room.pages import ControlRoomAdmin, Paging
 from components.exceptions import InvalidName
+from components.formatting import legible, shortened
 from components.services.counters import beside
 from components.services.counters.charts import Span
 from components.services.rows import LEASE, REACH, CacheInfo, Listed, RowInfo, RowReader, member
@@ -33,7 +34,6 @@ from components.services.rows.admin.row_verbs import (
     title_of_rows,
 )
 from components.services.rows.models import CachedRows, cached_rows
-from components.templatetags.control_room import legible
 
 _HOUR = 3_600  # seconds
 

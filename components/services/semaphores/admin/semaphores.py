@@ -15,15 +15,15 @@ from django.urls import URLPattern
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import mean, shortened, who
+from components.control_room.names import who
 from components.control_room.pages import ControlRoomAdmin, Paging
 from components.control_room.verbs import Action, Done, Trail, Verb, filled
 from components.exceptions import ForeignPermit
+from components.formatting import duration, grouped, legible, mean, shortened
 from components.services.counters import pattern_of
 from components.services.counters.charts import Chart, Gauge
 from components.services.semaphores import HolderInfo, SemaphoreControls, SemaphoreInfo, SemaphoreReader
 from components.services.semaphores.permit import MOST
-from components.templatetags.control_room import duration, grouped, legible
 
 WAITERS = 50  # waiters on a page
 
