@@ -34,7 +34,7 @@ class ComponentsConfig(AppConfig):
 
     def ready(self) -> None:
         from components import checks  # noqa: F401  (registers the system checks)
-        from components.kit.model_families import settle_homes
+        from components.kit.model_inheritance import settle_homes
         from components.people import listen_to_contacts
         from components.services.autocomplete import used_contacts
 

@@ -30,9 +30,9 @@ from django.utils.translation import gettext
 
 from components import models
 from components.formatting import duration, grouped, legible
-from components.kit.figures import Ask, Reading
+from components.kit.decoding import text_of
+from components.kit.readings import Ask, Reading
 from components.kit.scripts import Script
-from components.kit.stored import text_of
 
 FIND = Script("kit/find")
 

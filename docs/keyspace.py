@@ -13,8 +13,8 @@ from types import ModuleType
 
 from components import services
 from components.conf import conf
-from components.kit.contracts import read_header
 from components.kit.keyspace import BUCKETS
+from components.kit.lua_headers import read_header
 from components.services.autocomplete.keys import ALL
 from components.services.counters.additions import TAG
 from components.services.logs import DEFAULT_JOB

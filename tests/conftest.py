@@ -12,7 +12,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from hypothesis import HealthCheck, settings
 
-from components.kit import test_runs
+from components.kit import test_guard as test_runs
 from tests.support.postgres import PostgresServer, postgres
 from tests.support.programs import NO_CHROMIUM, NO_POSTGRES, find_postgres, missing
 

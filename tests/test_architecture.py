@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 #: What the modules of a room may import of this app, besides their own room and SHARED. "services" is any of them.
 ROOMS: dict[str, set[str]] = {
-    "kit": {"__init__", "embedded", "locations", "servers"},
+    "kit": {"__init__", "locations"},
+    "workers": {"embedded", "servers"},
     "formatting": set(),
     "unavailable": set(),
     "reports": {"formatting", "models", "services"},
@@ -46,7 +47,7 @@ ROOMS: dict[str, set[str]] = {
     "doctor": {"embedded", "locations", "overview", "reports", "servers", "services"},
     "apps": {"checks", "people", "services"},
     "admin": {"models", "overview", "services"},
-    "management": {"api", "doctor", "embedded", "services"},
+    "management": {"api", "doctor", "embedded", "services", "workers"},
     "testing": {"embedded", "locations", "services"},
     "__init__": set(),
 }
@@ -65,7 +66,7 @@ ROLES = {
     "report", "tasks", "used_contacts", "view", "widgets", "worker",
 }  # fmt: skip
 #: What those may import besides.
-FOR_ROLES = {"api", "control_room", "formatting", "models", "people", "reports", "servers"}
+FOR_ROLES = {"api", "control_room", "formatting", "models", "people", "reports", "servers", "workers"}
 #: Modules of a service that others import from, besides the service itself.
 PUBLIC = {
     "access", "charts", "feeding", "folding", "forms", "lines", "models", "report", "traffic", "widgets",
@@ -93,9 +94,9 @@ ONLY = {
     "prometheus_client": {"observing"},
     "opentelemetry": {"observing"},
     "sentry_sdk": {"observing"},
-    "argparse": {"kit", "management", "services"},
+    "argparse": {"management", "services", "workers"},
     "maxminddb": {"services"},
-    "signal": {"kit", "management"},
+    "signal": {"kit", "management", "workers"},
     "django.contrib.admin": {"admin", "control_room", "services"},
     "django_tasks": {"kit"},
     "django.tasks": {"kit"},
@@ -248,7 +249,7 @@ def the_public_names_of_services_are_used(modules: Modules) -> Iterator[str]:
 
 def only_keys_makes_keys(modules: Modules) -> Iterator[str]:
     for module in modules.values():
-        if module.name in ("conf", "kit.keyspace", "kit.news") or module.name.endswith(".keys"):
+        if module.name in ("conf", "kit.keyspace", "kit.pubsub") or module.name.endswith(".keys"):
             continue
         for node in module.nodes:
             if _is_prefix(node) or _is_command_with_a_key_written_out(node):
@@ -282,7 +283,7 @@ def only_scripts_reads_lua(modules: Modules) -> Iterator[str]:
             evaluates = isinstance(node, ast.Attribute) and re.fullmatch(
                 r"eval|evalsha|register_script|script_load|fcall", node.attr
             )
-            if module.name not in ("kit.scripts", "kit.contracts") and (names_lua or evaluates):
+            if module.name not in ("kit.scripts", "kit.lua_headers") and (names_lua or evaluates):
                 yield f"{module.name}:{node.lineno} deals with Lua"
 
 

@@ -43,7 +43,7 @@ from django.template.loader import get_template
 from django.test import Client
 from django.urls import reverse
 from django.utils import translation
-from components.kit.contracts import contract
+from components.kit.lua_headers import contract
 from components.services.queues import TaskQueue
 from mysite.tasks import greet
 

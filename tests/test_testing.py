@@ -16,9 +16,9 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisNotPrivate, RedisUnavailable
-from components.kit import test_runs
+from components.kit import test_guard as test_runs
 from components.kit.client import get_client
-from components.kit.test_runs import is_test_run  # as it was before tests/conftest.py
+from components.kit.test_guard import is_test_run  # as it was before tests/conftest.py
 from components.services.chat.page import badge
 from components.services.counters import buffer, count
 from components.services.queues import Consumer, NewTask, TaskQueue, keys

@@ -20,9 +20,9 @@ from django.utils.translation import gettext, ngettext
 
 from components.api.problems import Problem
 from components.api.shapes import LARGEST
-from components.kit.stored import MAX_DEPTH, is_too_deep
-from components.kit.texts import grouped
-from components.kit.values import MAX_NAME, is_name, is_unicode
+from components.kit.decoding import MAX_DEPTH, is_too_deep
+from components.kit.translation import grouped
+from components.kit.validation import MAX_NAME, is_name, is_unicode
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

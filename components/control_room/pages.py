@@ -43,7 +43,7 @@ from components.control_room.names import searched
 from components.control_room.verbs import Done, Trail, Verb
 from components.exceptions import RedisRefused, RedisUnavailable, RedisUnsuitable
 from components.formatting import legible
-from components.kit.sheets import write_csv
+from components.kit.csv_files import write_csv
 from components.models import Anchor, Overview
 from components.unavailable import mark_unavailable
 

@@ -20,7 +20,7 @@ from components.doctor.server import examine_server, unusable
 from components.exceptions import RedisUnavailable
 from components.kit.client import get_client
 from components.kit.errors import translated
-from components.kit.figures import gather
+from components.kit.readings import gather
 from components.reports import finding_of, reports
 
 #: Checks without whose consent the settings lead to no server.

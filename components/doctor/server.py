@@ -17,7 +17,7 @@ from components.embedded import is_running
 from components.exceptions import LockNotAcquired
 from components.kit.client import get_client
 from components.kit.errors import REDIS_FAILED, redis_errors
-from components.kit.figures import gather
+from components.kit.readings import gather
 from components.kit.release import check_format
 from components.overview.nodes import Node, nodes, read_nodes
 from components.reports import finding_of

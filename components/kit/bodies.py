@@ -8,9 +8,9 @@ import json
 from typing import Any
 
 from components.exceptions import InvalidMessage
-from components.kit.stored import MAX_DEPTH, Unreadable, changed_by_json, is_too_deep, read_json, too_deep
-from components.kit.texts import gettext
-from components.kit.values import is_blank
+from components.kit.decoding import MAX_DEPTH, Unreadable, changed_by_json, is_too_deep, read_json, too_deep
+from components.kit.translation import gettext
+from components.kit.validation import is_blank
 
 
 def write_body(text: str, data: Any) -> tuple[bytes, int]:

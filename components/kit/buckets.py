@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from components.kit.client import get_client
+from components.kit.decoding import text_of
 from components.kit.keyspace import BUCKETS
 from components.kit.scripts import pipelined
-from components.kit.stored import text_of
-from components.kit.twins import at_once
-from components.kit.values import check_int
+from components.kit.sync_async import at_once
+from components.kit.validation import check_int
 
 
 class Index:

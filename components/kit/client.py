@@ -24,7 +24,7 @@ from components.kit import aclient, sentinels
 from components.kit.errors import translated
 from components.kit.forking import notice
 from components.kit.silence import guard
-from components.kit.test_runs import refuse
+from components.kit.test_guard import refuse
 from components.locations import mistakes
 
 _T = TypeVar("_T")
@@ -35,7 +35,7 @@ _SOCKET_TIMEOUT = 5.0
 SHORTEST_BLOCK = 0.01
 _LONGEST_BLOCK = 4.0  # seconds; a blocking command must return before its socket times out
 
-#: A synchronous or asynchronous client (see twins.py).
+#: A synchronous or asynchronous client (see sync_async.py).
 AnyRedis: TypeAlias = Redis | AsyncRedis
 
 

@@ -10,7 +10,7 @@ from threading import Lock
 from uuid import UUID
 
 from components.exceptions import ClientIdReused
-from components.kit.texts import gettext
+from components.kit.translation import gettext
 
 _guard = Lock()
 _last = 0

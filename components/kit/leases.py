@@ -40,8 +40,8 @@ from components.kit.client import SHORTEST_BLOCK, AnyRedis, longest_block
 from components.kit.errors import ended_early, redis_errors
 from components.kit.forking import in_child, notice
 from components.kit.scripts import MOVING
-from components.kit.twins import answer, at_once
-from components.kit.values import check_int
+from components.kit.sync_async import answer, at_once
+from components.kit.validation import check_int
 
 logger = logging.getLogger(__name__)
 

@@ -35,9 +35,9 @@ from redis.exceptions import (
 from components.exceptions import RedisUnavailable
 from components.kit.aclient import kept_by_the_loop
 from components.kit.client import AnyRedis
-from components.kit.contracts import Contract, contract
 from components.kit.errors import REPLY_LOST, is_moving, translated
-from components.kit.twins import answer, at_once
+from components.kit.lua_headers import Contract, contract
+from components.kit.sync_async import answer, at_once
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -72,7 +72,7 @@ class Script:
         """
         Run the script with the keys of an entity, and with its arguments by name.
 
-        Await this, with an asynchronous client, or with either client in the logic of twins. Raises RedisUnavailable
+        Await this, with an asynchronous client, or with either client in the logic of both(). Raises RedisUnavailable
         if two attempts had no answer, and TypeError if the arguments are not exactly the script's.
         """
         found = self.contract.keys_of(keys, args)
@@ -101,7 +101,7 @@ class Script:
     async def acall(
         self, client: Redis | AsyncRedis, *, keys: Sequence[str], args: Sequence[Any] = ()
     ) -> Any:
-        """Run the script, awaited, with an asynchronous client, or with either in the logic of twins (twins.py)."""
+        """Run the script, awaited, with an asynchronous client, or with either in the logic of both()."""
         try:
             return await self.send(client, keys=keys, args=args)
         except Exception as error:  # noqa: BLE001  (a cluster's errors have no class in common with others)

@@ -16,8 +16,8 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from components.kit import figures
-from components.kit.figures import Ask, Event, Family, Gathered, Gauges, Reading
+from components.kit.readings import Ask, Event, Family, Gathered, Gauges, Reading
+from components.kit.readings import gather as gather_readings
 from components.reports import reports
 from components.services.counters import Sum, cumulated, read_sums, sums_key
 
@@ -27,7 +27,7 @@ def gather() -> Gathered[Any]:
     readings: dict[str, Reading[Any]] = {
         each.__name__.split(".")[-2]: each.gauges() for each in reports().values() if hasattr(each, "gauges")
     }
-    return figures.gather({**readings, "redis": _redis(), "sums": _sums()})
+    return gather_readings({**readings, "redis": _redis(), "sums": _sums()})
 
 
 def _sums() -> Reading[Mapping[str, Mapping[str, Sum]]]:

@@ -10,7 +10,7 @@ from typing import Any
 import sentry_sdk
 from sentry_sdk.integrations.logging import ignore_logger
 
-from components.kit.endings import at_sudden_end
+from components.kit.at_exit import at_sudden_end
 from components.services.queues import TaskRun, is_cancelled
 
 # The worker logs the end of each task there; what failed would be two events.

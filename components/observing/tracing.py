@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any
 
 from components.exceptions import ExtraNotInstalled
-from components.kit.endings import at_sudden_end
+from components.kit.at_exit import at_sudden_end
 from components.services.queues import NewTask, TaskRun
 
 try:

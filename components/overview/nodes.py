@@ -9,7 +9,7 @@ from django.utils.translation import gettext, ngettext
 
 from components.exceptions import RedisUnavailable
 from components.formatting import duration, grouped, took
-from components.kit.figures import Ask, Reading
+from components.kit.readings import Ask, Reading
 from components.reports import Line
 from components.servers import Memory, described, failed_saves, risks
 

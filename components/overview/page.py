@@ -22,7 +22,7 @@ from components.conf import conf
 from components.control_room.pages import ControlRoomAdmin
 from components.exceptions import RedisUnavailable
 from components.formatting import duration, grouped, legible
-from components.kit.figures import Gathered, Reading, gather
+from components.kit.readings import Gathered, Reading, gather
 from components.models import Anchor, Queue
 from components.overview.nodes import MOST_NODES, lines_of, nodes, read_nodes, state_of
 from components.reports import MOST_FOUND, MOST_TEXT, Card, Line, Link, reports

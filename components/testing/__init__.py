@@ -96,7 +96,7 @@ def redis_at(url: str, **options: Any) -> Iterator[Redis]:
     that the settings name.
     """
     from components.kit.client import get_client  # needs settings, which pytest-django configures later
-    from components.kit.test_runs import private
+    from components.kit.test_guard import private
 
     # Change the dict itself: override_settings would be undone in the wrong order if a test changes other settings
     # inside this block.

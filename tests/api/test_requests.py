@@ -16,7 +16,7 @@ from redis import Redis
 
 from components.api.endpoints import endpoint, nowhere
 from components.api.problems import KINDS
-from components.kit.stored import UNREADABLE
+from components.kit.decoding import UNREADABLE
 from components.services.chat import Chat
 from components.services.chat.keys import ChatKeys
 from components.services.mailboxes import Mailbox

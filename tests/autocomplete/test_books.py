@@ -8,7 +8,7 @@ from redis import Redis
 
 from components.exceptions import BookNotFound, InvalidName, InvalidValue
 from components.kit.client import AnyRedis
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.autocomplete import (
     AddressBook,
     AddressBookReader,

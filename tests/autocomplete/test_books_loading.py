@@ -10,7 +10,7 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.exceptions import InvalidValue, LoadSuperseded, RedisUnavailable
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.autocomplete import AddressBook, AddressBookReader, Entry, RecentContacts
 from components.services.autocomplete.contacts import DROP, TOUCH
 from components.services.autocomplete.folding import FOLDING

@@ -22,10 +22,10 @@ from components.exceptions import (
     NotAMember,
     TooFast,
 )
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.chat import Chat, ChatReader, ChatSettings, Inbox, Quote, Role, hints
 from components.services.chat.emoji import FORM
-from components.services.chat.hints import YOUNG, write_hints
+from components.services.chat.inbox_index import YOUNG, write_hints
 from components.services.chat.keys import ChatKeys, InboxKeys
 from components.services.chat.page.texts import REACTIONS
 from tests.support.chats import FREE, let_pass, size_of, stored, texts

@@ -21,7 +21,7 @@ from components.exceptions import (
     TooManyChats,
 )
 from components.services.chat import Chat, ChatSettings, Inbox, Position, Presence
-from components.services.chat.hints import YOUNG
+from components.services.chat.inbox_index import YOUNG
 from components.services.chat.keys import ChatKeys, InboxKeys
 from components.services.chat.settings import SETTINGS
 from tests.support.chats import FREE

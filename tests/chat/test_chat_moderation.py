@@ -9,7 +9,7 @@ from redis import Redis
 
 from components.exceptions import ChatNotFound, Muted, NotAllowed, TooFast, TooManyMembers
 from components.kit.client import get_client
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.autocomplete import RecentContacts
 from components.services.chat import (
     Chat,

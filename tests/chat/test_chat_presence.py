@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from redis import Redis
 
 from components.exceptions import ChatNotFound, Muted
-from components.kit.news import channel
+from components.kit.pubsub import channel
 from components.services.chat import Chat, Inbox, Presence, Present
 from components.services.chat.keys import ChatKeys
 from tests.chat.test_inboxes import LONG, while_waiting

@@ -7,7 +7,7 @@ from redis import Redis
 
 from components.services.chat import Chat, ChatReader, Inbox
 from components.services.chat.chat import ENTER
-from components.services.chat.hints import DROP
+from components.services.chat.inbox_index import DROP
 
 
 def words_of(person: str) -> dict[str, int]:

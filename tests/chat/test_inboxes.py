@@ -12,7 +12,7 @@ from redis.connection import AbstractConnection
 
 from components.embedded import EmbeddedServer
 from components.exceptions import InvalidValue, RedisUnavailable
-from components.kit.news import Interest
+from components.kit.pubsub import Interest
 from components.services.chat import Chat, ChatReader, Inbox, Position
 from components.services.chat.keys import ChatKeys, InboxKeys
 from components.services.mailboxes import Mailbox, MailboxReader

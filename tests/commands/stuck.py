@@ -12,10 +12,10 @@ from time import sleep
 
 import django
 
-from components.kit.commands.running import Run, run
-from components.kit.worker.loop import STUCK
 from components.services.queues import Consumer
 from components.services.queues.worker.worker import Worker
+from components.workers.loop import STUCK
+from components.workers.running import Run, run
 
 
 class Stuck(Worker):

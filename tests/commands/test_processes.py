@@ -14,11 +14,11 @@ import psutil
 import pytest
 
 from components.embedded import EmbeddedServer
-from components.kit.commands import processes
-from components.kit.commands.processes import Processes, Program
-from components.kit.commands.restarting import flush
 from components.servers import inspect_server
 from components.services.queues import TaskQueue
+from components.workers import processes
+from components.workers.processes import Processes, Program
+from components.workers.reexec import flush
 from tests.commands.processes import Command, Held, run_worker
 from tests.support.queues import places
 from tests.support.waiting import eventually, has_ended

@@ -94,10 +94,8 @@ def test_changed_code_does_not_replace_a_process_of_others(
 ) -> None:
     """Django's watcher would see to it at once."""
     monkeypatch.setattr("django.utils.autoreload.get_reloader", lambda: pytest.fail("code is watched"))
-    monkeypatch.setattr(
-        "components.kit.commands.running.restart", lambda **options: pytest.fail("started anew")
-    )
-    monkeypatch.setattr("components.kit.commands.running._guarded", lambda *args, **options: 3)
+    monkeypatch.setattr("components.workers.running.restart", lambda **options: pytest.fail("started anew"))
+    monkeypatch.setattr("components.workers.running._guarded", lambda *args, **options: 3)
 
     assert called(thread, "runworker", "--reload") == 1
 

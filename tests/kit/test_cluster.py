@@ -20,10 +20,10 @@ from redis.crc import key_slot
 from components.doctor import diagnose
 from components.doctor.server import examine_server
 from components.exceptions import RedisUnavailable
+from components.kit.batching import together
 from components.kit.client import get_async_client, get_client
 from components.kit.scripts import MOVING, Script
-from components.kit.together import together
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.observing.exposition import gather
 from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts
 from components.services.autocomplete.report import find as find_book

@@ -13,11 +13,11 @@ import pytest
 from redis import Redis
 
 from components.exceptions import RedisUnavailable
+from components.kit.batching import together
 from components.kit.client import get_async_client, get_client
 from components.kit.errors import redis_errors
 from components.kit.scripts import Script
-from components.kit.together import together
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.chat import Chat, Inbox
 from components.services.counters import Counter
 from components.testing import redis_at

@@ -3,7 +3,7 @@ Script: a Lua file, callable and awaitable; sent by its digest, once more after 
 one round trip, whatever of them is refused or lost.
 
 The header of a script is its interface, so it is held against the body: every key, argument and prelude that one
-names, the other uses. components/kit/contracts.py says how a header reads.
+names, the other uses. components/kit/lua_headers.py says how a header reads.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
 from components.kit import scripts
 from components.kit.client import get_async_client, get_client
-from components.kit.contracts import Contract, Names, Record, Table, contract, read_header
+from components.kit.lua_headers import Contract, Names, Record, Table, contract, read_header
 from components.kit.scripts import Call, Script
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.testing import redis_at
 from tests.support.monitoring import sent_to
 from tests.support.proxy import LossyProxy

@@ -8,13 +8,13 @@ import pytest
 from redis import Redis
 
 from components.exceptions import RedisUnavailable
-from components.kit.worker import outage as outages
-from components.kit.worker.limits import Limits
-from components.kit.worker.outage import Outage
-from components.kit.worker.signals import HELD_BACK, release
 from components.services.queues import Claimed, Consumer, TaskQueue
 from components.services.queues.backend import RedisBackend
 from components.services.queues.worker.worker import Poller, Worker
+from components.workers import outage as outages
+from components.workers.limits import Limits
+from components.workers.outage import Outage
+from components.workers.signals import HELD_BACK, release
 from tests.fixtures.worker import NOTE, MakeWorker, counts, push, reaches
 from tests.support.queues import claim, claim_one, end_lease
 

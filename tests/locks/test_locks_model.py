@@ -22,7 +22,7 @@ from redis import Redis
 
 from components.exceptions import LockLost
 from components.kit import leases
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.locks import Lock, LockReader, lock
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of

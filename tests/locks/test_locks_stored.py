@@ -8,9 +8,9 @@ import pytest
 from redis import Redis
 
 from components.exceptions import LockLost, RedisUnavailable
-from components.kit.figures import gather
 from components.kit.keyspace import BUCKETS, bucket
-from components.kit.twins import at_once
+from components.kit.readings import gather
+from components.kit.sync_async import at_once
 from components.services.locks import Lock, LockInfo, LockReader, lock, report
 from components.services.locks.drop_ins import RELEASE
 from components.services.locks.fences import FencedValue

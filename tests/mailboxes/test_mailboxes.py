@@ -13,8 +13,8 @@ import pytest
 from redis import Redis
 
 from components.exceptions import ClientIdReused, InvalidMessage, InvalidName, InvalidValue, MessageNotFound
-from components.kit.news import channel
-from components.kit.stored import UNREADABLE
+from components.kit.decoding import UNREADABLE
+from components.kit.pubsub import channel
 from components.services.mailboxes import Fate, Mail, Mailbox, MailboxReader, Mails
 from components.services.mailboxes.keys import MailboxKeys
 from tests.support.snapshots import snapshot

@@ -356,7 +356,7 @@ BEGIN = """
 import os
 import django
 django.setup()
-from components.kit.commands.restarting import flush
+from components.workers.reexec import flush
 """
 SPAN = """
 from opentelemetry import trace

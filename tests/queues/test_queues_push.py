@@ -20,7 +20,7 @@ from components.embedded import EmbeddedServer
 from components.exceptions import BodyTooLarge, InvalidName, NotSerializable
 from components.kit import ids as made_ids
 from components.kit.ids import uuid7
-from components.kit.values import LONGEST
+from components.kit.validation import LONGEST
 from components.services.queues import Consumer, NewTask, TaskInfo, TaskQueue, execute_later, keys
 from components.services.queues.new_task import LATEST, digest
 from components.services.queues.queue import CHUNK

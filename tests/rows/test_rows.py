@@ -12,11 +12,11 @@ from redis import Redis
 from components.exceptions import RowNotLoaded, RowNotSerializable
 from components.kit.client import get_client
 from components.kit.keyspace import BUCKETS, bucket
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.rows import LEASE, Loader, RowCache, RowReader, Shape, Unshared
-from components.services.rows.flights import Flight, Flights, has_landed
 from components.services.rows.keys import RowKeys
 from components.services.rows.loader import begin
+from components.services.rows.single_flight import Flight, Flights, has_landed
 from tests.support.rows import (
     SHAPE,
     bodies,

@@ -25,7 +25,7 @@ from components.exceptions import (
 )
 from components.kit import leases
 from components.kit.client import get_client
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.semaphores import Semaphore, SemaphoreControls, limit_concurrency
 from components.services.semaphores.keys import SemaphoreKeys
 from components.testing import redis_at

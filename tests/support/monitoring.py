@@ -10,7 +10,7 @@ from redis import Redis
 
 import components
 from components.embedded import EmbeddedServer
-from components.kit.contracts import contract
+from components.kit.lua_headers import contract
 
 ROOT = Path(components.__file__).parent
 

@@ -28,18 +28,18 @@ from components.exceptions import (
 )
 from components.kit import leases
 from components.kit.client import get_client
+from components.kit.decoding import EPOCH
 from components.kit.keyspace import bucket
-from components.kit.news import channel
+from components.kit.pubsub import channel
 from components.kit.scripts import Script
-from components.kit.stored import EPOCH
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.autocomplete import AddressBook, RecentContacts
 from components.services.autocomplete.address_book import PRUNE
 from components.services.autocomplete.keys import BookKeys
 from components.services.autocomplete.loading import Load, row
 from components.services.chat import Chat, Inbox, Presence
 from components.services.chat.chat import CHANGE
-from components.services.chat.hints import DROP, FORGET, HINT, YOUNG
+from components.services.chat.inbox_index import DROP, FORGET, HINT, YOUNG
 from components.services.chat.keys import ChatKeys, InboxKeys
 from components.services.chat.limits import CHARGE
 from components.services.counters import Counter, Marks, cleaning, flush, measure

@@ -10,7 +10,7 @@ from typing import Any
 from redis import Redis
 
 from components.kit.client import get_client
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.semaphores import Permit, Semaphore
 from components.services.semaphores.keys import SemaphoreKeys
 

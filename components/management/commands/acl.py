@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from components.kit.commands.options import WrongUsage
 from components.kit.rights import USERS, line, without_prefix
+from components.workers.options import WrongUsage
 
 #: The user for the people who run Redis: backups, MONITOR, another ACL.
 OPERATOR = "operator"

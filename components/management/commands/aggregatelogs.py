@@ -6,10 +6,10 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from components.exceptions import ComponentsError
-from components.kit.commands.options import WrongUsage, add_limits, add_running, find_limits, natural
-from components.kit.commands.running import Run, run
 from components.services.logs import DEFAULT_JOB, LEASE, note_job
 from components.services.logs.worker.options import make_worker
+from components.workers.options import WrongUsage, add_limits, add_running, find_limits, natural
+from components.workers.running import Run, run
 
 _LEVELS = ("country", "region", "city")
 _FORMATS = ("book", "combined", "json")

@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from components.kit.commands.options import WrongUsage, add_limits, add_running, find_limits, natural
-from components.kit.commands.running import Run, run
-from components.kit.texts import counted
+from components.kit.translation import counted
 from components.services.rows import AT_A_TIME, LEASE
 from components.services.rows.models import cached_rows
 from components.services.rows.worker import RowWorker
+from components.workers.options import WrongUsage, add_limits, add_running, find_limits, natural
+from components.workers.running import Run, run
 
 
 class Command(BaseCommand):

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from components.kit.commands.running import command_errors
-from components.kit.texts import counted
+from components.kit.translation import counted
 from components.services.counters import Cleaned, clean
+from components.workers.running import command_errors
 
 
 class Command(BaseCommand):

@@ -13,9 +13,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from components.exceptions import ExtraNotInstalled, InvalidName, InvalidValue, RedisUnavailable
-from components.kit.commands.options import WrongUsage, size
-from components.kit.commands.progress import Progress
-from components.kit.worker.signals import STOPPING
+from components.management.progress import Progress
 from components.services.logs import (
     DEFAULT_JOB,
     LIMIT,
@@ -28,6 +26,8 @@ from components.services.logs import (
     Problem,
     find_files,
 )
+from components.workers.options import WrongUsage, size
+from components.workers.signals import STOPPING
 
 _NAMED = 3  # how many files with a waiting last line the summary names
 

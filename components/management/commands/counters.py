@@ -13,12 +13,12 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from components.exceptions import InvalidName, InvalidValue
-from components.kit.commands.options import instant_from
-from components.kit.commands.running import command_errors
-from components.kit.commands.tables import document, instant, table
+from components.management.tables import document, instant, table
 from components.services.counters import CounterReader, Series
 from components.services.counters.charts.scales import rate, total
 from components.services.counters.series import split_families
+from components.workers.options import instant_from
+from components.workers.running import command_errors
 
 FORMAT = 1
 

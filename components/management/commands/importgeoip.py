@@ -16,10 +16,10 @@ from components.exceptions import (
     RedisUnavailable,
     UnknownFormat,
 )
-from components.kit.commands.options import WrongUsage
-from components.kit.commands.running import UNREACHABLE
-from components.kit.texts import counted
+from components.kit.translation import counted
 from components.services.geo import import_places, remove
+from components.workers.options import WrongUsage
+from components.workers.running import UNREACHABLE
 
 _PACE = 2.0  # seconds between two lines of progress
 

@@ -13,13 +13,13 @@ from typing import Any, get_args
 from django.core.management.base import BaseCommand
 
 from components.exceptions import InvalidName, InvalidValue
-from components.kit.commands.options import natural
-from components.kit.commands.running import command_errors
-from components.kit.commands.tables import NOTHING, table
-from components.kit.sheets import write_csv
+from components.kit.csv_files import write_csv
+from components.management.tables import NOTHING, table
 from components.services.geo import Level, place_name
 from components.services.logs import DEFAULT_JOB
 from components.services.logs.traffic import NAMES, Others, Report, Row, Traffic, sheet
+from components.workers.options import natural
+from components.workers.running import command_errors
 
 FORMAT = 1
 _WRONG = 2  # exit code

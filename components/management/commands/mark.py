@@ -6,10 +6,10 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from components.exceptions import InvalidName, InvalidValue
-from components.kit.commands.options import instant_from
-from components.kit.commands.running import command_errors
-from components.kit.commands.tables import instant
+from components.management.tables import instant
 from components.services.counters import Marks
+from components.workers.options import instant_from
+from components.workers.running import command_errors
 
 
 class Command(BaseCommand):

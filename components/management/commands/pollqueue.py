@@ -5,10 +5,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from components.kit.commands.options import add_running
-from components.kit.commands.running import Run, run
 from components.services.queues.worker.options import add_backend, find_backend
 from components.services.queues.worker.worker import Poller
+from components.workers.options import add_running
+from components.workers.running import Run, run
 
 
 class Command(BaseCommand):

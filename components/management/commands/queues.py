@@ -12,12 +12,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from components.kit.commands.running import command_errors
-from components.kit.commands.tables import age, document, instant, table
+from components.management.tables import age, document, instant, table
 from components.services.queues import QueueStats, TaskQueue, WorkerInfo
 from components.services.queues.backend import redis_aliases
 from components.services.queues.periodic_tasks import TickInfo, overview
 from components.services.queues.worker.options import find_backend
+from components.workers.running import command_errors
 
 FORMAT = 1
 #: What the JSON has of a worker; of a queue, it has all.

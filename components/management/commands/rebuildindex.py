@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from components.exceptions import LoadSuperseded, RedisUnavailable
-from components.kit.commands.options import WrongUsage
-from components.kit.texts import counted
+from components.kit.translation import counted
 from components.services.autocomplete.models import Fed, feeding, model_books
+from components.workers.options import WrongUsage
 
 _PACE = 2.0  # seconds between two lines of progress
 

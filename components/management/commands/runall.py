@@ -9,19 +9,19 @@ from typing import Any
 from django.core.management import get_commands
 from django.core.management.base import BaseCommand
 
-from components.kit.commands.options import (
+from components.kit.compat import task_backends
+from components.services.queues.backend import RedisBackend
+from components.services.rows.models import cached_rows
+from components.workers.options import (
     WrongUsage,
     add_heartbeat_file,
     add_reload,
     add_shutdown_timeout,
     natural,
 )
-from components.kit.commands.processes import Program
-from components.kit.commands.restarting import command_line
-from components.kit.commands.running import run_many
-from components.kit.compat import task_backends
-from components.services.queues.backend import RedisBackend
-from components.services.rows.models import cached_rows
+from components.workers.processes import Program
+from components.workers.reexec import command_line
+from components.workers.running import run_many
 
 
 class Command(BaseCommand):

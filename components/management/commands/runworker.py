@@ -7,7 +7,13 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from components.exceptions import InvalidName
-from components.kit.commands.options import (
+from components.services.queues.backend import RedisBackend
+from components.services.queues.new_task import check_queue
+from components.services.queues.worker.choice import QueueChoice
+from components.services.queues.worker.options import add_backend, find_backend
+from components.services.queues.worker.tasks import TaskWorker
+from components.services.queues.worker.worker import ALL
+from components.workers.options import (
     WrongUsage,
     add_limits,
     add_processes,
@@ -17,15 +23,9 @@ from components.kit.commands.options import (
     find_limits,
     natural,
 )
-from components.kit.commands.processes import Program
-from components.kit.commands.restarting import command_line
-from components.kit.commands.running import Run, run, run_many
-from components.services.queues.backend import RedisBackend
-from components.services.queues.new_task import check_queue
-from components.services.queues.worker.choice import QueueChoice
-from components.services.queues.worker.options import add_backend, find_backend
-from components.services.queues.worker.tasks import TaskWorker
-from components.services.queues.worker.worker import ALL
+from components.workers.processes import Program
+from components.workers.reexec import command_line
+from components.workers.running import Run, run, run_many
 
 
 class Command(BaseCommand):

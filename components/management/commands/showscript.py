@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from components.kit.commands.options import WrongUsage
 from components.kit.scripts import Script
+from components.workers.options import WrongUsage
 
 
 class Command(BaseCommand):

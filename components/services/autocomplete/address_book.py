@@ -12,12 +12,12 @@ from typing import Any
 
 from components.exceptions import BookNotFound
 from components.kit.client import AnyRedis, get_client
+from components.kit.decoding import instant_of, number_of, text_of
 from components.kit.ids import new_call
 from components.kit.keyspace import parts
 from components.kit.scripts import Script, idempotent, pipelined
-from components.kit.stored import instant_of, number_of, text_of
-from components.kit.twins import at_once, twins
-from components.kit.values import check_int, check_name, check_several
+from components.kit.sync_async import at_once, both
+from components.kit.validation import check_int, check_name, check_several
 from components.services.autocomplete.facts import BookInfo, Completions, Entry, RankedEntry
 from components.services.autocomplete.folding import FOLDING, check_id, check_prefix, ways
 from components.services.autocomplete.keys import ALL, BookKeys, names
@@ -58,26 +58,26 @@ class AddressBook:
         """
         return await self._write(client, row(id, label, words=words)) == 0
 
-    add, aadd = twins(_add)
+    add, aadd = both(_add)
 
     async def _remove(self, client: AnyRedis, id: str | int) -> bool:
         """Remove the entry *id*. Return whether it was there. Raises InvalidValue."""
         return await self._write(client, check_id(id)) == 1
 
-    remove, aremove = twins(_remove)
+    remove, aremove = both(_remove)
 
     async def _rename(self, client: AnyRedis, id: str | int, label: str, *, words: bool = True) -> bool:
         """Change the label of the entry *id*. Return whether the entry exists. Raises InvalidValue."""
         return await self._write(client, row(id, label, words=words), mode="rename") == 1
 
-    rename, arename = twins(_rename)
+    rename, arename = both(_rename)
 
     async def _get(self, client: AnyRedis, id: str | int) -> Entry | None:
         """Return the entry *id*; None if it does not exist. Raises InvalidValue."""
         found = await self._look(client, 0, check_id(id))
         return Entry(found[0].id, found[0].label) if found else None
 
-    get, aget = twins(_get)
+    get, aget = both(_get)
 
     async def _complete(
         self, client: AnyRedis, prefix: str, *, limit: int = 10, is_counted: bool = True
@@ -98,7 +98,7 @@ class AddressBook:
             tally("autocomplete:searched")
         return Completions(_entries(text), version=int(version), is_whole=not has_more)
 
-    complete, acomplete = twins(_complete)
+    complete, acomplete = both(_complete)
 
     async def _called(self, client: AnyRedis, name: str, *, limit: int = 10) -> list[Entry]:
         """
@@ -112,7 +112,7 @@ class AddressBook:
             raise self._not_found()
         return _entries(found)
 
-    called, acalled = twins(_called)
+    called, acalled = both(_called)
 
     async def _select(self, client: AnyRedis, id: str | int) -> bool:
         """
@@ -125,19 +125,19 @@ class AddressBook:
         tally("autocomplete:selected", said)
         return bool(said)
 
-    select, aselect = twins(_select)
+    select, aselect = both(_select)
 
     async def _top(self, client: AnyRedis, limit: int = 10) -> list[RankedEntry]:
         """Return the entries that were selected most often and most recently, best first. Raises InvalidValue."""
         return await self._look(client, check_int("limit", limit, 1, MAX_TOP))
 
-    top, atop = twins(_top)
+    top, atop = both(_top)
 
     async def _count(self, client: AnyRedis) -> int:
         """Return how many entries there are."""
         return number_of(await idempotent(lambda: client.hget(self._keys.book, "count")))
 
-    count, acount = twins(_count)
+    count, acount = both(_count)
 
     async def _info(self, client: AnyRedis) -> BookInfo:
         """Return the state of the book. Raises BookNotFound."""
@@ -146,7 +146,7 @@ class AddressBook:
             raise self._not_found()
         return info
 
-    info, ainfo = twins(_info)
+    info, ainfo = both(_info)
 
     async def _load(
         self,
@@ -174,7 +174,7 @@ class AddressBook:
         await self._list(client)
         return done
 
-    load, aload = twins(_load)
+    load, aload = both(_load)
 
     async def _vacate(self, client: AnyRedis) -> bool:
         """Remove the book if it is empty and no load is running. Return whether the book is gone."""
@@ -186,7 +186,7 @@ class AddressBook:
             return False
         return True
 
-    vacate, avacate = twins(_vacate)
+    vacate, avacate = both(_vacate)
 
     async def _erase(self, client: AnyRedis) -> None:
         """Remove the book and everything that is stored about it."""
@@ -194,7 +194,7 @@ class AddressBook:
         await idempotent(lambda: client.zrem(names(ALL), self.name))
         await ERASE.run(client, self._keys, which="any")
 
-    erase, aerase = twins(_erase)
+    erase, aerase = both(_erase)
 
     async def _write(self, client: AnyRedis, written: str, *, mode: str = "put") -> int:
         """Write a row, or remove the entry of an id. Return 1 if the entry existed, else 0."""

@@ -17,7 +17,7 @@ from components.api.endpoints import Answer, Reply, endpoint, operation
 from components.api.fields import Integer, Text, Values
 from components.api.problems import Problem
 from components.api.shapes import Instant, shaped
-from components.kit.values import MAX_NAME
+from components.kit.validation import MAX_NAME
 from components.people import anames_of, people
 from components.services.autocomplete import AddressBook, RecentContacts
 from components.services.autocomplete.access import readers

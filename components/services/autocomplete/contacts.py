@@ -10,14 +10,14 @@ the browser.
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
+from components.kit.batching import send
 from components.kit.client import AnyRedis
+from components.kit.decoding import instant_of, text_of
 from components.kit.ids import new_call
 from components.kit.keyspace import parts
 from components.kit.scripts import Call, Script, aside
-from components.kit.stored import instant_of, text_of
-from components.kit.together import send
-from components.kit.twins import twins
-from components.kit.values import check_int, check_name, check_several, is_name
+from components.kit.sync_async import both
+from components.kit.validation import check_int, check_name, check_several, is_name
 from components.services.autocomplete.facts import Contact
 from components.services.autocomplete.folding import (
     Spelling,
@@ -55,7 +55,7 @@ class RecentContacts:
         """Put *contact* first. Without *label*, it keeps its label, or shows its id. Raises InvalidValue."""
         await TOUCH.amany(client, self._touches({contact: label}))
 
-    touch, atouch = twins(_touch)
+    touch, atouch = both(_touch)
 
     async def _touch_all(self, client: AnyRedis, labels: Mapping[str, str]) -> _Ids:
         """
@@ -66,13 +66,13 @@ class RecentContacts:
         answers = await send(client, TOUCH, self._touches(labels))
         return [contact for contact, is_named in zip(labels, answers, strict=True) if not is_named]
 
-    touch_all, atouch_all = twins(_touch_all)
+    touch_all, atouch_all = both(_touch_all)
 
     async def _remove(self, client: AnyRedis, contact: str) -> bool:
         """Forget *contact*. Return whether it was there. Raises InvalidValue."""
         return await self._drop(client, check_contact(contact)) > 0
 
-    remove, aremove = twins(_remove)
+    remove, aremove = both(_remove)
 
     async def _list(self, client: AnyRedis) -> _Contacts:
         """Return all contacts, newest first."""
@@ -82,14 +82,14 @@ class RecentContacts:
             for who, label, at in rows
         ]
 
-    list, alist = twins(_list)
+    list, alist = both(_list)
 
     async def _complete(self, client: AnyRedis, prefix: str, limit: int = 10) -> _Contacts:
         """Return the contacts with a word that begins with *prefix*, newest first. Raises InvalidValue."""
         wanted, most = check_prefix(prefix), check_int("limit", limit, 1, MAX_CONTACTS)
         return (await aside(client, _matching, await self._list(client), wanted))[:most]
 
-    complete, acomplete = twins(_complete)
+    complete, acomplete = both(_complete)
 
     async def _erase(self, client: AnyRedis, others: Iterable[str] = ()) -> int:
         """
@@ -107,13 +107,13 @@ class RecentContacts:
         await self._drop(client, "")
         return found
 
-    erase, aerase = twins(_erase)
+    erase, aerase = both(_erase)
 
     async def _clear(self, client: AnyRedis) -> int:
         """Forget all contacts. Return how many there were."""
         return await self._drop(client, "")
 
-    clear, aclear = twins(_clear)
+    clear, aclear = both(_clear)
 
     async def _drop(self, client: AnyRedis, contact: str) -> int:
         return int(await DROP.run(client, self._keys, contact=contact, call=new_call()))

@@ -20,8 +20,8 @@ from django.db import models, transaction
 from django.db.models import QuerySet
 from django.db.models.signals import class_prepared, post_delete, post_save, pre_delete, pre_save
 
-from components.kit.model_families import family, home_of, note_home
-from components.kit.values import is_key
+from components.kit.model_inheritance import family, home_of, note_home
+from components.kit.validation import is_key
 from components.people import may_view
 from components.services.autocomplete import AddressBook, fold
 from components.services.autocomplete.folding import MAX_ID, MAX_LABEL

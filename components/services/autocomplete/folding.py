@@ -23,7 +23,7 @@ from itertools import accumulate
 from unicodedata import category, decimal, normalize
 
 from components.exceptions import InvalidValue
-from components.kit.values import MAX_NAME, is_blank
+from components.kit.validation import MAX_NAME, is_blank
 
 MAX_LABEL = 200  # characters
 MAX_ID = 100  # characters

@@ -20,7 +20,7 @@ from components.kit.client import AnyRedis
 from components.kit.ids import new_call
 from components.kit.keyspace import parts
 from components.kit.scripts import ASYNCHRONOUS, Script, aside
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.autocomplete.folding import FOLDING, check_id, check_label
 from components.services.autocomplete.keys import BookKeys
 

@@ -2,7 +2,7 @@
 
 from django.utils.translation import ngettext, ngettext_lazy
 
-from components.kit.figures import ask_sizes
+from components.kit.readings import ask_sizes
 from components.reports import Card, CardReading, Past, finder_of
 from components.services.autocomplete.keys import ALL, names
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from asgiref.sync import sync_to_async
 
 from components.exceptions import InvalidValue, RedisUnavailable
-from components.kit.values import check_several
+from components.kit.validation import check_several
 from components.people import people
 from components.services.autocomplete import RecentContacts
 from components.services.autocomplete.folding import check_label

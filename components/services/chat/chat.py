@@ -37,17 +37,17 @@ from components.exceptions import (
     TooManyBlocked,
     TooManyMembers,
 )
+from components.kit.batching import together
 from components.kit.bodies import write_body
 from components.kit.client import AnyRedis, get_async_client, get_client
+from components.kit.decoding import EPOCH, from_ms, number_of, text_of
 from components.kit.ids import new_call, reused, uuid7
 from components.kit.keyspace import bucket
-from components.kit.news import channel
+from components.kit.pubsub import channel
 from components.kit.scripts import Script, aside, idempotent, pipelined
-from components.kit.stored import EPOCH, from_ms, number_of, text_of
-from components.kit.texts import gettext, grouped
-from components.kit.together import together
-from components.kit.twins import at_once, twins
-from components.kit.values import check_int, check_seconds, check_several
+from components.kit.sync_async import at_once, both
+from components.kit.translation import gettext, grouped
+from components.kit.validation import check_int, check_seconds, check_several
 from components.services.chat.emoji import check_emoji
 from components.services.chat.facts import (
     ChatInfo,
@@ -69,7 +69,8 @@ from components.services.chat.formats import (
     read_news,
     write_event,
 )
-from components.services.chat.hints import (
+from components.services.chat.ids import check_actor, check_id, check_person, content_of, is_id, new_client_id
+from components.services.chat.inbox_index import (
     YOUNG_AFTER_LEAVING,
     check_room,
     drop_hints,
@@ -77,7 +78,6 @@ from components.services.chat.hints import (
     hints_of,
     write_hints,
 )
-from components.services.chat.ids import check_actor, check_id, check_person, content_of, is_id, new_client_id
 from components.services.chat.keys import ChatKeys
 from components.services.chat.limits import charge
 from components.services.chat.search import Search
@@ -210,7 +210,7 @@ class Chat:
         tally("chat:sent", 1 if body else 0)
         return chat
 
-    _twins = twins(_create)
+    _twins = both(_create)
     create, acreate = classmethod(_twins[0]), classmethod(_twins[1])
 
     async def _made_by(self, client: AnyRedis, owner: str, call: str) -> tuple[bool, bool]:
@@ -248,7 +248,7 @@ class Chat:
 
         Raises ChatClosed, Muted, TooFast, InvalidMessage, MessageNotFound, ValueError.
         """
-        # Written by hand instead of by twins(), because sending must be as fast as possible.
+        # Written by hand instead of by both(), because sending must be as fast as possible.
         client, (keys, args) = get_client(), self._call(sender, text, data, mentions, client_id, reply_to)
         return at_once(
             self._sent(client, SEND.quick(client, keys, args) or SEND(client, keys=keys, args=args))
@@ -329,7 +329,7 @@ class Chat:
         tally("chat:fetched", len(page.messages))
         return page
 
-    history, ahistory = twins(_history)
+    history, ahistory = both(_history)
 
     async def _read(
         self,
@@ -372,7 +372,7 @@ class Chat:
         """
         return await self._find(client, check_person(user), Search(words), before, check_limit(limit))
 
-    search, asearch = twins(_search)
+    search, asearch = both(_search)
 
     async def _find(
         self, client: AnyRedis, user: str, search: Search, before: int | None, limit: int
@@ -399,7 +399,7 @@ class Chat:
             raise MessageNotFound(absent % {"seq": seq, "chat": self.id})
         return page.messages[0]
 
-    message, amessage = twins(_message)
+    message, amessage = both(_message)
 
     async def _edit(
         self,
@@ -437,7 +437,7 @@ class Chat:
         await self._trim_some(client)
         return from_ms(facts[0])
 
-    edit, aedit = twins(_edit)
+    edit, aedit = both(_edit)
 
     async def _react(self, client: AnyRedis, user: str, seq: int, emoji: str, *, is_on: bool = True) -> None:
         """
@@ -462,7 +462,7 @@ class Chat:
             raise refusal(self.id, said, *facts)
         await self._trim_some(client)
 
-    react, areact = twins(_react)
+    react, areact = both(_react)
 
     async def _acknowledge(self, client: AnyRedis, user: str, seq: int) -> int:
         """Mark everything up to *seq* as read. Return the new reading position, which never moves back."""
@@ -476,7 +476,7 @@ class Chat:
             await self._trim_some(client)
         return int(position)
 
-    acknowledge, aacknowledge = twins(_acknowledge)
+    acknowledge, aacknowledge = both(_acknowledge)
 
     async def _news(self, client: AnyRedis, user: str) -> ChatNews:
         """Return the state of the chat for a member, without messages."""
@@ -489,7 +489,7 @@ class Chat:
             raise unknown(self.id)
         return read_news(self.id, found)
 
-    news, anews = twins(_news)
+    news, anews = both(_news)
 
     # Members
 
@@ -506,7 +506,7 @@ class Chat:
             raise unknown(self.id)
         return read_members(found)
 
-    members, amembers = twins(_members)
+    members, amembers = both(_members)
 
     async def _join(self, client: AnyRedis, user: str) -> None:
         """
@@ -515,7 +515,7 @@ class Chat:
         """
         await self._add(client, [user], by=check_person(user))
 
-    join, ajoin = twins(_join)
+    join, ajoin = both(_join)
 
     async def _add(self, client: AnyRedis, users: Sequence[str], *, by: str | None = None) -> list[str]:
         """
@@ -542,7 +542,7 @@ class Chat:
             new, out = await self._enter(client, actor, persons)
         return []
 
-    add, aadd = twins(_add)
+    add, aadd = both(_add)
 
     async def _enter(
         self, client: AnyRedis, by: str, persons: Sequence[str], *, after: bytes = b""
@@ -579,19 +579,19 @@ class Chat:
         """
         await self._remove(client, user, user, EventKind.LEFT)
 
-    leave, aleave = twins(_leave)
+    leave, aleave = both(_leave)
 
     async def _kick(self, client: AnyRedis, user: str, *, by: str | None = None) -> None:
         """Remove a member. Raises NotAllowed unless the role of *by* is above theirs, NotAMember."""
         await self._remove(client, user, by, EventKind.KICKED)
 
-    kick, akick = twins(_kick)
+    kick, akick = both(_kick)
 
     async def _block(self, client: AnyRedis, user: str, *, by: str | None = None) -> None:
         """Keep a person out of the chat until they are unblocked; a member is removed. Raises TooManyBlocked."""
         await self._remove(client, user, by, EventKind.BLOCKED)
 
-    block, ablock = twins(_block)
+    block, ablock = both(_block)
 
     async def _remove(self, client: AnyRedis, user: str, by: str | None, kind: EventKind) -> None:
         actor = check_actor(by)
@@ -629,7 +629,7 @@ class Chat:
         event = write_event(EventKind.UNBLOCKED, check_actor(by), check_person(user))
         await self._do(client, UNBLOCK, by, event, person=user)
 
-    unblock, aunblock = twins(_unblock)
+    unblock, aunblock = both(_unblock)
 
     async def _mute(
         self, client: AnyRedis, user: str, *, seconds: float | None = None, by: str | None = None
@@ -642,13 +642,13 @@ class Chat:
         length = -1 if seconds is None else round(check_seconds("time of a mute", seconds) * 1000)
         await self._set_muted(client, user, length, by, EventKind.MUTED)
 
-    mute, amute = twins(_mute)
+    mute, amute = both(_mute)
 
     async def _unmute(self, client: AnyRedis, user: str, *, by: str | None = None) -> None:
         """Unmute a member, or a person who left while muted. Raises NotAMember for anybody else."""
         await self._set_muted(client, user, 0, by, EventKind.UNMUTED)
 
-    unmute, aunmute = twins(_unmute)
+    unmute, aunmute = both(_unmute)
 
     async def _set_muted(
         self, client: AnyRedis, user: str, length: int, by: str | None, kind: EventKind
@@ -664,7 +664,7 @@ class Chat:
         event = write_event(EventKind.ROLE, actor, check_person(user), wanted)
         await self._do(client, ROLE, by, event, person=user, letter=LETTERS[wanted])
 
-    set_role, aset_role = twins(_set_role)
+    set_role, aset_role = both(_set_role)
 
     async def _delete_message(self, client: AnyRedis, seq: int, *, by: str | None = None) -> None:
         """
@@ -674,14 +674,14 @@ class Chat:
         event = write_event(EventKind.DELETED, check_actor(by), detail=str(check_seq("seq", seq)))
         await self._do(client, DELETE_MESSAGE, by, event, seq=check_seq("seq", seq))
 
-    delete_message, adelete_message = twins(_delete_message)
+    delete_message, adelete_message = both(_delete_message)
 
     async def _blocked(self, client: AnyRedis) -> dict[str, datetime]:
         """Return the blocked people, and since when they are blocked."""
         found = await idempotent(lambda: client.hgetall(self._keys.blocked))
         return {text_of(person): from_ms(number_of(since)) for person, since in found.items()}
 
-    blocked, ablocked = twins(_blocked)
+    blocked, ablocked = both(_blocked)
 
     async def _muted(self, client: AnyRedis) -> dict[str, datetime]:
         """
@@ -695,7 +695,7 @@ class Chat:
             for person, until in found
         }
 
-    muted, amuted = twins(_muted)
+    muted, amuted = both(_muted)
 
     # The chat as a whole
 
@@ -704,21 +704,21 @@ class Chat:
         event = write_event(EventKind.RENAMED, check_actor(by), detail=check_title(title))
         await self._do(client, CHANGE, by, event, least="m", facts=["title", "*", title])
 
-    rename, arename = twins(_rename)
+    rename, arename = both(_rename)
 
     async def _close(self, client: AnyRedis, *, by: str | None = None) -> None:
         """Close the chat, as owner: it can still be read, but not written to."""
         event = write_event(EventKind.CLOSED, check_actor(by))
         await self._do(client, CHANGE, by, event, least="o", facts=["closed", "*", "1"])
 
-    close, aclose = twins(_close)
+    close, aclose = both(_close)
 
     async def _reopen(self, client: AnyRedis, *, by: str | None = None) -> None:
         """Open a closed chat, as owner."""
         event = write_event(EventKind.REOPENED, check_actor(by))
         await self._do(client, CHANGE, by, event, least="o", facts=["closed", "*", "0"])
 
-    reopen, areopen = twins(_reopen)
+    reopen, areopen = both(_reopen)
 
     async def _configure(self, client: AnyRedis, /, *, by: str | None = None, **settings: Any) -> None:
         """Change some of ChatSettings, as owner. Raises TypeError, InvalidValue."""
@@ -738,7 +738,7 @@ class Chat:
             said = await self._do(client, CHANGE, by, event, least="o", facts=facts)
         await self._trim_all(client)
 
-    configure, aconfigure = twins(_configure)
+    configure, aconfigure = both(_configure)
 
     async def _trim(self, client: AnyRedis, *, before: int) -> int:
         """Remove everything before this seq, as the system. Return how many messages and events were removed."""
@@ -747,7 +747,7 @@ class Chat:
             raise unknown(self.id)
         return await self._trim_all(client, before=max(check_seq("before", before) - 1, 0))
 
-    trim, atrim = twins(_trim)
+    trim, atrim = both(_trim)
 
     async def _info(self, client: AnyRedis) -> ChatInfo:
         """Return the state of the chat, for the system."""
@@ -757,7 +757,7 @@ class Chat:
             raise unknown(self.id)
         return info
 
-    info, ainfo = twins(_info)
+    info, ainfo = both(_info)
 
     async def _delete(self, client: AnyRedis) -> None:
         """
@@ -771,7 +771,7 @@ class Chat:
         await DELETE.run(client, keys, id=self.id, channel=self._channel, inboxes=channel("inbox", ""))
         await drop_hints(client, self.id, hints)
 
-    delete, adelete = twins(_delete)
+    delete, adelete = both(_delete)
 
     async def _do(self, client: AnyRedis, script: Script, by: str | None, event: bytes, **args: Any) -> bytes:
         """Run a script that appends an event, and return its answer. Raises the error for its refusal."""

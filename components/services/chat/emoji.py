@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from components.exceptions import InvalidMessage
-from components.kit.texts import gettext
+from components.kit.translation import gettext
 
 _FILE = Path(__file__).with_name("emoji.txt")
 _TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"

@@ -14,16 +14,16 @@ from contextlib import suppress
 
 from components.exceptions import ChatNotFound, RedisUnavailable
 from components.kit.client import AnyRedis
+from components.kit.decoding import text_of
 from components.kit.ids import new_call
 from components.kit.scripts import CLUSTERS, Script, idempotent
-from components.kit.stored import text_of
-from components.kit.values import is_name
+from components.kit.validation import is_name
 from components.services.autocomplete import RecentContacts
 from components.services.chat.chat import Chat
 from components.services.chat.facts import Erased, EventKind
 from components.services.chat.formats import write_event
-from components.services.chat.hints import DROP, YOUNG_AFTER_LEAVING
 from components.services.chat.ids import is_id
+from components.services.chat.inbox_index import DROP, YOUNG_AFTER_LEAVING
 from components.services.chat.keys import InboxKeys
 
 ERASE = Script("chat/erase")

@@ -15,8 +15,7 @@ from typing import Any
 
 from components.exceptions import InvalidMessage
 from components.kit.bodies import read_body
-from components.kit.contracts import record
-from components.kit.stored import (
+from components.kit.decoding import (
     EPOCH,
     UNREADABLE,
     Unreadable,
@@ -25,8 +24,9 @@ from components.kit.stored import (
     number_of,
     text_of,
 )
-from components.kit.texts import gettext
-from components.kit.values import is_blank
+from components.kit.lua_headers import record
+from components.kit.translation import gettext
+from components.kit.validation import is_blank
 from components.services.chat.emoji import qualified
 from components.services.chat.facts import ChatMessage, ChatNews, Event, EventKind, Member, Quote, Role
 from components.services.counters import tally

@@ -10,7 +10,7 @@ import secrets
 from hashlib import sha256
 
 from components.exceptions import InvalidName
-from components.kit.values import check_name
+from components.kit.validation import check_name
 
 AN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}", re.ASCII)
 

@@ -13,14 +13,14 @@ from dataclasses import replace
 from typing import Any
 
 from components.exceptions import RedisUnavailable
+from components.kit.batching import together
 from components.kit.client import AnyRedis, get_async_client, get_client
+from components.kit.decoding import text_of
 from components.kit.keyspace import bucket
-from components.kit.news import Listener, Turns, channel
+from components.kit.pubsub import Listener, Turns, channel
 from components.kit.scripts import ASYNCHRONOUS, CLUSTERS, Call, idempotent, pipelined
-from components.kit.stored import text_of
-from components.kit.together import together
-from components.kit.twins import at_once, cancellations, twins
-from components.kit.values import check_seconds
+from components.kit.sync_async import at_once, both, cancellations
+from components.kit.validation import check_seconds
 from components.services.chat.chat import (
     LOOK,
     MAX_BYTES,
@@ -34,8 +34,8 @@ from components.services.chat.chat import (
 from components.services.chat.erasure import erase_person
 from components.services.chat.facts import Changes, ChatNews, ChatPage, Chats, Erased, Position, Unread
 from components.services.chat.formats import read_news
-from components.services.chat.hints import YOUNG, forget_hints
 from components.services.chat.ids import check_person, is_id
+from components.services.chat.inbox_index import YOUNG, forget_hints
 from components.services.chat.keys import ChatKeys, InboxKeys, index
 
 #: A question about a chat: its id, the seq that the person has ("read" or "last", see look.lua) and the revision (""
@@ -71,7 +71,7 @@ class Inbox:
         found = await self._look(client, hints, [(id, "read", "") for id in hints], check_limit(limit))
         return Chats(_newest_first(found), unavailable=_unavailable(found))
 
-    fetch, afetch = twins(_fetch)
+    fetch, afetch = both(_fetch)
 
     async def _chats(self, client: AnyRedis) -> Chats:
         """
@@ -83,7 +83,7 @@ class Inbox:
         found = await self._look(client, hints, [(id, "last", "") for id in hints], 0)
         return Chats(_newest_first(found), unavailable=_unavailable(found))
 
-    chats, achats = twins(_chats)
+    chats, achats = both(_chats)
 
     async def _unread(self, client: AnyRedis) -> Unread:
         """Return how much the person has not read, for a badge. Chats whose state is unknown do not count."""
@@ -92,7 +92,7 @@ class Inbox:
         chats = [chat for chat in found if isinstance(chat, ChatNews) and chat.unread]
         return Unread(sum(each.unread for each in chats), sum(each.mentions for each in chats), len(chats))
 
-    unread, aunread = twins(_unread)
+    unread, aunread = both(_unread)
 
     async def _page(self, client: AnyRedis, *, limit: int = 50, after: str = "") -> ChatPage:
         """
@@ -116,7 +116,7 @@ class Inbox:
         following = f"{-last[0]}-{last[1]}" if left and last else ""
         return ChatPage(sorted(chats, key=_last_at, reverse=True), following, unavailable)
 
-    page, apage = twins(_page)
+    page, apage = both(_page)
 
     def changes(self, since: Mapping[str, Position], *, limit: int = 50) -> Changes:
         """
@@ -178,7 +178,7 @@ class Inbox:
                 await Chat(chat_id)._trim_some(client)
         return positions
 
-    acknowledge, aacknowledge = twins(_acknowledge)
+    acknowledge, aacknowledge = both(_acknowledge)
 
     async def _erase(self, client: AnyRedis) -> Erased:
         """
@@ -189,7 +189,7 @@ class Inbox:
         """
         return await erase_person(client, self.user)
 
-    erase, aerase = twins(_erase)
+    erase, aerase = both(_erase)
 
     async def _places(self, client: AnyRedis, chat_ids: Iterable[str]) -> list[tuple[int, str]]:
         """

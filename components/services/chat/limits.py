@@ -11,12 +11,12 @@ removed before anybody is refused.
 from components.conf import conf
 from components.exceptions import TooFast, TooManyChats
 from components.kit.client import AnyRedis
+from components.kit.decoding import text_of
 from components.kit.ids import new_call
 from components.kit.scripts import Script, idempotent, pipelined
-from components.kit.stored import text_of
-from components.kit.texts import gettext, grouped
-from components.services.chat.hints import YOUNG_AFTER_LEAVING
+from components.kit.translation import gettext, grouped
 from components.services.chat.ids import is_id
+from components.services.chat.inbox_index import YOUNG_AFTER_LEAVING
 from components.services.chat.keys import ChatKeys, InboxKeys
 
 CHARGE = Script("chat/charge")

@@ -13,13 +13,13 @@ import asyncio
 from collections.abc import Collection
 
 from components.conf import conf
+from components.kit.batching import together
 from components.kit.client import AnyRedis, get_async_client, get_client
-from components.kit.news import Listener, channel
+from components.kit.decoding import text_of
+from components.kit.pubsub import Listener, channel
 from components.kit.scripts import ASYNCHRONOUS, Script
-from components.kit.stored import text_of
-from components.kit.together import together
-from components.kit.twins import at_once, cancellations, twins
-from components.kit.values import check_seconds, check_several
+from components.kit.sync_async import at_once, both, cancellations
+from components.kit.validation import check_seconds, check_several
 from components.services.chat.chat import check_known, refusal, unknown
 from components.services.chat.facts import Present
 from components.services.chat.ids import check_person
@@ -51,7 +51,7 @@ class Presence:
         """Return who has the chat open, without noting that *user* has."""
         return (await self._ask(client, user, "look"))[0]
 
-    look, alook = twins(_look)
+    look, alook = both(_look)
 
     def attend(self, user: str, *, is_shown: bool = True) -> Present:
         """
@@ -106,7 +106,7 @@ class Presence:
         if said not in (b"typing", b"crowded"):
             raise refusal(self.id, said, *why)
 
-    type, atype = twins(_type)
+    type, atype = both(_type)
 
     async def _ask(self, client: AnyRedis, user: str, mode: str) -> tuple[Present, float]:
         """Return who is present, and the seconds until the first of them stops typing; 0 if nobody is typing."""

@@ -7,7 +7,7 @@ of all buckets, one for the ids in the buckets that it shows, and one for these 
 
 from components.kit.buckets import Index
 from components.kit.client import get_client
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.chat.chat import Chat, look_at
 from components.services.chat.facts import ChatInfo, Found, Page
 from components.services.chat.ids import is_id

@@ -6,10 +6,10 @@ from functools import partial
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 
 from components.formatting import duration, legible
-from components.kit.figures import Ask, Event, ask_sizes
+from components.kit.decoding import instant_of, text_of
 from components.kit.keyspace import BUCKETS
+from components.kit.readings import Ask, Event, ask_sizes
 from components.kit.scripts import Script
-from components.kit.stored import instant_of, text_of
 from components.reports import MOST_FOUND, Card, CardReading, FinderReading, Found, Link, Past, small
 from components.services.chat.keys import ChatKeys, index
 

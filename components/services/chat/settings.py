@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from components.exceptions import InvalidValue
-from components.kit.values import check_int, check_seconds
+from components.kit.validation import check_int, check_seconds
 
 _MOST = 2**31 - 1
 _DURATIONS = ("max_age", "drop_read_after", "rate_period", "slow_mode")

@@ -21,10 +21,10 @@ from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from components.exceptions import CountRefused, InvalidValue
+from components.kit.decoding import number_of, text_of
 from components.kit.forking import in_child, notice
 from components.kit.keyspace import bucket, parts
 from components.kit.scripts import Call, Script
-from components.kit.stored import number_of, text_of
 from components.services.counters.keys import SourceKeys, SumKeys, SumSourceKeys
 from components.services.counters.precisions import plan
 from components.services.counters.series import is_time

@@ -4,7 +4,7 @@ The buffer of this process: counts and sums are added in memory, and sent once a
 Counting never waits: if the buffer is in use, by another thread or by code that a signal handler interrupted, the
 count is put into a queue. An unanswered call is sent again unchanged, and further counts are added up meanwhile, so
 Redis may be unavailable for long. On a cluster, this applies to the buckets of an unavailable node; the other nodes
-get their counts. A killed process loses its last second; a process that ends otherwise sends it (kit/endings.py). A
+get their counts. A killed process loses its last second; a process that ends otherwise sends it (kit/at_exit.py). A
 forked child starts with an empty buffer: its parent sends the old counts.
 """
 
@@ -17,14 +17,14 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from components.exceptions import CountRefused, InvalidValue, RedisNotPrivate
+from components.kit.at_exit import at_end
 from components.kit.client import get_client
-from components.kit.endings import at_end
 from components.kit.forking import FORKS_IN_C, in_child, notice
 from components.kit.leases import clock
 from components.kit.scripts import CLUSTERS
-from components.kit.test_runs import is_test_run
-from components.kit.twins import at_once
-from components.kit.values import check_name
+from components.kit.sync_async import at_once
+from components.kit.test_guard import is_test_run
+from components.kit.validation import check_name
 from components.services.counters.additions import (
     ADD,
     MAX_COUNT,

@@ -17,7 +17,7 @@ from components.kit.client import get_client
 from components.kit.errors import redis_errors
 from components.kit.keyspace import escaped, parts
 from components.kit.scripts import Script
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.counters.keys import CounterKeys
 from components.services.counters.precisions import WINDOW, Plan, plan
 

@@ -7,12 +7,12 @@ which is sent once a second (buffer.py). Either counts in the slice in which it 
 
 from datetime import datetime
 
+from components.kit.batching import together
 from components.kit.client import AnyRedis, get_client
 from components.kit.keyspace import bucket
 from components.kit.scripts import Script
-from components.kit.together import together
-from components.kit.twins import twins
-from components.kit.values import check_name
+from components.kit.sync_async import both
+from components.kit.validation import check_name
 from components.services.counters import buffer
 from components.services.counters.additions import ADD, Addition, addition, check_count
 from components.services.counters.keys import CounterKeys
@@ -88,7 +88,7 @@ class Counter:
         now, first, text = found
         return asked.series(self.name, int(now) / 1_000_000, int(first), text, fill)
 
-    get, aget = twins(_get)
+    get, aget = both(_get)
 
     def _addition(self, count: int) -> Addition:
         return addition(bucket(self.name), [(self.name, check_count(count))])

@@ -11,11 +11,11 @@ from datetime import datetime
 
 from components.exceptions import InvalidValue
 from components.kit.client import AnyRedis
+from components.kit.decoding import instant_of, text_of
 from components.kit.keyspace import bucket
 from components.kit.scripts import Script, pipelined
-from components.kit.stored import instant_of, text_of
-from components.kit.twins import twins
-from components.kit.values import check_name
+from components.kit.sync_async import both
+from components.kit.validation import check_name
 from components.services.counters.keys import CounterKeys
 from components.services.counters.precisions import plan
 
@@ -64,7 +64,7 @@ class Marks:
         )
         return Mark(name, instant_of(int(said) / 1_000))
 
-    add, aadd = twins(_add)
+    add, aadd = both(_add)
 
     async def _between(self, client: AnyRedis, since: datetime, until: datetime) -> list[Mark]:
         """Return the marks between two instants, the first one first."""
@@ -76,4 +76,4 @@ class Marks:
         )
         return read_marks(found)
 
-    between, abetween = twins(_between)
+    between, abetween = both(_between)

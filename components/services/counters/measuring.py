@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from components.conf import conf
 from components.kit.calls import is_awaited, is_generator, name_of
-from components.kit.values import check_name
+from components.kit.validation import check_name
 from components.services.counters.additions import SUMMED, count_of, of_duration
 from components.services.counters.buffer import add_up, measure, measure_valid
 from components.services.counters.buffer import count as add

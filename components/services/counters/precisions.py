@@ -18,7 +18,7 @@ from typing import Any
 
 from components.conf import conf
 from components.exceptions import InvalidValue
-from components.kit.texts import gettext, grouped
+from components.kit.translation import gettext, grouped
 from components.services.counters.histograms import Measured, read_histogram
 from components.services.counters.series import Fill, Sample, Series, instant
 

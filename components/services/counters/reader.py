@@ -14,12 +14,12 @@ from functools import partial
 from typing import Any
 
 from components.kit.client import AnyRedis
-from components.kit.figures import Ask, Reading, send
+from components.kit.decoding import instant_of, text_of
 from components.kit.keyspace import BUCKETS, bucket, by_call
+from components.kit.readings import Ask, Reading, answers_to
 from components.kit.scripts import Script, all_well, pipelined
-from components.kit.stored import instant_of, text_of
-from components.kit.twins import twins
-from components.kit.values import check_int, check_name, check_several, is_name
+from components.kit.sync_async import both
+from components.kit.validation import check_int, check_name, check_several, is_name
 from components.services.counters.counter import READ
 from components.services.counters.histograms import Histogram, Measured, read_histogram
 from components.services.counters.keys import CounterKeys, FamilyKeys
@@ -73,7 +73,7 @@ class CounterReader:
         answers = await READ.amany(client, calls) if calls else []
         return _all_series(asked, fill, names, parts, answers)
 
-    read, aread = twins(_read)
+    read, aread = both(_read)
 
     def read_marked(
         self,
@@ -91,7 +91,7 @@ class CounterReader:
         parts = by_call(_checked(names), asked.names_at_once())
         asks = [_ask_to_read(asked, tag, some) for tag, some in parts]
         asks.append(Ask.of("zrange", marks_key(), 0, -1, withscores=True))
-        *answers, marked = all_well(send(asks))
+        *answers, marked = all_well(answers_to(asks))
         found = _all_series(asked, None, names, parts, answers)
         first = next(iter(found.values()), None)
         marks = [mark for mark in read_marks(marked) if first and first.since <= mark.at <= first.until]
@@ -115,7 +115,7 @@ class CounterReader:
         found = await self._ask_histograms(client, asked, names, is_merged=True)
         return {name: read_histogram(text.partition(b",")[0]) for name, (_now, _first, text) in found.items()}
 
-    histograms, ahistograms = twins(_histograms)
+    histograms, ahistograms = both(_histograms)
 
     async def _histogram_slices(
         self,
@@ -132,7 +132,7 @@ class CounterReader:
         now = min((now for now, _first, _text in found.values()), default=0.0)
         return {name: asked.histograms(now, first, text) for name, (_now, first, text) in found.items()}
 
-    histogram_slices, ahistogram_slices = twins(_histogram_slices)
+    histogram_slices, ahistogram_slices = both(_histogram_slices)
 
     async def _ask_histograms(
         self, client: AnyRedis, asked: Asked, names: Sequence[str], *, is_merged: bool
@@ -189,13 +189,13 @@ class CounterReader:
             unread = {tag: after for tag, after in unread.items() if after}
         return [Ranked(name, count) for name, count in best.items()]
 
-    top, atop = twins(_top)
+    top, atop = both(_top)
 
     async def _count(self, client: AnyRedis, family: str | None = None) -> int:
         """Return how many counters there are, or how many of a family."""
         return sum(await pipelined(client, _indexes(family), lambda pipe, key: pipe.zcard(key)))
 
-    count, acount = twins(_count)
+    count, acount = both(_count)
 
     async def _sizes(self, client: AnyRedis, families: Sequence[str]) -> dict[str, int]:
         """Return how many counters each of these families has, in a round trip to each node. Raises InvalidName."""
@@ -204,7 +204,7 @@ class CounterReader:
         found = await SIZES.amany(client, [SIZES.call(CounterKeys(tag), families=wanted) for tag in BUCKETS])
         return {family: sum(some) for family, some in zip(wanted, zip(*found, strict=True), strict=True)}
 
-    sizes, asizes = twins(_sizes)
+    sizes, asizes = both(_sizes)
 
     async def _page(
         self, client: AnyRedis, *, family: str | None = None, offset: int = 0, limit: int = 50
@@ -222,7 +222,7 @@ class CounterReader:
         named = ((text_of(name), instant_of(score / 1_000)) for name, score in last[offset:])
         return [CounterInfo(name, at) for name, at in named if is_name(name)]  # others cannot be read
 
-    page, apage = twins(_page)
+    page, apage = both(_page)
 
     async def _families(self, client: AnyRedis) -> list[str]:
         """Return the families, in alphabetical order: the parts before a colon in the names of counters."""
@@ -233,7 +233,7 @@ class CounterReader:
         names = map(text_of, {name for some in found for name in some})
         return sorted({name for name in names if is_name(name)})
 
-    families, afamilies = twins(_families)
+    families, afamilies = both(_families)
 
 
 def recent(name: str) -> Reading[Series]:

@@ -3,8 +3,8 @@
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from components.kit.figures import ask_sizes
 from components.kit.keyspace import BUCKETS
+from components.kit.readings import ask_sizes
 from components.reports import Card, CardReading, Link, finder_of
 from components.services.counters.keys import CounterKeys
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, Self, TypeAlias
 
-from components.kit.stored import EPOCH
+from components.kit.decoding import EPOCH
 
 #: The value for a slice in which nothing was counted: a number, None, or "skip" to leave it out.
 Fill: TypeAlias = int | Literal["skip"] | None

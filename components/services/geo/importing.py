@@ -20,7 +20,7 @@ from components.kit.client import get_client
 from components.kit.errors import redis_errors
 from components.kit.ids import new_call
 from components.kit.scripts import Script
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.geo import csvs
 from components.services.geo.builder import Builder, Progress
 from components.services.geo.facts import Imported

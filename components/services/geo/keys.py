@@ -1,7 +1,7 @@
 """The keys of tables of addresses. The entity is a table: one script makes a version of it current."""
 
 from components.kit.keyspace import SharedKey, stem
-from components.kit.values import check_name
+from components.kit.validation import check_name
 
 
 class TableKeys:

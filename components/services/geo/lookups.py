@@ -32,8 +32,8 @@ from components.kit.aclient import kept_by_the_loop
 from components.kit.client import get_client
 from components.kit.forking import in_child
 from components.kit.leases import clock
-from components.kit.twins import at_once
-from components.kit.values import check_name
+from components.kit.sync_async import at_once
+from components.kit.validation import check_name
 from components.services.geo.facts import Place
 from components.services.geo.keys import TableKeys
 from components.services.geo.layout import Manifest, names_start, read_regions

@@ -14,9 +14,9 @@ from typing import Self, TypeVar
 
 from components.exceptions import GeoTableDamaged, GeoTableNotFound, InvalidValue
 from components.kit.client import AnyRedis, get_async_client, get_client
+from components.kit.decoding import instant_of, number_of, text_of
 from components.kit.errors import redis_errors
-from components.kit.stored import instant_of, number_of, text_of
-from components.kit.twins import answer, at_once
+from components.kit.sync_async import answer, at_once
 from components.services.geo.builder import Builder
 from components.services.geo.facts import UNKNOWN, Place, TableInfo
 from components.services.geo.keys import TableKeys

@@ -34,8 +34,8 @@ from components.kit import leases
 from components.kit.errors import REDIS_FAILED, redis_errors
 from components.kit.leases import clock, new_token, sleep_until_woken, tell_waited
 from components.kit.scripts import Call, Script
-from components.kit.twins import answer, at_once, cancellations, to_its_end
-from components.kit.values import LONGEST, check_seconds
+from components.kit.sync_async import answer, at_once, cancellations, to_its_end
+from components.kit.validation import LONGEST, check_seconds
 from components.services.counters import observe, pattern_of, tally, took
 from components.services.locks.holding import GivenToken, Holding, Shared, TaskLocal, ThreadLocal, asker_of
 from components.services.locks.keys import LockKeys
@@ -52,7 +52,7 @@ EXTEND = Script("locks/extend")
 
 class AnyLock:
     """
-    The parts that both classes share, as a mixin. Methods that send commands are coroutines, see kit/twins.py.
+    The parts that both classes share, as a mixin. Methods that send commands are coroutines, see kit/sync_async.py.
     """
 
     redis: Any

@@ -12,8 +12,8 @@ from typing import Any
 from components.exceptions import StaleFence
 from components.kit.client import AnyRedis
 from components.kit.scripts import Script, idempotent
-from components.kit.twins import twins
-from components.kit.values import check_fence, check_name, check_seconds
+from components.kit.sync_async import both
+from components.kit.validation import check_fence, check_name, check_seconds
 from components.services.locks.keys import FencedKeys
 
 SET = Script("locks/set_fenced")
@@ -51,20 +51,20 @@ class FencedValue:
         lifetime = 0 if ttl is None else round(check_seconds("ttl", ttl) * 1000)
         await self._write(client, SET, fence, content=value, ttl=lifetime)
 
-    set, aset = twins(_set)
+    set, aset = both(_set)
 
     async def _get(self, client: AnyRedis) -> bytes | None:
         """Return the value; None if it was never written, was deleted, or has expired."""
         value: bytes | None = await idempotent(lambda: client.get(FencedKeys(self.name).value))
         return value
 
-    get, aget = twins(_get)
+    get, aget = both(_get)
 
     async def _delete(self, client: AnyRedis, *, fence: int) -> None:
         """Delete the value. An older holder still cannot write one. Raises StaleFence, InvalidValue."""
         await self._write(client, DELETE, fence)
 
-    delete, adelete = twins(_delete)
+    delete, adelete = both(_delete)
 
     async def _write(self, client: AnyRedis, script: Script, fence: int, **args: Any) -> None:
         writer = f"{check_fence(fence):0{_DIGITS}d}"

@@ -21,7 +21,7 @@ from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 from components.conf import conf
 from components.exceptions import InvalidName
 from components.kit.keyspace import BUCKETS, Key, SharedKey, bucket, stem
-from components.kit.values import check_name
+from components.kit.validation import check_name
 
 _TAG = re.compile(r"\{([^}]+)\}")
 

@@ -22,7 +22,7 @@ from django.db import models, router, transaction
 from django.db.models import F, QuerySet
 
 from components.exceptions import StaleFence
-from components.kit.values import check_fence
+from components.kit.validation import check_fence
 
 _Model = TypeVar("_Model", bound=models.Model, covariant=True)
 _Owner = TypeVar("_Owner", bound=models.Model)

@@ -22,8 +22,8 @@ from components.exceptions import InvalidName, LockNotAcquired, RedisNotPrivate
 from components.kit.calls import around
 from components.kit.client import AnyRedis, get_async_client, get_client
 from components.kit.leases import clock
-from components.kit.twins import answer, at_once
-from components.kit.values import check_name
+from components.kit.sync_async import answer, at_once
+from components.kit.validation import check_name
 from components.services.locks.drop_ins import AsyncLock, Lock
 from components.services.locks.keys import LockKeys
 

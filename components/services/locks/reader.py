@@ -19,11 +19,11 @@ from redis import Redis
 from components.exceptions import InvalidName
 from components.kit.buckets import Index
 from components.kit.client import get_client
+from components.kit.decoding import instant_of, number_of
 from components.kit.errors import redis_errors
 from components.kit.leases import Holder, server_clock, waiters_in
 from components.kit.scripts import Script
-from components.kit.stored import instant_of, number_of
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.locks.keys import LockKeys
 
 RELEASE = Script("locks/release")

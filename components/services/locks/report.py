@@ -11,8 +11,8 @@ from django.utils.translation import gettext, ngettext, ngettext_lazy
 from components.exceptions import InvalidName
 from components.formatting import duration, grouped, legible
 from components.kit.client import get_client
-from components.kit.figures import Ask, Event, Family, Gauges
 from components.kit.keyspace import BUCKETS
+from components.kit.readings import Ask, Event, Family, Gauges
 from components.kit.scripts import Script
 from components.reports import (
     MOST_WAITED_FOR,

@@ -21,12 +21,12 @@ from typing import Any
 
 from components.exceptions import AggregationNotFound, ChunkNotFound, ChunksLost, InvalidName, InvalidValue
 from components.kit.client import get_client, longest_block
+from components.kit.decoding import EPOCH, instant_of, text_of
 from components.kit.errors import redis_errors, unblocked
 from components.kit.leases import server_clock
 from components.kit.scripts import Script
-from components.kit.stored import EPOCH, instant_of, text_of
-from components.kit.twins import at_once
-from components.kit.values import check_int, check_name, check_seconds, check_several
+from components.kit.sync_async import at_once
+from components.kit.validation import check_int, check_name, check_seconds, check_several
 from components.services.logs import codec
 from components.services.logs.jobs import DEFAULT_JOB, LogWorkerInfo, WorkerRecord, look_at, tell
 from components.services.logs.keys import JobKeys

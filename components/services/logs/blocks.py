@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from components.exceptions import FileDamaged, FileDiffers
-from components.kit.values import check_int
+from components.kit.validation import check_int
 from components.services.logs.sources import Format, Source, opened, source_of
 
 logger = logging.getLogger(__name__)

@@ -30,7 +30,7 @@ from components.exceptions import (
     UnknownFormat,
 )
 from components.kit.leases import clock
-from components.kit.values import check_int
+from components.kit.validation import check_int
 from components.services.logs import codec
 from components.services.logs.blocks import (
     BIGGEST,

@@ -17,10 +17,10 @@ from typing import Any
 from redis.exceptions import ResponseError
 
 from components.kit.client import get_client
-from components.kit.contracts import record
+from components.kit.decoding import instant_of, text_of
 from components.kit.errors import redis_errors
 from components.kit.leases import server_clock
-from components.kit.stored import instant_of, text_of
+from components.kit.lua_headers import record
 from components.services.logs.codec import read_fields, read_name
 from components.services.logs.keys import JobKeys, index
 

@@ -7,7 +7,7 @@ and the number of days to keep bounds those that grow with days.
 """
 
 from components.kit.keyspace import SharedKey, stem
-from components.kit.values import check_name
+from components.kit.validation import check_name
 
 
 class JobKeys:

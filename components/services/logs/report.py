@@ -11,9 +11,9 @@ from typing import Any
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 
 from components.formatting import duration, grouped, legible
-from components.kit.figures import Ask, Family, Gauges, Reading
+from components.kit.decoding import number_of, text_of
+from components.kit.readings import Ask, Family, Gauges, Reading
 from components.kit.scripts import Script
-from components.kit.stored import number_of, text_of
 from components.reports import Card, CardReading, FinderReading, Found, Line, Link, best, lines_about
 from components.services.logs.jobs import DEFAULT_JOB, is_late, lease_of
 from components.services.logs.keys import JobKeys, index

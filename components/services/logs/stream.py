@@ -17,12 +17,12 @@ from typing import Any, Literal
 
 from components.exceptions import ChunkTooLarge, CopiedElsewhere, LogsFull, UnknownFormat
 from components.kit.client import SHORTEST_BLOCK, get_client, longest_block
-from components.kit.contracts import record
 from components.kit.errors import ended_early, redis_errors
 from components.kit.leases import clock
+from components.kit.lua_headers import record
 from components.kit.scripts import Script
-from components.kit.twins import at_once
-from components.kit.values import check_int, check_seconds
+from components.kit.sync_async import at_once
+from components.kit.validation import check_int, check_seconds
 from components.services.logs import codec
 from components.services.logs.blocks import Block, Place
 from components.services.logs.jobs import DEFAULT_JOB, note_job

@@ -17,15 +17,15 @@ from components.exceptions import Blocked, InvalidMessage, MailboxFull, MessageN
 from components.kit.bodies import read_body, write_body
 from components.kit.buckets import Index
 from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_async_client, get_client, longest_block
+from components.kit.decoding import EPOCH, UNREADABLE, from_ms, from_ms_or_none, number_of, text_of
 from components.kit.errors import ended_early, redis_errors
 from components.kit.ids import new_call, reused
 from components.kit.leases import clock
-from components.kit.news import Listener, Turns, channel
+from components.kit.pubsub import Listener, Turns, channel
 from components.kit.scripts import Script, idempotent, pipelined
-from components.kit.stored import EPOCH, UNREADABLE, from_ms, from_ms_or_none, number_of, text_of
-from components.kit.texts import gettext, grouped
-from components.kit.twins import at_once, cancellations, twins
-from components.kit.values import check_int, check_name, check_seconds, is_name
+from components.kit.sync_async import at_once, both, cancellations
+from components.kit.translation import gettext, grouped
+from components.kit.validation import check_int, check_name, check_seconds, is_name
 from components.services.counters import tally
 from components.services.mailboxes.facts import Delivery, Fate, Mail, MailboxInfo, Mails, Pushed, WhenFull
 from components.services.mailboxes.keys import MailboxKeys, index
@@ -117,7 +117,7 @@ class Mailbox:
         tally("mailboxes:pushed")
         return Pushed(int(message), from_ms(sent_at), is_duplicate=False, dropped=tuple(map(int, more[1:])))
 
-    push, apush = twins(_push)
+    push, apush = both(_push)
 
     def pull(
         self, limit: int | None = 10, *, after: int | None = None, newest: bool = False, wait: float = 0.0
@@ -178,7 +178,7 @@ class Mailbox:
         """Return messages, as pull() does, without handing them out. Raises InvalidValue."""
         return await peek(client, self.name, first=0, limit=limit, newest=newest)
 
-    peek, apeek = twins(_peek)
+    peek, apeek = both(_peek)
 
     async def _acknowledge(self, client: AnyRedis, id: int) -> int:
         """
@@ -191,7 +191,7 @@ class Mailbox:
         tally("mailboxes:acknowledged", acknowledged)
         return int(acknowledged)
 
-    acknowledge, aacknowledge = twins(_acknowledge)
+    acknowledge, aacknowledge = both(_acknowledge)
 
     async def _status(self, client: AnyRedis, id: int, *, sender: str | None = None) -> Delivery:
         """
@@ -209,26 +209,26 @@ class Mailbox:
             raise MessageNotFound(absent % {"mailbox": self.name, "id": id, "sender": sender})
         return Delivery(id, Fate(fate.decode()), from_ms_or_none(pulled_at))
 
-    status, astatus = twins(_status)
+    status, astatus = both(_status)
 
     async def _depth(self, client: AnyRedis) -> int:
         """Return how many messages the mailbox has, handed out or not."""
         return int(await idempotent(lambda: client.xlen(self._keys.messages)))
 
-    depth, adepth = twins(_depth)
+    depth, adepth = both(_depth)
 
     async def _missed(self, client: AnyRedis) -> int:
         """Return the number of dropped messages that the recipient does not know of, as Mails.missed does."""
         dropped, known = await idempotent(lambda: client.hmget(self._keys.mailbox, ["dropped", "known"]))
         return max(0, number_of(dropped) - number_of(known))
 
-    missed, amissed = twins(_missed)
+    missed, amissed = both(_missed)
 
     async def _info(self, client: AnyRedis) -> MailboxInfo:
         """Return the state of the mailbox."""
         return (await look(client, [self.name]))[0]
 
-    info, ainfo = twins(_info)
+    info, ainfo = both(_info)
 
     async def _block(self, client: AnyRedis, sender: str) -> None:
         """Refuse the mail of *sender* from now on. Their messages in the mailbox stay. Raises TooManyBlocked."""
@@ -240,33 +240,33 @@ class Mailbox:
             most = grouped(MAX_BLOCKED)
             raise TooManyBlocked(many % {"mailbox": self.name, "most": most})
 
-    block, ablock = twins(_block)
+    block, ablock = both(_block)
 
     async def _unblock(self, client: AnyRedis, sender: str) -> None:
         """Accept the mail of *sender* again."""
         who = check_name("person", sender)
         await idempotent(lambda: client.hdel(self._keys.blocked, who))  # safe to repeat
 
-    unblock, aunblock = twins(_unblock)
+    unblock, aunblock = both(_unblock)
 
     async def _blocked(self, client: AnyRedis) -> dict[str, datetime]:
         """Return the senders whose mail is refused, and since when."""
         found = await idempotent(lambda: client.hgetall(self._keys.blocked))
         return {text_of(who): from_ms_or_none(since) or EPOCH for who, since in sorted(found.items())}
 
-    blocked, ablocked = twins(_blocked)
+    blocked, ablocked = both(_blocked)
 
     async def _clear(self, client: AnyRedis) -> int:
         """Drop all messages, and return how many. Senders and the recipient can see that they were dropped."""
         return int(await CLEAR.run(client, self._keys, call=new_call()))
 
-    clear, aclear = twins(_clear)
+    clear, aclear = both(_clear)
 
     async def _erase(self, client: AnyRedis) -> None:
         """Remove the mailbox and everything stored about it. Messages that its owner sent to others stay."""
         await ERASE.run(client, self._keys, name=self.name)
 
-    erase, aerase = twins(_erase)
+    erase, aerase = both(_erase)
 
     @property
     def _keys(self) -> MailboxKeys:

@@ -2,8 +2,8 @@
 
 from django.utils.translation import ngettext, ngettext_lazy
 
-from components.kit.figures import Event, ask_sizes
 from components.kit.keyspace import BUCKETS
+from components.kit.readings import Event, ask_sizes
 from components.reports import Card, CardReading, Past, finder_of
 from components.services.mailboxes.keys import index
 

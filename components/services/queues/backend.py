@@ -40,8 +40,8 @@ from components.kit.compat import (
     task_backends,
     task_enqueued,
 )
+from components.kit.decoding import aware
 from components.kit.ids import id_of
-from components.kit.stored import aware
 from components.services.queues import NewTask, State, TaskFailure, TaskInfo, TaskQueue
 from components.services.queues.chains import enqueue_through
 from components.services.queues.commits import WaitingCalls, waiting_calls

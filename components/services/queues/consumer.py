@@ -32,7 +32,7 @@ from components.kit.client import SHORTEST_BLOCK, get_client, longest_block
 from components.kit.errors import redis_errors, unblocked
 from components.kit.scripts import Script
 from components.kit.site import known_sites
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.queues.facts import Progress, TaskInfo, from_us, read_instant, to_ms, to_us
 from components.services.queues.formats import (
     FORMAT,

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import Any, Generic, Literal, TypeVar
 
-from components.kit.stored import EPOCH
+from components.kit.decoding import EPOCH
 
 _T = TypeVar("_T")
 State = Literal["ready", "delayed", "running", "dead", "successful"]

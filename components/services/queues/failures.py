@@ -18,10 +18,10 @@ from functools import cached_property, lru_cache
 from hashlib import blake2b
 
 from components.kit.client import get_client
+from components.kit.decoding import instant_of, text_of
 from components.kit.errors import redis_errors
 from components.kit.scripts import Script
-from components.kit.stored import instant_of, text_of
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.queues.facts import Look, TaskFailure
 from components.services.queues.formats import UNSAID
 from components.services.queues.keys import QueueKeys

@@ -17,8 +17,8 @@ from datetime import datetime, timedelta
 from typing import Any, get_args
 
 from components.exceptions import UnknownFormat
-from components.kit.contracts import record
-from components.kit.stored import EPOCH, instant_of
+from components.kit.decoding import EPOCH, instant_of
+from components.kit.lua_headers import record
 from components.services.queues.facts import (
     Progress,
     QueueStats,

@@ -18,7 +18,7 @@ from uuid import UUID
 from components.conf import QueueOptions
 from components.exceptions import InvalidName
 from components.kit.ids import id_of, uuid7
-from components.kit.values import check_seconds
+from components.kit.validation import check_seconds
 from components.services.queues.arguments import encode, normalize_call
 from components.services.queues.facts import MICROSECOND, TaskInfo, expires_at, to_ms, to_us
 

@@ -46,8 +46,8 @@ from components.conf import QueueOptions
 from components.exceptions import ComponentsError
 from components.kit.calls import signature_of
 from components.kit.compat import InvalidTask, Task, TaskContext, TaskResult
-from components.kit.stored import aware
-from components.kit.values import LONGEST, check_seconds
+from components.kit.decoding import aware
+from components.kit.validation import LONGEST, check_seconds
 from components.services.queues.arguments import normalize_call
 from components.services.queues.facts import TaskInfo
 from components.services.queues.new_task import LATEST

@@ -23,12 +23,12 @@ from django.core.signals import setting_changed
 from components.conf import QueueOptions, functions, queue_options
 from components.exceptions import InvalidValue
 from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_async_client, get_client, longest_block
+from components.kit.decoding import instant_of, text_of
 from components.kit.errors import ended_early, redis_errors
 from components.kit.ids import id_of, new_call
 from components.kit.scripts import ASYNCHRONOUS, Call, Script, pipelined
-from components.kit.stored import instant_of, text_of
-from components.kit.twins import answer, at_once, twins
-from components.kit.values import check_int, check_seconds, check_several, is_name
+from components.kit.sync_async import answer, at_once, both
+from components.kit.validation import check_int, check_seconds, check_several, is_name
 from components.services.counters import tally, tally_each
 from components.services.queues.chains import enqueue_through
 from components.services.queues.facts import (
@@ -137,7 +137,7 @@ class TaskQueue:
         assert info is not None, "only a tick that was taken is not stored"
         return info.id
 
-    push, apush = twins(_push)
+    push, apush = both(_push)
 
     async def _push_many(self, client: AnyRedis, tasks: Iterable[NewTask]) -> list[TaskInfo | None]:
         """
@@ -152,7 +152,7 @@ class TaskQueue:
             return await sync_to_async(self.push_many)(list(tasks))
         return enqueue_through(tasks, self.store_many)
 
-    push_many, apush_many = twins(_push_many)
+    push_many, apush_many = both(_push_many)
 
     async def _store_many(self, client: AnyRedis, tasks: Iterable[NewTask]) -> list[TaskInfo | None]:
         """Push all *tasks*, as push_many() does, without the middleware around enqueueing."""
@@ -182,7 +182,7 @@ class TaskQueue:
                 found.append(new.stored(from_us(said)) if is_new else await self._other(client, new, said))
         return found
 
-    store_many, astore_many = twins(_store_many)
+    store_many, astore_many = both(_store_many)
 
     def enqueue(self, new: CheckedTask) -> TaskInfo:
         """
@@ -329,7 +329,7 @@ class TaskQueue:
                 with ended_early():
                     token = await answer(client.blpop([ended], timeout=seconds))
 
-    wait_for, await_for = twins(_wait_for)
+    wait_for, await_for = both(_wait_for)
 
     async def _get(self, client: AnyRedis, task_id: str) -> TaskInfo | None:
         """
@@ -356,7 +356,7 @@ class TaskQueue:
             due_us, ends_ms = await answer(pipe.execute())
         return placed(info, due_us=due_us, ends_ms=ends_ms)
 
-    get, aget = twins(_get)
+    get, aget = both(_get)
 
     def names(self) -> list[str]:
         """Return, sorted, the queues that may have waiting or running tasks. Workers of all queues ask these."""

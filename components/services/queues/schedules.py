@@ -22,7 +22,7 @@ from cronsim.cronsim import RANGES, Field
 from django.conf import settings
 
 from components.exceptions import InvalidValue
-from components.kit.stored import EPOCH
+from components.kit.decoding import EPOCH
 
 SHORTEST, LONGEST = timedelta(seconds=1), timedelta(days=366)  # bounds of intervals
 _DAY = timedelta(days=1)

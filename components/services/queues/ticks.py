@@ -20,10 +20,10 @@ from typing import Any, Literal
 
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
-from components.kit.figures import Ask
+from components.kit.readings import Ask
 from components.kit.scripts import Script
-from components.kit.twins import at_once
-from components.kit.values import check_several
+from components.kit.sync_async import at_once
+from components.kit.validation import check_several
 from components.services.queues.facts import MICROSECOND, from_us, read_instant, to_us
 from components.services.queues.keys import BackendKeys
 

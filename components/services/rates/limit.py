@@ -15,9 +15,9 @@ from components.kit.client import AnyRedis
 from components.kit.ids import new_call
 from components.kit.leases import clock
 from components.kit.scripts import Script, pause
-from components.kit.texts import gettext
-from components.kit.twins import twins
-from components.kit.values import MAX_NAME, check_name, check_seconds
+from components.kit.sync_async import both
+from components.kit.translation import gettext
+from components.kit.validation import MAX_NAME, check_name, check_seconds
 from components.services.counters import pattern_of, tally
 from components.services.rates.keys import RateKeys
 
@@ -62,7 +62,7 @@ class RateLimit:
                 raise TooFast(said % {"rate": self.rate, "seconds": f"{math.ceil(seconds)}"}, seconds)
             await pause(client, seconds)
 
-    acquire, aacquire = twins(_acquire)
+    acquire, aacquire = both(_acquire)
 
     async def _ask(
         self,
@@ -96,7 +96,7 @@ class RateLimit:
         )
         return int(wait) / 1e6
 
-    ask, aask = twins(_ask)
+    ask, aask = both(_ask)
 
 
 def _parsed(rate: Any) -> tuple[int, int]:

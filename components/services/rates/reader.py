@@ -10,10 +10,10 @@ from typing import Any
 
 from components.kit.buckets import Index
 from components.kit.client import get_client
+from components.kit.decoding import number_of, text_of
 from components.kit.leases import server_clock
 from components.kit.scripts import pipelined
-from components.kit.stored import number_of, text_of
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.rates.keys import RateKeys
 
 _ALL = Index(lambda tag: RateKeys.of_bucket(tag).names, desc=True)

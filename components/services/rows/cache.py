@@ -21,15 +21,14 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from components.exceptions import RedisUnavailable, RowNotLoaded
+from components.kit.batching import send, together
 from components.kit.client import AnyRedis
 from components.kit.keyspace import BUCKETS, bucket, by_bucket, by_call, parts, stem
 from components.kit.scripts import ASYNCHRONOUS, CLUSTERS, Call, Script, idempotent, pause
-from components.kit.together import send, together
-from components.kit.twins import answer, twins
-from components.kit.values import check_seconds
+from components.kit.sync_async import answer, both
+from components.kit.validation import check_seconds
 from components.services.counters import tally
 from components.services.rows.controls import RowControls, schedule, unschedule
-from components.services.rows.flights import flights_of, has_landed
 from components.services.rows.keys import RowKeys
 from components.services.rows.loader import Claim, begin, claims_of, release, store, to_store
 from components.services.rows.members import (
@@ -44,6 +43,7 @@ from components.services.rows.members import (
     name_and_key,
 )
 from components.services.rows.shape import Row, Shape
+from components.services.rows.single_flight import flights_of, has_landed
 
 INVALIDATE = Script("rows/invalidate")
 READ = Script("rows/read")
@@ -94,7 +94,7 @@ class RowCache(RowControls):
         await schedule(client, {each: delay for each, delay in checked.items() if delay})
         await unschedule(client, [each for each, delay in checked.items() if not delay])
 
-    schedule_many, aschedule_many = twins(_schedule_many)
+    schedule_many, aschedule_many = both(_schedule_many)
 
     async def _schedule(self, client: AnyRedis, key: str | int, delay: float) -> None:
         """
@@ -103,7 +103,7 @@ class RowCache(RowControls):
         """
         await self._schedule_many(client, {key: delay})
 
-    schedule, aschedule = twins(_schedule)
+    schedule, aschedule = both(_schedule)
 
     async def _invalidate(self, client: AnyRedis, *keys: str | int) -> None:
         """
@@ -113,7 +113,7 @@ class RowCache(RowControls):
         asked = by_call(members_of(self.name, keys), AT_ONCE)
         await send(client, INVALIDATE, [INVALIDATE.call(RowKeys(tag), members=some) for tag, some in asked])
 
-    invalidate, ainvalidate = twins(_invalidate)
+    invalidate, ainvalidate = both(_invalidate)
 
     async def _get_many(
         self,
@@ -134,7 +134,7 @@ class RowCache(RowControls):
         self._tally(len(wanted), len(rows))
         return rows
 
-    get_many, aget_many = twins(_get_many)
+    get_many, aget_many = both(_get_many)
 
     async def _get(
         self, client: AnyRedis, key: str | int, *, max_age: float | None = None, stale: bool = False
@@ -146,7 +146,7 @@ class RowCache(RowControls):
         """
         return (await self._get_many(client, [key], max_age=max_age, stale=stale)).get(check_key(key))
 
-    get, aget = twins(_get)
+    get, aget = both(_get)
 
     async def _get_or_load(
         self,
@@ -182,7 +182,7 @@ class RowCache(RowControls):
         self._tally(len(wanted), count)
         return rows
 
-    get_or_load, aget_or_load = twins(_get_or_load)
+    get_or_load, aget_or_load = both(_get_or_load)
 
     def _tally(self, asked: int, found: int) -> None:
         """Count hits and misses, once for each call, however many rows it asks for."""

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from components.exceptions import InvalidValue
+from components.kit.batching import send
 from components.kit.client import AnyRedis, get_client
+from components.kit.decoding import text_of
 from components.kit.errors import redis_errors
 from components.kit.keyspace import BUCKETS, by_call, parts
 from components.kit.scripts import Script
-from components.kit.stored import text_of
-from components.kit.together import send
-from components.kit.twins import at_once, twins
+from components.kit.sync_async import at_once, both
 from components.services.rows.keys import RowKeys
 from components.services.rows.members import (
     AT_ONCE,
@@ -70,13 +70,13 @@ class RowControls:
         members = members_of(self.name, keys)
         return _keys_of_others(members, await _make_due(client, members))
 
-    refresh, arefresh = twins(_refresh)
+    refresh, arefresh = both(_refresh)
 
     async def _unschedule(self, client: AnyRedis, *keys: str | int) -> None:
         """Remove these rows from the schedule and the cache. Running loads of them are not stored."""
         await unschedule(client, members_of(self.name, keys))
 
-    unschedule, aunschedule = twins(_unschedule)
+    unschedule, aunschedule = both(_unschedule)
     remove = unschedule
 
     def set_delay(self, delay: float, *keys: str | int) -> set[str]:

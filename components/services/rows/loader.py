@@ -16,14 +16,14 @@ from math import inf
 from typing import Any, NamedTuple
 
 from components.exceptions import RedisUnavailable, RowNotSerializable, RowTooLarge
-from components.kit import figures
+from components.kit.batching import outcomes_together, send
 from components.kit.client import AnyRedis, get_client
+from components.kit.decoding import text_of
 from components.kit.keyspace import BUCKETS, by_bucket, parts
+from components.kit.readings import Ask, answers_to
 from components.kit.scripts import ASYNCHRONOUS, Call, Script, all_well
-from components.kit.stored import text_of
-from components.kit.together import outcomes_together, send
-from components.kit.twins import at_once
-from components.kit.values import check_seconds
+from components.kit.sync_async import at_once
+from components.kit.validation import check_seconds
 from components.services.rows.keys import DaemonKeys, RowKeys
 from components.services.rows.members import AT_ONCE, LEASE, micro, name_and_key
 from components.services.rows.shape import Shape
@@ -112,8 +112,8 @@ class Loader:
     def look(self, tags: Sequence[str] = BUCKETS) -> None:
         """Note when rows of these buckets are due. It takes one command for each, where a claim takes ten."""
         keys = [RowKeys(tag).schedule for tag in tags]
-        heads = [figures.Ask.of("zrange", key, 0, 0, withscores=True) for key in keys]
-        at, *found = figures.send([figures.Ask(keys[0], lambda pipe: pipe.time()), *heads])
+        heads = [Ask.of("zrange", key, 0, 0, withscores=True) for key in keys]
+        at, *found = answers_to([Ask(keys[0], lambda pipe: pipe.time()), *heads])
         now = at[0] * 1_000_000 + at[1] if isinstance(at, tuple) else 0
         for tag, head in zip(tags, found, strict=True):
             # If the node does not answer, the claim says so.

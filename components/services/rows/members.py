@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from components.exceptions import InvalidName, InvalidValue
 from components.kit.keyspace import escaped
-from components.kit.values import LONGEST, check_name, check_seconds, check_several
+from components.kit.validation import LONGEST, check_name, check_seconds, check_several
 
 #: Seconds that a load may take by default. After that, another loader may load the row, with twice the time.
 LEASE = 5.0

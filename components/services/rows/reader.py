@@ -21,13 +21,13 @@ from typing import Any
 from redis import Redis
 
 from components.kit.client import get_client
-from components.kit.contracts import record
+from components.kit.decoding import instant_of, number_of, text_of
 from components.kit.errors import redis_errors
 from components.kit.keyspace import BUCKETS, bucket
 from components.kit.leases import server_clock
+from components.kit.lua_headers import record
 from components.kit.scripts import pipelined
-from components.kit.stored import instant_of, number_of, text_of
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.rows.keys import RowKeys
 from components.services.rows.members import check_cache_name, check_key, member, name_and_key, pattern_of
 

@@ -11,9 +11,9 @@ from django.core.checks import CheckMessage, Warning
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 
 from components.formatting import duration, grouped, legible
-from components.kit.figures import Ask, Event, Family, Gauges, Reading
+from components.kit.decoding import number_of, text_of
 from components.kit.keyspace import BUCKETS, bucket
-from components.kit.stored import number_of, text_of
+from components.kit.readings import Ask, Event, Family, Gauges, Reading
 from components.reports import (
     Card,
     CardReading,

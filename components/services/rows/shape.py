@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 from uuid import UUID
 
 from components.exceptions import InvalidValue, RowNotSerializable, RowTooLarge
-from components.kit.stored import changed_by_json, instant_of, is_too_deep, too_deep
+from components.kit.decoding import changed_by_json, instant_of, is_too_deep, too_deep
 
 #: The most bytes of a row as JSON. Every reader transfers them from Redis, so larger data belong elsewhere.
 MAX_ROW = 1_000_000

@@ -25,7 +25,7 @@ from components.api.endpoints import Answer, View, endpoint
 from components.api.fields import Names, invalid, query
 from components.api.problems import Problem
 from components.exceptions import InvalidName
-from components.kit.values import MAX_NAME
+from components.kit.validation import MAX_NAME
 from components.people import may_view
 from components.services.rates import RateLimit
 from components.services.rows.models import CachedRows, FrozenRow

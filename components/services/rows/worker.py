@@ -16,10 +16,10 @@ from typing import Protocol
 
 from components.exceptions import RowsUnavailable
 from components.kit.keyspace import BUCKETS
-from components.kit.worker.loop import Loop
-from components.kit.worker.outage import sentence
 from components.services.rows import AT_A_TIME, LEASE, Claims, Loader, Shape, Stored, name_and_key
 from components.services.rows.loader import Loaded, to_store
+from components.workers.loop import Loop
+from components.workers.outage import sentence
 
 logger = logging.getLogger(__name__)
 

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from components.exceptions import ForeignPermit, PermitLost, PermitReleased, RedisUnavailable
 from components.kit.client import AnyRedis, get_async_client, get_client, server_of
+from components.kit.decoding import number_of
 from components.kit.ids import new_call
 from components.kit.leases import Holder, Lease, clock, new_token
-from components.kit.stored import number_of
-from components.kit.twins import at_once, twins
-from components.kit.values import check_int
+from components.kit.sync_async import at_once, both
+from components.kit.validation import check_int
 from components.services.counters import pattern_of, took
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Permit(Lease):
         """Restart the lease. Raises PermitLost, PermitReleased."""
         await self._semaphore._refresh(client, self)
 
-    refresh, arefresh = twins(_refresh)
+    refresh, arefresh = both(_refresh)
 
     async def _release(self, client: AnyRedis) -> None:
         """
@@ -93,7 +93,7 @@ class Permit(Lease):
         """
         await self._semaphore._release(client, self)
 
-    release, arelease = twins(_release)
+    release, arelease = both(_release)
 
     @property
     def server(self) -> Hashable:

@@ -15,11 +15,11 @@ from redis import Redis
 
 from components.kit.buckets import Index
 from components.kit.client import get_client
-from components.kit.contracts import record
+from components.kit.decoding import instant_of, number_of
 from components.kit.leases import Holder, server_clock
+from components.kit.lua_headers import record
 from components.kit.scripts import pipelined
-from components.kit.stored import instant_of, number_of
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.semaphores.keys import SemaphoreKeys
 
 _USE = record("semaphores", "use")

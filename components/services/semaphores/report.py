@@ -8,8 +8,8 @@ from functools import partial
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 
 from components.formatting import duration, grouped, legible
-from components.kit.figures import Ask, Event
 from components.kit.keyspace import BUCKETS
+from components.kit.readings import Ask, Event
 from components.kit.scripts import Script
 from components.reports import (
     MOST_WAITED_FOR,

@@ -19,13 +19,13 @@ from typing import Any
 from components.exceptions import InvalidValue, PermitLost, PermitReleased, RedisUnavailable, SemaphoreFull
 from components.kit import leases
 from components.kit.client import AnyRedis, get_client
+from components.kit.decoding import instant_of, text_of
 from components.kit.errors import redis_errors
 from components.kit.ids import new_call
 from components.kit.leases import clock, server_clock, sleep_until_woken, tell_waited, waiters_in
 from components.kit.scripts import ASYNCHRONOUS, Script, pipelined
-from components.kit.stored import instant_of, text_of
-from components.kit.twins import at_once, cancellations, to_its_end, twins
-from components.kit.values import check_int, check_name, check_seconds
+from components.kit.sync_async import at_once, both, cancellations, to_its_end
+from components.kit.validation import check_int, check_name, check_seconds
 from components.services.counters import observe, pattern_of, tally, took
 from components.services.semaphores.keys import SemaphoreKeys
 from components.services.semaphores.permit import (
@@ -163,7 +163,7 @@ class Semaphore(SemaphoreControls):
             raise self._full(wish)
         return permit
 
-    acquire, _aacquire = twins(_acquire)
+    acquire, _aacquire = both(_acquire)
     aacquire = acquisition(_aacquire)
 
     async def _try_acquire(
@@ -172,7 +172,7 @@ class Semaphore(SemaphoreControls):
         """Return a permit if one is free and nobody waits for it, else None."""
         return await self._take(client, self._wish(client, 0, weight, owner, auto_renewal))
 
-    try_acquire, atry_acquire = twins(_try_acquire)
+    try_acquire, atry_acquire = both(_try_acquire)
 
     async def _release(self, client: AnyRedis, permit: Permit | str) -> None:
         """
@@ -184,7 +184,7 @@ class Semaphore(SemaphoreControls):
         """
         await to_its_end(lambda: self._give_back(client, permit))
 
-    release, arelease = twins(_release)
+    release, arelease = both(_release)
 
     async def _give_back(self, client: AnyRedis, permit: Permit | str) -> None:
         permit_id, held = self._own(permit)
@@ -213,7 +213,7 @@ class Semaphore(SemaphoreControls):
         if held:
             held.valid_until = asked_at + lease
 
-    refresh, arefresh = twins(_refresh)
+    refresh, arefresh = both(_refresh)
 
     def info(self) -> SemaphoreInfo:
         """Return the current state."""

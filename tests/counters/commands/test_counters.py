@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.test.utils import override_settings
 from redis import Redis
 
-from components.kit.stored import typed_instant
+from components.kit.decoding import typed_instant
 from components.services.counters import Counter
 from components.testing import redis_at
 from tests.support.counters import count_at, seconds

@@ -12,9 +12,9 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
-from components.kit import news
+from components.kit import pubsub as news
 from components.kit.client import get_async_client
-from components.kit.news import Interest, Listener
+from components.kit.pubsub import Interest, Listener
 from components.testing import ClusterServer, redis_at
 from tests.kit.test_client import CLUSTER, connections, no_warnings
 from tests.support.proxy import LossyProxy

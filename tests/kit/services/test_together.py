@@ -7,9 +7,9 @@ from redis import Redis
 from redis.exceptions import ResponseError
 
 from components.exceptions import ChatNotFound
+from components.kit.batching import together
 from components.kit.client import get_client
 from components.kit.scripts import Call, Script
-from components.kit.together import together
 from components.services.chat import Chat, ChatSettings
 from components.services.chat.keys import index
 

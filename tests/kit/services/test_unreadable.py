@@ -8,8 +8,8 @@ import json
 import pytest
 from redis import Redis
 
+from components.kit.decoding import UNREADABLE
 from components.kit.keyspace import bucket
-from components.kit.stored import UNREADABLE
 from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts
 from components.services.autocomplete import keys as autocomplete_keys
 from components.services.chat import Chat, ChatReader, Inbox, Position

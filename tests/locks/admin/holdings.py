@@ -3,7 +3,7 @@
 from typing import Any
 
 from components.kit.client import get_client
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.locks import Lock, lock
 from components.services.locks.keys import LockKeys
 from components.services.semaphores import Permit, Semaphore

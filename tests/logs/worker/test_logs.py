@@ -14,12 +14,12 @@ from redis import Redis
 
 from components.exceptions import AggregationNotFound, RedisUnavailable, WorkersDiffer
 from components.kit.scripts import Script
-from components.kit.worker.signals import Killed
 from components.services.logs import Aggregation, Consumer
 from components.services.logs.lines import Columns
 from components.services.logs.traffic import Traffic
 from components.services.logs.traffic.place_counter import PlaceCounter
 from components.services.logs.worker.log_worker import LogWorker
+from components.workers.signals import Killed
 from tests.support.counting_logs import DAY, LINES, TABLES, hand_out, import_places_into, lines, worker
 from tests.support.logs import let_leases_pass, stream
 from tests.support.waiting import eventually

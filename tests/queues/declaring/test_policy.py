@@ -29,7 +29,7 @@ from components.kit.compat import (
     task_backends,
 )
 from components.kit.compat import task as djangos_task
-from components.kit.values import LONGEST
+from components.kit.validation import LONGEST
 from components.services.locks import lock
 from components.services.queues import (
     Concurrency,

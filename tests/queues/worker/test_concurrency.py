@@ -11,8 +11,8 @@ from components.exceptions import RedisUnavailable
 from components.kit.client import get_client
 from components.services.queues import Claimed, Concurrency, Consumer, TaskQueue, keys, task
 from components.services.queues.worker.concurrency import Limit
+from components.services.queues.worker.crash_suspects import MOST, PUT_OFF, Suspects
 from components.services.queues.worker.runs import Run, ServerClock
-from components.services.queues.worker.suspects import MOST, PUT_OFF, Suspects
 from components.services.queues.worker.worker import Worker
 from components.services.semaphores import Semaphore
 from tests import tasks

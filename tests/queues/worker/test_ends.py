@@ -27,7 +27,7 @@ from components.services.queues import (
 from components.services.queues.backend import RedisBackend
 from components.services.queues.consumer import Request
 from components.services.queues.formats import write_errors
-from components.services.queues.worker.apart import Apart, is_refused
+from components.services.queues.worker.refused_ends import Apart, is_refused
 from components.services.queues.worker.runs import ServerClock
 from components.services.queues.worker.tasks import how_many_fit
 from components.services.queues.worker.worker import Poller, Worker
@@ -189,7 +189,7 @@ def test_an_end_that_is_refused_twice_is_sent_without_its_document_at_growing_in
 ) -> None:
     now, clock = [1_000.0], ServerClock()
     time = SimpleNamespace(monotonic=lambda: now[0])
-    monkeypatch.setattr("components.services.queues.worker.apart.time", time)
+    monkeypatch.setattr("components.services.queues.worker.refused_ends.time", time)
     clock.set(datetime(2026, 1, 1, tzinfo=UTC))
     consumer = Stubborn(*[StepRefused("too large")] * 7)
     apart = Apart(consumer, clock)

@@ -16,11 +16,11 @@ from redis import Redis
 from components.embedded import EmbeddedServer
 from components.kit.keyspace import BUCKETS, bucket
 from components.kit.scripts import Script
-from components.kit.worker.loop import Pulse
 from components.services.rows import Loader, RowReader, Shape, member
 from components.services.rows.keys import RowKeys
 from components.services.rows.worker import RowWorker
 from components.testing import redis_at
+from components.workers.loop import Pulse
 from tests.commands.processes import Command
 from tests.db.models import Token, Ware
 from tests.support.masters import Master, three_masters

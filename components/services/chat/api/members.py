@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from components.api.endpoints import Reply, operation
 from components.api.fields import MOST_PEOPLE, Boolean, Choice, Ids, Integer, Number, Text, Values, person
 from components.api.people import check_members
-from components.kit.values import MAX_NAME
+from components.kit.validation import MAX_NAME
 from components.people import anames_of, anote_contacts
 from components.services.autocomplete.folding import MAX_PREFIX, Spelling, check_prefix, is_found, spell
 from components.services.chat import Chat, Role

@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from components.kit.values import is_blank
+from components.kit.validation import is_blank
 from components.services.chat import ChatSettings
 from components.services.chat.page.names import NamesField
 

@@ -20,7 +20,7 @@ from components.control_room.names import number_in, searched
 from components.control_room.pages import PAGE_SIZE, ControlRoomAdmin, Page, Paging, as_csv
 from components.exceptions import InvalidName, InvalidValue
 from components.formatting import legible, shortened
-from components.kit.values import is_name
+from components.kit.validation import is_name
 from components.services.counters import CounterInfo, CounterReader, Series
 from components.services.counters.admin import times
 from components.services.counters.admin.picking import Choice, Picked

@@ -22,7 +22,7 @@ from django.utils.translation import gettext_lazy as _
 from components.control_room.names import number_in
 from components.exceptions import InvalidValue
 from components.formatting import grouped, legible
-from components.kit.stored import typed_instant
+from components.kit.decoding import typed_instant
 from components.services.counters import Mark, Series
 from components.services.counters.charts import Span, offered_spans
 from components.services.counters.charts.figures import MOST_LINES

@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 
 from components.exceptions import InvalidValue
 from components.formatting import grouped
-from components.kit.values import is_name
+from components.kit.validation import is_name
 from components.services.counters import CounterReader, Mark, Ranked, Series
 from components.services.counters.measuring import name_of_times
 from components.services.counters.precisions import Plan, plan

@@ -20,7 +20,7 @@ from components.control_room.pages import ControlRoomAdmin, Paging
 from components.control_room.verbs import Action, Done, Verb
 from components.exceptions import InvalidName
 from components.formatting import duration, grouped, legible, mean, shortened
-from components.kit.values import MAX_NAME
+from components.kit.validation import MAX_NAME
 from components.services.counters import Series, pattern_of
 from components.services.counters.charts import past_times
 from components.services.locks import LockInfo, LockReader

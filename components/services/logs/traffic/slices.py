@@ -7,7 +7,7 @@ from datetime import date
 from typing import NamedTuple
 
 from components.exceptions import InvalidValue
-from components.kit.texts import gettext
+from components.kit.translation import gettext
 
 HOURS = tuple(f"{hour:02}" for hour in range(24))
 #: Statuses that are told apart: those in use. Others are counted by their first digit. "" for lines without one.

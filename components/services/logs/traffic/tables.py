@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
 from components.kit.scripts import pipelined
-from components.kit.twins import at_once
+from components.kit.sync_async import at_once
 from components.services.geo import Level
 from components.services.logs.keys import JobKeys
 

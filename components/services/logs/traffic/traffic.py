@@ -17,8 +17,8 @@ from itertools import product
 from typing import get_args
 
 from components.exceptions import InvalidValue
-from components.kit.texts import gettext
-from components.kit.values import check_int, check_name
+from components.kit.translation import gettext
+from components.kit.validation import check_int, check_name
 from components.services.geo import Level
 from components.services.logs import DEFAULT_JOB, totals_of
 from components.services.logs.traffic.report import DayTotal, Others, Report, Row, growth

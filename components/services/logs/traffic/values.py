@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from components.exceptions import InvalidName, InvalidValue
-from components.kit.texts import gettext
+from components.kit.translation import gettext
 from components.services.logs.traffic.slices import HOURS, STATUSES, Slices, Wanted
 from components.services.logs.traffic.tables import (
     ALL,

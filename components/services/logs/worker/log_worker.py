@@ -18,12 +18,12 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 
 from components.exceptions import ChunkNotFound, ChunksLost, RedisUnavailable, UnknownFormat, WorkersDiffer
-from components.kit.texts import counted
-from components.kit.worker.loop import DRAINED, Loop
-from components.kit.worker.outage import sentence
+from components.kit.translation import counted
 from components.services.logs import Aggregation, Chunk, WorkerRecord
 from components.services.logs.lines import Callback, LineReader
 from components.services.logs.worker.batch import Batch, Message, send
+from components.workers.loop import DRAINED, Loop
+from components.workers.outage import sentence
 
 logger = logging.getLogger(__name__)
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils.module_loading import import_string
 
-from components.kit.commands.options import WrongUsage
 from components.services.geo import GeoTable, PerhapsTable
 from components.services.logs import PLACES, Aggregation
+from components.workers.options import WrongUsage
 
 if TYPE_CHECKING:
     from components.services.logs.worker.log_worker import LogWorker

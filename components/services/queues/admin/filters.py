@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from components.kit.calls import signature_of
-from components.kit.stored import typed_instant
+from components.kit.decoding import typed_instant
 from components.services.queues import State, TaskInfo
 from components.services.queues.admin.contents import Contents, loaded
 from components.services.queues.admin.lookups import QueuePage

@@ -38,7 +38,7 @@ from components.exceptions import (
     WorkerDied,
 )
 from components.kit.compat import TaskContext, TaskResultStatus, task_finished, task_started
-from components.kit.texts import counted
+from components.kit.translation import counted
 from components.services.counters import pattern_of, tally
 from components.services.queues import Claimed, Finished, TaskFailure, TaskInfo, TaskRun, normalize
 from components.services.queues.arguments import encode_metadata

@@ -2,9 +2,9 @@
 
 from argparse import ArgumentParser
 
-from components.kit.commands.options import WrongUsage
 from components.kit.compat import task_backends
 from components.services.queues.backend import RedisBackend
+from components.workers.options import WrongUsage
 
 
 def add_backend(parser: ArgumentParser) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from components.exceptions import RedisRefused, RedisUnavailable
-from components.kit.stored import EPOCH
+from components.kit.decoding import EPOCH
 from components.services.queues import Ticks
 from components.services.queues.backend import RedisBackend
 from components.services.queues.facts import LAST_INSTANT

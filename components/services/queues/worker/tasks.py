@@ -4,7 +4,7 @@ TaskWorker: claims tasks, runs them in threads, and acknowledges them.
 One step acknowledges and claims, so a busy worker makes one round trip per batch. It claims the tasks that its
 threads will start soon (choice.py), and gives back those that they do not start. A step without an answer is sent
 again unchanged, and the server recognises it by its number. While Redis is away, results wait here. Ends that Redis
-refuses to store are sent apart (apart.py), so that they do not block others.
+refuses to store are sent apart (refused_ends.py), so that they do not block others.
 
 A function that has timed out cannot be ended, only its process can. The worker then claims nothing more, lets the
 other tasks finish, and ends. Reporting the failure is the last thing it does, so that no other attempt begins while
@@ -20,22 +20,22 @@ from typing import cast
 from django.db import close_old_connections
 
 from components.exceptions import RedisUnavailable, StepRefused, TaskTimedOut
-from components.kit.worker.loop import DRAINED, STUCK, UNHEALTHY
-from components.kit.worker.outage import sentence
 from components.services.queues import Claimed, Consumer, Finished, Step
 from components.services.queues.backend import RedisBackend
 from components.services.queues.consumer import MOST, Request
 from components.services.queues.formats import own_lease
-from components.services.queues.worker.apart import Apart, is_refused
 from components.services.queues.worker.choice import BATCH, STALE, Prefetch, QueueChoice
 from components.services.queues.worker.concurrency import Limit
+from components.services.queues.worker.crash_suspects import PUT_OFF, WATCHED, Suspects
 from components.services.queues.worker.execution import Execution
+from components.services.queues.worker.give_back import Returns
 from components.services.queues.worker.periodic import Ticker
 from components.services.queues.worker.pool import Pool
-from components.services.queues.worker.returns import Returns
+from components.services.queues.worker.refused_ends import Apart, is_refused
 from components.services.queues.worker.runs import Run, ServerClock
-from components.services.queues.worker.suspects import PUT_OFF, WATCHED, Suspects
 from components.services.queues.worker.worker import Worker
+from components.workers.loop import DRAINED, STUCK, UNHEALTHY
+from components.workers.outage import sentence
 
 logger = logging.getLogger(__name__)
 

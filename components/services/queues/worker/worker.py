@@ -13,11 +13,11 @@ from math import inf
 from typing import Any
 
 from components.exceptions import RedisUnavailable
-from components.kit.worker.loop import Loop
 from components.services.queues import Claimed, Consumer, TaskQueue
 from components.services.queues.backend import redis_backend
 from components.services.queues.worker.periodic import Ticker
 from components.services.queues.worker.runs import ServerClock
+from components.workers.loop import Loop
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from components.control_room.pages import ControlRoomAdmin
 from components.control_room.verbs import Action, Done, Trail, Verb, filled
 from components.exceptions import InvalidName
 from components.formatting import duration, grouped, legible, shortened
-from components.kit.values import LONGEST
+from components.kit.validation import LONGEST
 from components.services.rows import (
     SHORTEST_DELAY,
     CacheInfo,

@@ -30,8 +30,8 @@ from django.db.models.sql.compiler import SQLCompiler
 
 from components.exceptions import InvalidName, RowsUnavailable
 from components.kit.keyspace import parts
-from components.kit.model_families import home_of, note_home
-from components.kit.values import check_several
+from components.kit.model_inheritance import home_of, note_home
+from components.kit.validation import check_several
 from components.services.rows import LEASE, Row, RowCache, Shape, Unshared, check_delay
 from components.services.rows.loader import Loaded
 from components.services.rows.models.fields import kind_of

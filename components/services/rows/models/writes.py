@@ -1,7 +1,7 @@
 """
 Writes: invalidates the rows that a write has changed, by Django's signals, after the commit.
 
-It listens to the models that share rows with the cached one (kit/model_families.py).
+It listens to the models that share rows with the cached one (kit/model_inheritance.py).
 
 A row whose key is not its primary key may have another key in memory than in the database. Therefore, before such a
 row is saved or deleted, the key is read from the database.
@@ -21,8 +21,8 @@ from django.db.models.fields.related import resolve_relation
 from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 
 from components.exceptions import InvalidName
-from components.kit.model_families import family
-from components.kit.values import is_key
+from components.kit.model_inheritance import family
+from components.kit.validation import is_key
 from components.services.rows.members import check_key
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from threading import Thread
 from typing import IO, Literal
 
 from components.embedded import Watcher
-from components.kit.commands.restarting import QUIETED
-from components.kit.worker.loop import DRAINED, UNHEALTHY
-from components.kit.worker.signals import QUIETING, STOPPING, TELLING
+from components.workers.loop import DRAINED, UNHEALTHY
+from components.workers.reexec import QUIETED
+from components.workers.signals import QUIETING, STOPPING, TELLING
 
 logger = logging.getLogger(__name__)
 

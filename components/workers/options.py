@@ -9,9 +9,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from components.kit.commands.restarting import QUIETED
-from components.kit.stored import typed_instant
-from components.kit.worker.limits import LOWERED, Limits, memory
+from components.kit.decoding import typed_instant
+from components.workers.limits import LOWERED, Limits, memory
+from components.workers.reexec import QUIETED
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 

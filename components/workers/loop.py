@@ -18,9 +18,9 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from components.exceptions import RedisUnavailable
-from components.kit.worker.limits import Limits
-from components.kit.worker.outage import Outage, sentence
-from components.kit.worker.signals import Killed, Signals
+from components.workers.limits import Limits
+from components.workers.outage import Outage, sentence
+from components.workers.signals import Killed, Signals
 
 logger = logging.getLogger(__name__)
 

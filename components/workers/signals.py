@@ -18,7 +18,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Self
 
-from components.kit import endings  # noqa: F401  (its reaction to a fork has to come first)
+from components.kit import at_exit  # noqa: F401  (its reaction to a fork has to come first)
 
 _STAYS = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # as nohup asks for
 STOPPING = (signal.SIGTERM, signal.SIGINT, *([] if _STAYS else [signal.SIGHUP]))
@@ -75,7 +75,7 @@ def _begin_anew() -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
 
 
-# After that of endings.py, which gives SIGTERM back to a handler of this module.
+# After that of at_exit.py, which gives SIGTERM back to a handler of this module.
 os.register_at_fork(after_in_child=_begin_anew)
 
 

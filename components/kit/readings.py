@@ -94,7 +94,7 @@ def gather(readings: Mapping[str, Reading[_T]]) -> Gathered[_T]:
     asks = {name: next(reading) for name, reading in running.items()}
     while asks:
         try:
-            outcomes = iter(send([ask for some in asks.values() for ask in some], gathered.took))
+            outcomes = iter(answers_to([ask for some in asks.values() for ask in some], gathered.took))
         except RedisUnavailable as error:
             outcomes = repeat(error)
         answers = {name: [next(outcomes) for _ in some] for name, some in asks.items()}
@@ -114,7 +114,7 @@ def gather(readings: Mapping[str, Reading[_T]]) -> Gathered[_T]:
     return gathered
 
 
-def send(asks: Sequence[Ask], took: dict[str, float] | None = None) -> list[Any]:
+def answers_to(asks: Sequence[Ask], took: dict[str, float] | None = None) -> list[Any]:
     """
     Return the answers to *asks*, or the exceptions that they raised, after one round trip to each node.
 

@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from components.exceptions import EndNotStored, RedisRefused, RedisUnavailable, StepRefused
-from components.kit.worker.outage import sentence
 from components.services.queues import Claimed, Consumer, Finished, TaskFailure
 from components.services.queues.formats import write_errors
 from components.services.queues.worker.runs import ServerClock
+from components.workers.outage import sentence
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 from django.utils.dateparse import parse_datetime
 
-from components.kit.texts import gettext_noop
+from components.kit.translation import gettext_noop
 
 #: How many lists and objects may be nested. Text or a number has depth 0, [] has depth 1.
 MAX_DEPTH = 32

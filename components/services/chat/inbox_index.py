@@ -13,9 +13,9 @@ from contextlib import suppress
 from components.conf import conf
 from components.exceptions import RedisUnavailable, TooManyChats
 from components.kit.client import AnyRedis
+from components.kit.decoding import text_of
 from components.kit.keyspace import bucket
 from components.kit.scripts import Script, idempotent, pipelined
-from components.kit.stored import text_of
 from components.services.chat.ids import is_id
 from components.services.chat.keys import ChatKeys, InboxKeys
 

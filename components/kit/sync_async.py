@@ -2,7 +2,7 @@
 Write a method and its asynchronous twin once; docs/architecture.md has an example.
 
     async def _get(self, client, key):  ... await answer(client.get(key)) ...
-    get, aget = twins(_get)
+    get, aget = both(_get)
 
 The method gets the synchronous client, with which the coroutine never really waits, so that it runs to its end at
 once, without a loop; the twin gets the client of the running event loop. For type checkers and help(), both keep the
@@ -22,7 +22,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-def twins(
+def both(
     logic: Callable[Concatenate[_Self, AnyRedis, _P], Coroutine[Any, Any, _T]],
 ) -> tuple[Callable[Concatenate[_Self, _P], _T], Callable[Concatenate[_Self, _P], Coroutine[Any, Any, _T]]]:
     """Return a method that runs *logic* to its end, and one that is awaited."""

@@ -21,9 +21,9 @@ from typing import NoReturn
 
 from django.utils import autoreload
 
-from components.kit import endings
-from components.kit.worker.loop import Loop
-from components.kit.worker.signals import STOPPING, hold_back
+from components.kit import at_exit as endings
+from components.workers.loop import Loop
+from components.workers.signals import STOPPING, hold_back
 
 logger = logging.getLogger(__name__)
 

@@ -21,13 +21,13 @@ from components.exceptions import (
     RedisRefused,
     RedisUnavailable,
 )
-from components.kit.commands.options import WrongUsage
-from components.kit.commands.processes import MARGIN, Processes, Program
-from components.kit.commands.restarting import flush, restart, wait_until_loadable, watch
 from components.kit.release import check_format
-from components.kit.worker.loop import STUCK, UNHEALTHY, Loop, Pulse
-from components.kit.worker.signals import release
 from components.servers import inspect_server
+from components.workers.loop import STUCK, UNHEALTHY, Loop, Pulse
+from components.workers.options import WrongUsage
+from components.workers.processes import MARGIN, Processes, Program
+from components.workers.reexec import flush, restart, wait_until_loadable, watch
+from components.workers.signals import release
 
 logger = logging.getLogger(__name__)
 

@@ -1,1 +1,0 @@
-"""The loop of workers, and its reactions to signals, limits and outages."""
