@@ -26,7 +26,7 @@ help:
 	@echo 'make test-all              run all tests; needs Chromium, PostgreSQL and an earlier make test'
 	@echo 'make docs                  build the manual and the reference in docs/_build/; any warning is an error'
 	@echo 'make messages              bring the catalogues of components/locale/ up to date; needs GNU gettext'
-	@echo 'make lint                  check style, types, migrations and the production settings'
+	@echo 'make lint                  check style, layers, types, migrations and the production settings'
 	@echo 'make check                 check only migrations and the production settings'
 	@echo 'Other variables: PYTHON (the interpreter to use), VENV (the folder to install into).'
 
@@ -52,6 +52,7 @@ messages: install
 lint: check
 	@$(BIN) -m ruff check
 	@$(BIN) -m ruff format --check
+	@$(VENV)/bin/lint-imports --no-cache
 	@$(BIN) -m mypy
 
 check: install-test

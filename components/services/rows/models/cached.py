@@ -35,7 +35,7 @@ from components.kit.validation import check_several
 from components.services.rows import LEASE, Row, RowCache, Shape, Unshared, check_delay
 from components.services.rows.loader import Loaded
 from components.services.rows.models.fields import kind_of
-from components.services.rows.models.frozen import FrozenRow, frozen_class
+from components.services.rows.models.frozen import FrozenRow, declared, frozen_class
 from components.services.rows.models.writes import Writes
 
 _Model = TypeVar("_Model", bound=models.Model)
@@ -77,11 +77,11 @@ class CachedRows(Generic[_Model]):
             )
         # A model of another registry belongs to a test, or represents a table while that is rebuilt.
         if model._meta.apps is apps:
-            if self.name in _declared:
+            if self.name in declared:
                 raise ImproperlyConfigured(
                     f"Two models have rows called {self.name!r}; give one of them another name."
                 )
-            _declared[self.name] = self
+            declared[self.name] = self
         self._caches: dict[str, RowCache] = {}
         self._shapes: dict[str, Shape] = {}
         note_home(model)
@@ -379,12 +379,9 @@ class AnyOf(Lookup):
         return f"{column} = ANY(%s)", [*params, self.rhs]
 
 
-_declared: dict[str, CachedRows[Any]] = {}
-
-
 def cached_rows() -> Mapping[str, CachedRows[Any]]:
     """Return all declared CachedRows, by name."""
-    return MappingProxyType(_declared)
+    return MappingProxyType(declared)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -426,7 +423,7 @@ class CachedRow(models.Model):
 
 def _prepare(sender: type[models.Model], **kwargs: Any) -> None:
     # Its writes may change the rows of models declared before: it may be a child or a proxy.
-    for rows in _declared.values():
+    for rows in declared.values():
         rows.writes.watch(sender)
     if issubclass(sender, CachedRow) and not sender._meta.abstract and not sender._meta.proxy:
         cached: Any = CachedRows(sender, **asdict(sender.caching))

@@ -6,6 +6,9 @@ from typing import Any, ClassVar, NoReturn, Self
 
 from components.services.rows import Row
 
+#: All CachedRows by their names; a pickled row finds its own here.
+declared: dict[str, Any] = {}
+
 
 class FrozenRow:
     """
@@ -69,9 +72,7 @@ _set_row = FrozenRow.__dict__["cached"].__set__
 
 def _restored(name: str, *parts: Any) -> object:
     """Return a row that was pickled, perhaps by another process. Raises UnpicklingError."""
-    from components.services.rows.models.cached import cached_rows
-
-    rows = cached_rows().get(name)
+    rows = declared.get(name)
     if rows is None or parts[2][2] != rows.shape.fingerprint:
         raise UnpicklingError(
             f"The row {name}:{parts[0]} was pickled with other columns: read it from the cache."
