@@ -12,13 +12,13 @@ from components.overview.page import OverviewAdmin
 from components.services.autocomplete.admin.address_books import AddressBookAdmin
 from components.services.chat.admin.chats import ChatAdmin
 from components.services.counters.admin.counters import CounterAdmin
-from components.services.locks.admin.locks import LockAdmin
+from components.services.locks.admin import LockAdmin
 from components.services.logs.admin.logs import LogJobAdmin
-from components.services.mailboxes.admin.mailboxes import MailboxAdmin
+from components.services.mailboxes.admin import MailboxAdmin
 from components.services.queues.admin.queues import QueueAdmin
-from components.services.rates.admin.rates import RateLimitAdmin
+from components.services.rates.admin import RateLimitAdmin
 from components.services.rows.admin.rows import CachedRowAdmin
-from components.services.semaphores.admin.semaphores import SemaphoreAdmin
+from components.services.semaphores.admin import SemaphoreAdmin
 
 __all__ = [
     "AddressBookAdmin",

@@ -27,8 +27,8 @@ from django.utils.translation import gettext, ngettext
 from components.conf import conf, warn_unless_installed
 from components.exceptions import RedisUnavailable
 from components.services.counters import beside, count, measure, prepare
-from components.unavailable import RETRY_AFTER
-from components.unavailable import mark_unavailable as mark_unavailable  # for views of projects
+from components.views import RETRY_AFTER
+from components.views import mark_unavailable as mark_unavailable  # for views of projects
 
 logger = logging.getLogger(__name__)
 

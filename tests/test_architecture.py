@@ -59,7 +59,7 @@ ONLY = {
 FOREIGN_TO_SERVICES = {
     "django.http", "django.contrib", "django.db", "django.shortcuts", "django.urls", "django.views", "components.api",
     "components.control_room", "components.formatting", "components.models", "components.people",
-    "components.reports", "components.servers", "components.unavailable", "components.workers",
+    "components.reports", "components.servers", "components.views", "components.workers",
 }  # fmt: skip
 REDIS_COMMANDS = {name for name in dir(Redis) if not name.startswith("_")}
 

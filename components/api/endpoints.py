@@ -28,8 +28,7 @@ from components.api.authentication import authenticate
 from components.api.fields import Field, Values
 from components.api.problems import RAISED, Problem, problem_of, response_to
 from components.exceptions import RedisUnavailable
-from components.kit.transactions import without_transaction
-from components.unavailable import mark_unavailable
+from components.views import mark_unavailable, without_transaction
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,8 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from components import exceptions
-from components.kit.transactions import without_transaction
 from components.kit.translation import grouped
-from components.unavailable import RETRY_AFTER
+from components.views import RETRY_AFTER, without_transaction
 
 CONTENT_TYPE = "application/problem+json"
 

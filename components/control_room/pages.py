@@ -45,7 +45,7 @@ from components.exceptions import RedisRefused, RedisUnavailable, RedisUnsuitabl
 from components.formatting import legible
 from components.kit.csv_files import write_csv
 from components.models import Anchor, Overview
-from components.unavailable import mark_unavailable
+from components.views import mark_unavailable
 
 View = Callable[..., HttpResponse]
 

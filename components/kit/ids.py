@@ -1,5 +1,5 @@
 """
-Ids that need no central authority, for stored things and for single calls.
+Ids that need no central authority: of stored things, of single calls, and of the site that a process belongs to.
 
 Stored things have UUIDs of version 7 (RFC 9562). These sort by creation time, and exactly so within one process.
 """
@@ -9,11 +9,16 @@ from os import urandom
 from threading import Lock
 from uuid import UUID
 
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.crypto import salted_hmac
+
 from components.exceptions import ClientIdReused
 from components.kit.translation import gettext
 
 _guard = Lock()
 _last = 0
+_SALT = "components.kit.site"  # as in what is stored
 
 
 def uuid7() -> str:
@@ -49,3 +54,16 @@ def reused() -> ClientIdReused:
             "The client id was used with other content, which is stored; this is not. Use another client id."
         )
     )
+
+
+def known_sites() -> list[str]:
+    """
+    Return what this site is called with its SECRET_KEY, and with each of SECRET_KEY_FALLBACKS: digests, which travel
+    with the heartbeats of workers. Two projects that share a Redis by mistake have different keys, so strangers stand
+    out.
+    """
+    try:
+        keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    except ImproperlyConfigured:  # a worker can do without one
+        return [""]
+    return [salted_hmac(_SALT, "", secret=key, algorithm="sha256").hexdigest()[:12] for key in keys]

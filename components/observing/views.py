@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 
 from components.conf import conf
 from components.kit.release import check_format
-from components.kit.transactions import without_transaction
+from components.views import without_transaction
 
 logger = logging.getLogger(__name__)
 

@@ -30,8 +30,8 @@ from components.conf import queue_options
 from components.exceptions import StepRefused
 from components.kit.client import SHORTEST_BLOCK, get_client, longest_block
 from components.kit.errors import redis_errors, unblocked
+from components.kit.ids import known_sites
 from components.kit.scripts import Script
-from components.kit.site import known_sites
 from components.kit.sync_async import at_once
 from components.services.queues.facts import Progress, TaskInfo, from_us, read_instant, to_ms, to_us
 from components.services.queues.formats import (

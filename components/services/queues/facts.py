@@ -209,7 +209,7 @@ class WorkerInfo:
     is_quiet: bool = False
     #: The request that it was sent: "quiet", "stop" or "".
     order: str = ""
-    #: Which site it belongs to (kit/site.py); "" for a worker of an older release.
+    #: Which site it belongs to (kit/ids.py); "" for a worker of an older release.
     site: str = ""
 
 

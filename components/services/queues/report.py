@@ -19,10 +19,9 @@ from components.formatting import duration, grouped, legible
 from components.kit.compat import Task
 from components.kit.declarations import import_tasks, task_modules
 from components.kit.decoding import instant_of, text_of
-from components.kit.ids import id_of
+from components.kit.ids import id_of, known_sites
 from components.kit.readings import Ask, Event, Family, Gauges
 from components.kit.scripts import Script
-from components.kit.site import known_sites
 from components.reports import (
     Card,
     CardReading,

@@ -124,7 +124,7 @@ def test_those_that_wait_come_by_priority_and_then_in_order(make_worker: MakeWor
         queue.push(path(alone), [number])
     queue.push(path(alone), ["urgent"], priority=10)
     # While it looks whether there is room by now, a task that finds room is made due beside the first.
-    assert eventually(lambda: parked(f"task:{path(alone)}") == 4 and not worker._returns)
+    assert eventually(lambda: parked(f"task:{path(alone)}") == 4 and not worker._given_back)
 
     gate.set()
 

@@ -27,7 +27,7 @@ from components.services.queues import (
 from components.services.queues.backend import RedisBackend
 from components.services.queues.consumer import Request
 from components.services.queues.formats import write_errors
-from components.services.queues.worker.refused_ends import Apart, is_refused
+from components.services.queues.worker.refused_ends import RefusedEnds, is_refused
 from components.services.queues.worker.runs import ServerClock
 from components.services.queues.worker.tasks import how_many_fit
 from components.services.queues.worker.worker import Poller, Worker
@@ -170,7 +170,7 @@ def test_an_end_that_is_refused_holds_up_no_other_and_a_server_that_is_away_is_n
     error: Exception, refuses: bool
 ) -> None:
     consumer = Stubborn(error)
-    apart = Apart(consumer, ServerClock())
+    apart = RefusedEnds(consumer, ServerClock())
     apart.add([end("a"), end("b")])
     assert apart.pause() <= 0
 
@@ -192,7 +192,7 @@ def test_an_end_that_is_refused_twice_is_sent_without_its_document_at_growing_in
     monkeypatch.setattr("components.services.queues.worker.refused_ends.time", time)
     clock.set(datetime(2026, 1, 1, tzinfo=UTC))
     consumer = Stubborn(*[StepRefused("too large")] * 7)
-    apart = Apart(consumer, clock)
+    apart = RefusedEnds(consumer, clock)
     apart.add([end("a", outcome)])
     pauses = []
     while len(apart):

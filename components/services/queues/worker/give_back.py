@@ -1,5 +1,5 @@
 """
-Returns: claimed tasks that a worker gives back unfinished, until Redis has them.
+GivenBack: claimed tasks that a worker gives back unfinished, until Redis has them.
 
 They go back to their old place at once, after a delay, or, if their concurrency limit is reached, when it has room
 (they are parked). A request without an answer is repeated: the tokens tell Redis which tasks are no longer the
@@ -14,8 +14,8 @@ from components.services.queues import Claimed, Consumer
 from components.services.queues.worker.concurrency import Limit
 
 
-class Returns:
-    """The returns of one worker."""
+class GivenBack:
+    """What one worker gives back."""
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer

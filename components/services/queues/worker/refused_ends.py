@@ -1,6 +1,6 @@
 """
-Apart: sends ends of tasks one by one after Redis refused them as a batch, so that an end that cannot be stored does
-not block others.
+RefusedEnds: sends ends of tasks one by one after Redis refused them as a batch, so that an end that cannot be stored
+does not block others.
 
 If an end is refused on its own, too, while Redis accepts other commands, it is sent once more without its document,
 as a failure with the reason. If that is refused as well, it is tried again at growing intervals while the worker
@@ -38,7 +38,7 @@ class _Ack:
     next_at: float = 0.0
 
 
-class Apart:
+class RefusedEnds:
     """The ends that a worker sends one by one."""
 
     def __init__(self, consumer: Consumer, clock: ServerClock) -> None:

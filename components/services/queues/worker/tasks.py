@@ -28,10 +28,10 @@ from components.services.queues.worker.choice import BATCH, STALE, Prefetch, Que
 from components.services.queues.worker.concurrency import Limit
 from components.services.queues.worker.crash_suspects import PUT_OFF, WATCHED, Suspects
 from components.services.queues.worker.execution import Execution
-from components.services.queues.worker.give_back import Returns
+from components.services.queues.worker.give_back import GivenBack
 from components.services.queues.worker.periodic import Ticker
 from components.services.queues.worker.pool import Pool
-from components.services.queues.worker.refused_ends import Apart, is_refused
+from components.services.queues.worker.refused_ends import RefusedEnds, is_refused
 from components.services.queues.worker.runs import Run, ServerClock
 from components.services.queues.worker.worker import Worker
 from components.workers.loop import DRAINED, STUCK, UNHEALTHY
@@ -84,11 +84,11 @@ class TaskWorker(Worker):
         self._finished_at = 0.0  # when the first of them came
         self._suspects = Suspects(backend.queue.options.max_crashes)
         self._durations: list[float] = []
-        self._returns = Returns(consumer)
+        self._given_back = GivenBack(consumer)
         self._admitted: list[Claimed] = []
         self._unanswered: Request | None = None
         self._unheard = 0  # how often in a row the request got no answer
-        self._apart = Apart(consumer, self._clock)
+        self._refused = RefusedEnds(consumer, self._clock)
         #: Functions that have timed out and still run, with their failures; and since when there are any.
         self._stuck: dict[Claimed, Finished] = {}
         self._stuck_since = 0.0
@@ -99,7 +99,7 @@ class TaskWorker(Worker):
         self._is_empty = self._is_draining = False
 
     def running(self) -> Sequence[Claimed]:
-        return [*self._pool.held, *self._admitted, *self._returns.all(), *self._apart.tasks()]
+        return [*self._pool.held, *self._admitted, *self._given_back.all(), *self._refused.tasks()]
 
     def cancel(self, task_ids: Sequence[str]) -> None:
         for claimed, run in self._pool.held.items():
@@ -122,7 +122,7 @@ class TaskWorker(Worker):
         self._durations.clear()
         self._look_over()
         self._prepare_to_part()
-        self._claimed -= self._returns.send()
+        self._claimed -= self._given_back.send()
         self._begin()
         if self._unanswered is None:
             if (pause := self._pause()) > 0:
@@ -138,9 +138,9 @@ class TaskWorker(Worker):
         self._unanswered, self._unheard = None, 0
         self._clock.set(step.now)
         self._take(step, request.want)
-        self._claimed -= self._returns.send()
+        self._claimed -= self._given_back.send()
         self._begin()
-        for task_id in self._apart.send():
+        for task_id in self._refused.send():
             logger.warning("The end of task %s was stored before, or the task had been taken over.", task_id)
         self._keep_house()
         return self._pause()
@@ -161,7 +161,7 @@ class TaskWorker(Worker):
                 len(request.finished),
                 sentence(error),
             )
-            self._apart.add(request.finished)
+            self._refused.add(request.finished)
             self._unanswered = replace(request, finished=())
             self._unheard = 0
             return self.consumer.advance(self._unanswered)
@@ -176,7 +176,7 @@ class TaskWorker(Worker):
         oldest = self._pool.oldest_waiting()
         if oldest and (not self.may_claim or self._stuck or now - oldest.claimed_at > STALE):
             self._prefetch.was_wrong()
-            self._returns.add(self._pool.take_back())
+            self._given_back.add(self._pool.take_back())
         if self.is_stopping and self._pool.held and not self._is_draining:
             self._is_draining = True
             logger.info(
@@ -223,7 +223,7 @@ class TaskWorker(Worker):
 
     def _pause(self) -> float:
         """Return the seconds until the next step is needed; 0 is now."""
-        now, times = time.monotonic(), [self._patience(), self._apart.pause()]
+        now, times = time.monotonic(), [self._patience(), self._refused.pause()]
         if self.has_token:
             return 0.0
         if self._finished:
@@ -263,7 +263,7 @@ class TaskWorker(Worker):
         found_none = not (step.claimed or step.is_behind)
         self._is_empty = bool(want) and found_none and not (self._pool.held or self._suspects.are_waiting)
         if not self.may_claim:  # it was told to stop, or to be quiet, during the request
-            self._returns.add(step.claimed)
+            self._given_back.add(step.claimed)
             return
         self._suspects.look(self._pool.held)
         for claimed in self.choice.arranged(step.claimed):
@@ -274,8 +274,8 @@ class TaskWorker(Worker):
             if delay is None:
                 self._admitted.append(claimed)
             else:
-                self._returns.add([claimed], delay=delay)
-        self._look_at = time.monotonic() + WATCHED if self._returns.at_once else 0.0
+                self._given_back.add([claimed], delay=delay)
+        self._look_at = time.monotonic() + WATCHED if self._given_back.at_once else 0.0
         if len(step.claimed) < want and not self._look_at:
             soon = (step.look_again_at - step.now).total_seconds() if step.look_again_at else self._beat_every
             if self._suspects.are_waiting:
@@ -327,19 +327,19 @@ class TaskWorker(Worker):
                 self._finished_at = time.monotonic()
             self._finished.append(run.tallied(outcome, took))
         elif isinstance(outcome, float):
-            self._returns.add([run.claimed], delay=outcome)
+            self._given_back.add([run.claimed], delay=outcome)
         elif outcome:
-            self._returns.park(run.claimed, outcome)
+            self._given_back.park(run.claimed, outcome)
         else:
             logger.info("Task %s was written by a newer release; giving it back.", run.claimed.id)
-            self._returns.add([run.claimed], delay=TOO_NEW_DELAY)
+            self._given_back.add([run.claimed], delay=TOO_NEW_DELAY)
 
     def wants_wake(self) -> bool:
         # Tasks that it gave back are for other workers first.
         return self._want() > 0 and not self._suspects.are_for_others
 
     def is_done(self) -> bool:
-        if self._finished or self._returns or self._admitted or self._apart or self._awaits_answer():
+        if self._finished or self._given_back or self._admitted or self._refused or self._awaits_answer():
             return self._is_overdue()
         if self._stuck:
             return (self._may_part and not self.outage) or self._is_overdue()
@@ -359,18 +359,18 @@ class TaskWorker(Worker):
         return self.is_stopping and self._patience() <= 0
 
     def close(self) -> int:
-        self._returns.add(self._pool.take_back())
+        self._given_back.add(self._pool.take_back())
         self._pool.end()
         self._left_behind = list(self._pool.held.values())
         cut_off = len(self._left_behind) - len(self._stuck)
-        waiting = [*self._admitted, *self._returns.all(), *self._apart.tasks()]
+        waiting = [*self._admitted, *self._given_back.all(), *self._refused.tasks()]
         unsaid = len(self._finished) + (len(self._unanswered.finished) if self._unanswered else 0)
-        unsaid += len(self._apart)
+        unsaid += len(self._refused)
         if waiting or cut_off or unsaid:
             logger.warning(
                 "Stopped with %d unfinished tasks, which are given back, and %d whose end Redis was not told; "
                 "all of them will run again.",
-                len(waiting) - len(self._apart) + cut_off,
+                len(waiting) - len(self._refused) + cut_off,
                 unsaid,
             )
             self.consumer.release(waiting)

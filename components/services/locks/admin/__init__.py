@@ -1,1 +1,0 @@
-"""The Locks pages of the control room."""

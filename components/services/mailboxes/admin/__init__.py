@@ -1,1 +1,0 @@
-"""The Mailboxes pages of the control room."""

@@ -1,1 +1,0 @@
-"""The Rate limits page of the control room."""

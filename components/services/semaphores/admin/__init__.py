@@ -1,1 +1,0 @@
-"""The Semaphores pages of the control room."""
