@@ -1,5 +1,7 @@
 """Group chat by pull messaging: members who are away lose nothing. Chat is one chat, Inbox all chats of a person."""
 
+# Read chat.py and lua/send.lua first, then inbox.py, then api/ and page/.
+
 from components.services.chat.chat import Chat
 from components.services.chat.facts import (
     Changes,

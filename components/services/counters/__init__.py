@@ -1,5 +1,7 @@
 """Counters over time: how often something happened, by the second, the minute, the hour."""
 
+# Read counter.py, buffer.py and lua/add.lua first, then reader.py and precisions.py, then charts/.
+
 from components.services.counters.additions import Sum, cumulated, read_sums, sums_key
 from components.services.counters.buffer import aflush, count, finish, flush, forget, measure, prepare
 from components.services.counters.cleaning import Cleaned, clean

@@ -1,5 +1,7 @@
 """Places of addresses: ranges of IPv4 and IPv6 and their places, from the files of geolocation databases."""
 
+# Read table.py, importing.py and builder.py, then lookups.py.
+
 from components.services.geo.facts import UNKNOWN, Imported, Level, Place, TableInfo
 from components.services.geo.importing import import_places, remove
 from components.services.geo.lookups import Kept, alocate, forget, locate, place_name

@@ -6,6 +6,8 @@ redis-py's classes. FencedValue is a value that only the newest holder can write
 docs/locks.md and docs/fencing.md.
 """
 
+# Read named.py, holding.py and lua/acquire.lua first, then fences.py and models.py, then drop_ins.py.
+
 from components.kit.leases import Holder, new_token
 from components.services.locks.drop_ins import AsyncLock, Lock
 from components.services.locks.fences import FencedValue

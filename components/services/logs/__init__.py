@@ -1,5 +1,7 @@
 """Logs: lines of log files, distributed through Redis in chunks and counted exactly once."""
 
+# Read copier.py, stream.py and aggregation.py first, then worker/, then lines/ and traffic/.
+
 from components.services.logs.aggregation import LEASE, PLACES, Aggregation, Chunk, Consumer, Sample
 from components.services.logs.blocks import SIZE, Block, Place, Problem, readblocks, readlines
 from components.services.logs.copier import PATIENCE, Copier

@@ -7,6 +7,8 @@ backend alias. A successful task is a result with an expiry. Every step is one s
 two steps leaves a complete task, which runs again after its lease has ended. (Redis in Action, 6.4)
 """
 
+# Read queue.py, consumer.py and lua/advance.lua first, then policy.py and backend.py, then worker/.
+
 from components.services.queues.arguments import normalize, normalize_call
 from components.services.queues.chains import TaskRun
 from components.services.queues.consumer import Claimed, Consumer, Finished, Step

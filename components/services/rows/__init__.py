@@ -1,5 +1,7 @@
 """Database rows cached as JSON in Redis, reloaded on a schedule, and never older than allowed."""
 
+# Read cache.py, shape.py and loader.py first, then worker.py, then models/.
+
 from components.services.rows.cache import Load, RowCache, Unshared
 from components.services.rows.controls import Changed, RowControls
 from components.services.rows.loader import AT_A_TIME, Claim, Claims, Loader, Stored

@@ -5,6 +5,8 @@ Semaphore takes permits and gives them back, and limit_concurrency does so aroun
 SemaphoreReader show semaphores and change them by name. See docs/semaphores.md.
 """
 
+# Read semaphore.py and lua/acquire.lua, then permit.py.
+
 from components.services.semaphores.limiter import limit_concurrency
 from components.services.semaphores.permit import Acquisition, Permit
 from components.services.semaphores.reader import (
