@@ -38,7 +38,6 @@ from components.services.queues.admin.selections import title_of
 from components.services.queues.admin.verbs import OF_TASKS, VERBS, trail_of
 from components.services.queues.backend import redis_aliases
 from components.services.queues.failures import groups
-from components.services.rows import LEASE, RowReader
 
 _FIRST: Sequence[str | Promise] = [_("Task"), _("Priority"), "#", _("Enqueued")]
 _LAST: Sequence[str | Promise] = [_("Attempts"), "#"]
@@ -91,7 +90,6 @@ class QueueAdmin(ControlRoomAdmin):
             ],
             "text": texts[0] if texts else "",
             "sort": request.GET.get("sort", ""),
-            "late": _lateness(request),
             "server": server_name(),
             "has_chart": conf().count_services and request.user.has_perm("components.view_counter"),
         }
@@ -241,14 +239,6 @@ def _durations(tasks: Sequence[TaskInfo]) -> dict[str, float] | None:
         return None
     within = took[ceil(0.95 * len(took)) - 1]
     return {"count": len(took), "median": median(took), "most_within": within, "longest": took[-1]}
-
-
-def _lateness(request: HttpRequest) -> float | None:
-    """Return how long cached rows have waited for a daemon, if that is too long and the user may see it."""
-    if not request.user.has_perm("components.view_cachedrow"):
-        return None
-    late = RowReader().lateness()
-    return late if late > LEASE else None
 
 
 def _max_attempts(service: TaskQueue, info: TaskInfo) -> int | None:
