@@ -289,6 +289,7 @@ def test_coroutines_wait_for_news_on_one_connection(redis: Redis) -> None:
             return await asyncio.gather(*waiting)
 
     assert [texts(mails) for mails in asyncio.run(scene())] == [[name] for name in names]
+    assert redis.info("commandstats")["cmdstat_evalsha"]["calls"] <= 5 * len(names)  # nobody asks on and on
 
 
 def test_mail_after_the_last_look_is_not_missed(mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,6 +124,8 @@ def test_the_list_shows_what_is_unread_and_who_is_mentioned(people, chat):
 def test_looking_changes_nothing_and_a_button_marks_as_read(people, chat):
     client = visitor("jack")
     assert client.get(f"/chat/{chat.id}/read/").status_code == 405
+    User.objects.create_user("mary")  # who is not in it
+    assert visitor("mary").post(f"/chat/{chat.id}/read/", {"seq": "x"}).status_code == 404
     assertContains(client.get(f"/chat/{chat.id}/"), "New messages")
     assert chat.news(people["jack"]).unread == 1
 
