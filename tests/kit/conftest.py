@@ -1,4 +1,4 @@
-"""Servers to make trouble with, and workers in this process."""
+"""Servers to make trouble with."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,6 @@ import pytest
 from components.embedded import EmbeddedServer
 from components.testing import ClusterServer
 from tests.fixtures.service import alarm  # noqa: F401
-from tests.fixtures.worker import backend, make_worker, start  # noqa: F401
 
 
 @pytest.fixture

@@ -276,6 +276,7 @@ def test_patience_ends_and_mail_that_is_there_is_not_waited_for(mailbox: Mailbox
 
 def test_coroutines_wait_for_news_on_one_connection(redis: Redis) -> None:
     names = [f"person:{number}" for number in range(20)]
+    redis.config_resetstat()
 
     async def scene() -> list[Mails]:
         async with asyncio.timeout(20):
