@@ -23,7 +23,7 @@ from components.exceptions import (
     TooFast,
 )
 from components.kit.sync_async import at_once
-from components.services.chat import Chat, ChatReader, ChatSettings, Inbox, Quote, Role, hints
+from components.services.chat import Chat, ChatReader, ChatSettings, Inbox, Quote, Role, inbox_index
 from components.services.chat.emoji import FORM
 from components.services.chat.inbox_index import YOUNG, write_hints
 from components.services.chat.keys import ChatKeys, InboxKeys
@@ -128,7 +128,7 @@ def test_a_deleted_chat_leaves_no_hints_and_few_past_chats_stay(
     make("jack").delete()
     assert not redis.exists(InboxKeys("jack").hints, InboxKeys("joe").hints)
 
-    monkeypatch.setattr(hints, "MANY_PAST", 1)
+    monkeypatch.setattr(inbox_index, "MANY_PAST", 1)
     spoken, reacted, trimmed, *silent = (make("jack") for _ in range(9))
     spoken.send("jack", "hello")
     reacted.react("jack", 2, THUMB)
@@ -141,7 +141,7 @@ def test_a_deleted_chat_leaves_no_hints_and_few_past_chats_stay(
     for chat in (spoken, reacted):
         chat.leave("jack")
     trimmed.send("joe", "gone")
-    at_once(hints._prune_past(redis, "jack"))
+    at_once(inbox_index._prune_past(redis, "jack"))
 
     assert past() == {spoken.id, reacted.id}
     assert not redis.exists(InboxKeys("jack").hints)
