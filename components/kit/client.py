@@ -6,6 +6,7 @@ components/cache.py, a cluster. Coroutines get a client made from the same setti
 a write by itself.
 """
 
+import sys
 from collections.abc import Hashable
 from contextlib import AsyncExitStack
 from functools import cache
@@ -46,7 +47,14 @@ def get_client() -> Redis:
     Raises ImproperlyConfigured if the CACHES alias does not exist or does not use django-redis.
     """
     notice()
-    alias = conf().cache
+    found = conf()
+    if found.test_run or "django.test.utils" in sys.modules:
+        refuse()
+    return _client_of(found.cache)
+
+
+@cache
+def _client_of(alias: str) -> Redis:
     try:
         client = _django_redis(alias).get_client()
     except Exception as error:  # noqa: BLE001  (a cluster's errors have no class in common with others)
@@ -105,6 +113,7 @@ def _check(alias: str) -> None:
 def _forget(*, setting: str, **kwargs: Any) -> None:
     if setting == "CACHES":
         _check.cache_clear()
+        _client_of.cache_clear()
 
 
 setting_changed.connect(_forget, dispatch_uid="components.kit.client")

@@ -36,6 +36,7 @@ from components.exceptions import RedisUnavailable
 from components.kit.aclient import kept_by_the_loop
 from components.kit.client import AnyRedis
 from components.kit.errors import REPLY_LOST, is_moving, translated
+from components.kit.line import ask, has_line
 from components.kit.lua_headers import Contract, contract
 from components.kit.sync_async import answer, at_once
 
@@ -110,7 +111,7 @@ class Script:
     def quick(self, client: Redis, keys: Sequence[str], args: Sequence[Any]) -> Any:
         """Return the answer of a single EVALSHA, or None; then acall() sends the call again and reports the error."""
         try:
-            return client.evalsha(self.sha, len(keys), *keys, *args)
+            return _evalsha(client, self.sha, len(keys), *keys, *args)
         except (RedisError, RedisClusterException):
             return None
 
@@ -140,7 +141,7 @@ class Script:
 
     async def _send(self, client: Redis | AsyncRedis, keys: Sequence[str], args: Sequence[Any]) -> Any:
         try:
-            sent: Any = client.evalsha(self.sha, len(keys), *keys, *args)
+            sent = _evalsha(client, self.sha, len(keys), *keys, *args)
             return await sent if isinstance(sent, Awaitable) else sent
         except NoScriptError:
             return await answer(client.eval(self.source, len(keys), *keys, *args))
@@ -226,6 +227,12 @@ class Script:
         except Exception as error:  # noqa: BLE001  (each is asked singly, and says what is the matter)
             return [error] * len(calls)
         return answers
+
+
+def _evalsha(client: Any, *command: Any) -> Any:
+    if client.__class__ is Redis and has_line(client):
+        return ask(client.connection_pool, "EVALSHA", *command)
+    return client.evalsha(*command)
 
 
 async def pause(client: AnyRedis, seconds: float) -> None:

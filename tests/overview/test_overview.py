@@ -261,6 +261,7 @@ def test_tasks_are_found_by_their_id_and_by_the_name_of_what_they_run(everybody,
 
 def test_nothing_is_found_of_what_one_may_not_view(staff, query):  # noqa: F811
     Counter("hits").update(1)
+    User.objects.create_user("staff")
     for model in set(ADMINS) - {"overview"}:
         some = staff("view_overview", *(f"view_{each}" for each in ADMINS if each != model))
         for text in FOUND:
