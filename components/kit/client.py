@@ -24,6 +24,7 @@ from components.exceptions import RedisUnsuitable
 from components.kit import aclient, sentinels
 from components.kit.errors import translated
 from components.kit.forking import notice
+from components.kit.line import keep
 from components.kit.silence import guard
 from components.kit.test_guard import refuse
 from components.locations import mistakes
@@ -63,6 +64,7 @@ def _client_of(alias: str) -> Redis:
         # A pool of any class is guarded, so that it waits neither for silent servers nor for silent Sentinels.
         pool = client.connection_pool
         guard(pool)
+        keep(pool)
         if (manager := getattr(pool, "sentinel_manager", None)) is not None:
             sentinels.hurry(manager, settings.CACHES[alias].get("OPTIONS", {}).get("SENTINEL_KWARGS") or {})
     return cast(Redis, client)

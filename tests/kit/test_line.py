@@ -1,50 +1,66 @@
 """The connection that a thread keeps for scripts."""
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from redis import ConnectionPool, Redis
+from redis.exceptions import MaxConnectionsError
 
-from components.kit.line import ask
+from components.kit.line import ask, keep
 from components.kit.silence import guarded
 from components.services.mailboxes import Mailbox
 
 
 @pytest.fixture
-def pool(redis: Redis) -> ConnectionPool:
+def pool(redis: Redis) -> Iterator[ConnectionPool]:
     given = redis.connection_pool
-    return ConnectionPool(
-        connection_class=guarded(given.connection_class), max_connections=4, **given.connection_kwargs
-    )
+    kind = guarded(given.connection_class)
+    made = ConnectionPool(connection_class=kind, max_connections=4, **given.connection_kwargs)
+    keep(made)
+    yield made
+    made.disconnect()
 
 
 def test_a_thread_asks_on_one_connection_and_gives_it_back_when_it_ends(pool: ConnectionPool) -> None:
     with ThreadPoolExecutor(1) as threads:
         ids = {threads.submit(ask, pool, "CLIENT", "ID").result() for _ in range(3)}
-        assert len(ids) == 1
-        assert len(pool._in_use_connections) == 1
+        assert (len(ids), len(pool._in_use_connections)) == (1, 1)
 
     assert not pool._in_use_connections
     assert ask(pool, "CLIENT", "ID") in ids
-    pool.disconnect()
 
 
-def test_threads_keep_no_more_than_half_of_a_pool(pool: ConnectionPool) -> None:
-    barrier, turn = threading.Barrier(8), threading.Lock()
+def test_others_find_as_many_connections_as_if_threads_kept_none(pool: ConnectionPool) -> None:
+    ready, done = threading.Barrier(7), threading.Event()
 
-    def work() -> set[int]:
-        found = set()
-        for _ in range(20):
+    def work() -> bytes:
+        for _ in range(3):
             with turn:
-                found.add(ask(pool, "CLIENT", "ID"))
-        barrier.wait(20)
-        return found
+                ask(pool, "PING")
+        ready.wait(20)
+        done.wait(20)
+        with turn:
+            answer: bytes = ask(pool, "ECHO", "again")
+        return answer
 
-    with ThreadPoolExecutor(8) as threads:
-        each = [threads.submit(work) for _ in range(8)]
-        assert len(set.union(*(some.result() for some in each))) <= 3
-    pool.disconnect()
+    turn = threading.Lock()
+    with ThreadPoolExecutor(6) as threads:
+        working = [threads.submit(work) for _ in range(6)]
+        ready.wait(20)
+        taken = [pool.get_connection() for _ in range(4)]
+        with pytest.raises(MaxConnectionsError):
+            pool.get_connection()
+        for connection in taken[:3]:
+            pool.release(connection)
+        ask(pool, "PING")
+        pool.release(taken[3])
+        taken = [pool.get_connection() for _ in range(4)]  # this thread holds none besides
+        for connection in taken:
+            pool.release(connection)
+        done.set()
+        assert [each.result(20) for each in working] == [b"again"] * 6
 
 
 def test_a_call_within_a_call_has_a_connection_of_its_own(
@@ -63,12 +79,11 @@ def test_a_call_within_a_call_has_a_connection_of_its_own(
     monkeypatch.setattr(kind, "read_response", read_late)
 
     assert [ask(pool, "ECHO", "outer"), *within, ask(pool, "ECHO", "next")] == [b"outer", b"inner", b"next"]
-    pool.disconnect()
 
 
-def test_a_connection_that_the_server_has_closed_is_replaced(redis: Redis) -> None:
+def test_a_connection_that_the_server_has_closed_is_replaced(redis: Redis, pool: ConnectionPool) -> None:
     Mailbox("jack").push("jill", "one")
-    assert redis.client_kill_filter(_type="normal", skipme=True)
+    assert Redis(connection_pool=pool).client_kill_filter(_type="normal", skipme=True)
 
     Mailbox("jack").push("jill", "two")
 
