@@ -13,7 +13,6 @@ from tests.control_room.pages import (
     done,
     logged,
     rows_of,
-    text_of,
     texts_below,
     words,
 )
@@ -68,7 +67,7 @@ def test_rows_are_listed_with_when_they_are_due_how_old_and_large_they_are(viewe
     assert [row.split()[0] for row in rows_of(viewer, ROOT, q="TEM")] == ["items"]
 
 
-def test_a_dead_daemon_is_noticed(viewer, staff, redis):
+def test_a_dead_daemon_is_noticed(viewer, redis):
     fill()
     assert "No daemon" not in page(viewer)
     let_pass(redis, 72)
@@ -76,8 +75,6 @@ def test_a_dead_daemon_is_noticed(viewer, staff, redis):
     told = r"Some rows should have been loaded 1[2-9] s ago\. No daemon is running, .* manage\.py cacherows starts"
     for text in (page(viewer), page(viewer, "model/", model="items")):
         assert re.search(told, text)
-    assert re.search(told, text_of(staff("view_queue", "view_cachedrow"), "/admin/components/queue/"))
-    assert "No daemon" not in text_of(staff("view_queue"), "/admin/components/queue/")
     assert re.search(r" 1[2-9] s 1 min ", listed(viewer)[0])
     refresh({str(number): ["sword", 3] for number in range(1, 4)})
     assert "No daemon" not in page(viewer)
