@@ -44,6 +44,7 @@ from benchmarks.report import (
     Column,
     at_least,
     at_most,
+    compare,
     mid,
     middle_part,
     over,
@@ -163,13 +164,13 @@ class Run:
         """Look for prefixes, with a PING before each search; then measure other calls."""
         self._select()
         prefixes = {f"of {length}": length for length in names.LENGTHS}
-        taken = alternate(
-            "prefixes",
+        taken = compare(
+            f"a prefix of {len(self.entries):,} names",
             prefixes,
             self.options.rounds,
             lambda name: look(self.book.complete, prefixes[name], self.options.prefixes),
+            *BESIDE_PING,
         )
-        print_rounds(f"a prefix of {len(self.entries):,} names", taken, *BESIDE_PING)
         worst = max(map(more_than_ping, taken.values())) * 1e3
         what = f"prefixes of {len(self.entries):,} names, the worst p99 above PING's"
         self.bars.append(at_most(what, 2, worst, ".2f", " ms"))
@@ -193,15 +194,11 @@ class Run:
         AddressBook(GUILD).load(enumerate(members), replace=True)
         sentinels.join(client(), GUILD, members)
         for processes in CROWDS:
-            found = alternate(
-                f"{processes} processes",
+            found = compare(
+                f"directory of {GUILD_SIZE:,}, {processes} process{'es' * (processes > 1)}",
                 (OURS, BOOK),
                 self.options.rounds,
                 lambda name: self._crowd(name, processes),  # noqa: B023
-            )
-            print_rounds(
-                f"directory of {GUILD_SIZE:,}, {processes} process{'es' * (processes > 1)}",
-                found,
                 mid("answers/s", "rate"),
                 span(),
                 over(form=".1f"),

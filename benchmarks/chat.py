@@ -31,6 +31,7 @@ from django.test.utils import override_settings
 from benchmarks.book_locks import give_back, take
 from benchmarks.harness import (
     OURS,
+    SLICES,
     URL,
     Bench,
     Crew,
@@ -50,6 +51,7 @@ from benchmarks.report import (
     Bar,
     at_least,
     at_most,
+    compare,
     mid,
     middle_part,
     most,
@@ -68,8 +70,6 @@ from benchmarks.trips import TripCounter
 from components.services.chat import Chat, ChatSettings, Inbox
 
 BOOK, CORE, PUBSUB = "book", "channels_redis core", "channels_redis pub/sub"
-# Turns of a round. Short turns of two systems fall into more similar moments, so their ratio is more exact.
-SLICES = 5
 SIZES = (1_000, 5_000, 20_000)  # messages in a chat whose bytes are measured
 # The chats of the person who fetches, and the number of new messages in the chats that have some.
 CHATS, UNREAD = 500, 2
@@ -235,6 +235,7 @@ CHANNELS = [
     System(PUBSUB, ["no", "by arrival", "said twice", "no", _ONE], PubSub, "channels_redis"),
 ]
 WAYS = {system.name: system.way for system in CHANNELS}
+_RATE = mid("messages/s", "rate"), span(), over()
 
 
 def run(bench: Bench, crew: Crew, options: Namespace) -> None:
@@ -243,8 +244,14 @@ def run(bench: Bench, crew: Crew, options: Namespace) -> None:
     print_promises(PROMISES, [*STORES, *(each for name, each in channels.items() if name != OURS)])
 
     count = options.messages // SLICES
-    sends = alternate("send", stores, options.rounds * SLICES, lambda name: send(bench, stores[name], count))
-    print_rounds("send to a chat of 10", sends, mid("messages/s", "rate"), span(), over(), *COST)
+    sends = compare(
+        "send to a chat of 10",
+        stores,
+        options.rounds * SLICES,
+        lambda name: send(bench, stores[name], count),
+        *_RATE,
+        *COST,
+    )
     sizes = [size for size in SIZES if size <= options.stored]
     stored = {
         (name, speakers): [bytes_of(bench, store, size, speakers) for size in sizes]
@@ -276,30 +283,21 @@ def run(bench: Bench, crew: Crew, options: Namespace) -> None:
 
     rounds, count = options.rounds, options.messages
     spoken = {
-        at_once: alternate(
-            f"nobody reads, {at_once} at once",
+        at_once: compare(
+            f"send to 10 who do not read, {at_once} at once",
             channels,
             rounds,
             lambda name: speak_alone(bench, crew, name, count, at_once),  # noqa: B023
+            *_RATE,
         )
         for at_once in (1, SPEAKERS)
     }
-    for at_once, found in spoken.items():
-        head = f"send to 10 who do not read, {at_once} at once"
-        print_rounds(head, found, mid("messages/s", "rate"), span(), over())
     groups = {
-        where: alternate(
-            f"a group, {where}",
+        where: compare(
+            f"10 read in {process} process",
             channels,
             rounds,
             lambda name: group(bench, crew, name, count, where),  # noqa: B023
-        )
-        for where in ("apart", "together")
-    }
-    for where, found in groups.items():
-        print_rounds(
-            f"10 read in {'another' if where == 'apart' else 'the same'} process",
-            found,
             mid("sent/s", "sent"),
             over(OURS, "sent"),
             mid("had by all/s", "had"),
@@ -308,14 +306,20 @@ def run(bench: Bench, crew: Crew, options: Namespace) -> None:
             mid("Redis CPU µs", "redis"),
             total("lost", "lost"),
         )
+        for where, process in (("apart", "another"), ("together", "the same"))
+    }
     # core cannot let a thousand wait: its waiters take turns at one connection
     wakers = [name for name in channels if name != CORE]
-    wakes = alternate(
-        "waking", wakers, rounds, lambda name: wake(bench, crew, name, options.wakes, options.pause)
+    wakes = compare(
+        f"one of {WAITERS:,} who wait",
+        wakers,
+        rounds,
+        lambda name: wake(bench, crew, name, options.wakes, options.pause),
+        part("p50 ms", "times", 50),
+        part("p99 ms", "times", 99),
+        most("max ms", "slowest", ".2f", 1e3),
+        total("lost", "lost"),
     )
-    head = f"one of {WAITERS:,} who wait"
-    columns = part("p50 ms", "times", 50), part("p99 ms", "times", 99), most("max ms", "slowest", ".2f", 1e3)
-    print_rounds(head, wakes, *columns, total("lost", "lost"))
     print_bars([*bars_of_stores(sends, stored, fetched), *bars_of_channels(spoken, groups, wakes)])
 
 

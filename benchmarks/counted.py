@@ -15,9 +15,9 @@ from statistics import median
 
 from django.test import override_settings
 
-from benchmarks.harness import COUNTED, Bench, Crew, Rounds, Turn, alternate
+from benchmarks.harness import COUNTED, Bench, Crew, Rounds, Turn
 from benchmarks.queues import drain, ours
-from benchmarks.report import at_most, mid, print_bars, print_rounds
+from benchmarks.report import at_most, compare, mid, print_bars
 from components.services.counters import flush
 
 OFF, ON = "components, not counted", "components, counted"
@@ -28,12 +28,11 @@ ENQUEUED, DRAINED = ("producer", "enqueue redis"), ("worker", "drain redis")
 
 
 def run(bench: Bench, crew: Crew, options: Namespace) -> None:
-    turns = alternate(
-        "counting of services", (OFF, ON), options.rounds, lambda name: turn(bench, name, options.tasks)
-    )
-    print_rounds(
+    turns = compare(
         "",
-        turns,
+        (OFF, ON),
+        options.rounds,
+        lambda name: turn(bench, name, options.tasks),
         mid("enqueue/s", "enqueue"),
         mid("CPU µs: producer", "producer", ".1f"),
         mid("Redis, enqueue", "enqueue redis", ".1f"),

@@ -25,18 +25,18 @@ from typing import Any
 from django.http import HttpResponse
 from redis import Redis
 
-from benchmarks.harness import Bench, Call, Crew, Rounds, System, Turn, alternate, find_installed, seconds
+from benchmarks.harness import SLICES, Bench, Call, Crew, Rounds, System, Turn, seconds
 from benchmarks.report import (
     Bar,
     at_least,
     at_most,
+    compare,
+    introduce,
     mid,
     middle,
     none,
     over,
     print_bars,
-    print_promises,
-    print_rounds,
     print_table,
     span,
     times,
@@ -52,8 +52,6 @@ FLOOR = "a script that does nothing"
 PRECISIONS = (1, 5, 60, 300, 3_600, 18_000, 86_400)
 NAMES = (1_000, 10_000, 100_000)  # numbers of names whose cost is measured while nobody counts
 COUNTED = 10  # names that are counted in rotation
-# Turns of a round. Short turns of two systems fall into more similar moments, so their ratio is more exact.
-SLICES = 5
 IDLE = 3.0  # seconds in which nobody counts
 
 
@@ -197,16 +195,14 @@ SHARES = {BUFFERED: 200, "prometheus_client": 50, "statsd": 4}
 
 
 def run(bench: Bench, crew: Crew, options: Namespace) -> None:
-    installed = find_installed(SYSTEMS, None if options.only is None else [FLOOR, BOOK, *options.only])
+    installed = introduce(PROMISES, SYSTEMS, None if options.only is None else [FLOOR, BOOK, *options.only])
     ways = {name: system.way() for name, system in installed.items()}
     counts = {name: options.events * SHARES.get(name, 1) for name in ways}
-    rates = alternate(
-        "events", ways, options.rounds * SLICES, lambda name: rate(bench, ways[name], counts[name] // SLICES)
-    )
-    print_promises(PROMISES, installed.values())
-    print_rounds(
+    rates = compare(
         "system",
-        rates,
+        ways,
+        options.rounds * SLICES,
+        lambda name: rate(bench, ways[name], counts[name] // SLICES),
         mid("events", "events"),
         mid("events/s", "rate"),
         span(),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import time
 from argparse import Namespace
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager
 from functools import cache
 from statistics import median
@@ -19,33 +19,21 @@ from typing import Any
 
 from benchmarks import book_locks
 from benchmarks.book_locks import LEASE, LIMIT
-from benchmarks.harness import (
-    Bench,
-    Call,
-    Crew,
-    Rounds,
-    System,
-    Task,
-    Turn,
-    alternate,
-    client,
-    find_installed,
-    percentile,
-)
+from benchmarks.harness import OURS, SLICES, Bench, Call, Crew, Rounds, System, Task, Turn, client, percentile
 from benchmarks.report import (
     COST,
     Bar,
     Column,
     at_least,
     at_most,
+    compare,
+    introduce,
     mid,
     middle,
     none,
     over,
     part,
     print_bars,
-    print_promises,
-    print_rounds,
     span,
     times,
     total,
@@ -53,13 +41,11 @@ from benchmarks.report import (
 from components.services.locks import lock
 from components.services.semaphores import Semaphore
 
-OURS, FAIR, SEMAPHORE = "components", "components, fair", "components, semaphore"
+FAIR, SEMAPHORE = "components, fair", "components, semaphore"
 FLOOR = "SET NX PX and a script"
 # How many processes want the same lock, and the same semaphore.
 PROCESSES, PERMIT_PROCESSES = 8, 16
 HOLD = 0.002  # seconds
-# Turns of a round. Short turns of two systems fall into more similar moments, so their ratio is more exact.
-SLICES = 5
 _NAME, _COUNTER, _GAUGE = "contended", "counter", "gauge"
 # Lists by which the two processes of a hand-over signal their progress to each other.
 _GO, _DONE = "go", "done"
@@ -139,30 +125,28 @@ WAYS = {system.name: system.way for system in (*LOCKS, *SEMAPHORES)}
 
 
 def run(bench: Bench, crew: Crew, options: Namespace) -> None:
-    names = list(find_installed(LOCKS, options.only))
-    print_promises(["lock", *PROMISES], (system for system in LOCKS if system.name in names))
-    pairs = alternate(
-        "pairs",
+    names = introduce(["lock", *PROMISES], LOCKS, options.only)
+    pairs = compare(
+        "lock, alone",
         [FLOOR, *names],
         options.rounds * SLICES,
         lambda name: alone(
             bench, floor(bench) if name == FLOOR else pair(bench, name), options.pairs // SLICES
         ),
+        *_alone_columns(OURS),
     )
-    print_rounds("lock, alone", pairs, mid("pairs/s", "rate"), span(), over(OURS), *COST)
-    crowds = alternate(
-        "contention",
+    crowds = compare(
+        f"lock, {PROCESSES} processes",
         names,
         options.rounds,
         lambda name: crowd(bench, crew, name, PROCESSES, options.acquisitions),
+        *_crowd_columns(OURS, "lost updates"),
     )
-    print_rounds(f"lock, {PROCESSES} processes", crowds, *_crowd_columns(OURS, "lost updates"))
-    handed = alternate(
-        "hand-over", names, options.rounds, lambda name: hand_over(bench, crew, name, options.hand_overs)
-    )
-    print_rounds(
+    handed = compare(
         "release to acquired",
-        handed,
+        names,
+        options.rounds,
+        lambda name: hand_over(bench, crew, name, options.hand_overs),
         part("p50 ms", "times", 50),
         Column(
             "p99 ms",
@@ -172,23 +156,21 @@ def run(bench: Bench, crew: Crew, options: Namespace) -> None:
         mid("p50 in PINGs", "trips", ".1f"),
     )
 
-    names = list(find_installed(SEMAPHORES, options.only))
-    print_promises(["semaphore", *PROMISES], (system for system in SEMAPHORES if system.name in names))
-    permits = alternate(
-        "permits",
+    names = introduce(["semaphore", *PROMISES], SEMAPHORES, options.only)
+    compare(
+        "semaphore, alone",
         names,
         options.rounds * SLICES,
         lambda name: alone(bench, pair(bench, name), options.pairs // SLICES),
+        *_alone_columns(SEMAPHORE),
     )
-    print_rounds("semaphore, alone", permits, mid("pairs/s", "rate"), span(), over(SEMAPHORE), *COST)
-    permit_crowds = alternate(
-        "permits, contention",
+    permit_crowds = compare(
+        f"semaphore of {LIMIT}, {PERMIT_PROCESSES} processes",
         names,
         options.rounds,
         lambda name: crowd(bench, crew, name, PERMIT_PROCESSES, options.acquisitions),
+        *_crowd_columns(SEMAPHORE, "over the limit"),
     )
-    head = f"semaphore of {LIMIT}, {PERMIT_PROCESSES} processes"
-    print_rounds(head, permit_crowds, *_crowd_columns(SEMAPHORE, "over the limit"))
     print_bars([*bars(pairs, crowds, handed), *bars_of_permits(permit_crowds)])
 
 
@@ -236,7 +218,7 @@ def crowd(bench: Bench, crew: Crew, name: str, processes: int, count: int) -> Tu
     """Let each process acquire *count* times, and hold for 2 ms. Raises Stuck."""
     bench.clear()
     is_lock = name in {system.name for system in LOCKS}
-    results = crew.do(*[Task(_want_lock if is_lock else _want_permit, (name, count))] * processes)
+    results = crew.do(*[Task(_want, (name, count, _read_and_write if is_lock else _go_in))] * processes)
     waits = [wait for result in results for wait in result[2]]
     seconds = max(result[1] for result in results) - min(result[0] for result in results)
     lost = processes * count - int(bench.redis.get(_COUNTER) or 0)  # type: ignore[arg-type]
@@ -247,21 +229,7 @@ def crowd(bench: Bench, crew: Crew, name: str, processes: int, count: int) -> Tu
     }
 
 
-def _want_lock(name: str, count: int) -> Generator[None, None, Any]:
-    way, redis, waits = _ready(name), client(), []
-    yield
-    began = time.monotonic()
-    for _ in range(count):
-        asked = time.monotonic()
-        with way(_NAME):
-            waits.append(time.monotonic() - asked)
-            seen = int(redis.get(_COUNTER) or 0)  # type: ignore[arg-type]
-            time.sleep(HOLD)
-            redis.set(_COUNTER, seen + 1)
-    return began, time.monotonic(), waits
-
-
-def _want_permit(name: str, count: int) -> Generator[None, None, Any]:
+def _want(name: str, count: int, work: Callable[[Any], int]) -> Generator[None, None, Any]:
     way, redis, waits, above = _ready(name), client(), [], 0
     yield
     began = time.monotonic()
@@ -269,10 +237,23 @@ def _want_permit(name: str, count: int) -> Generator[None, None, Any]:
         asked = time.monotonic()
         with way(_NAME):
             waits.append(time.monotonic() - asked)
-            above += redis.incr(_GAUGE) > LIMIT  # type: ignore[operator]
-            time.sleep(HOLD)
-            redis.decr(_GAUGE)
+            above += work(redis)
     return began, time.monotonic(), waits, above
+
+
+def _read_and_write(redis: Any) -> int:
+    seen = int(redis.get(_COUNTER) or 0)
+    time.sleep(HOLD)
+    redis.set(_COUNTER, seen + 1)
+    return 0
+
+
+def _go_in(redis: Any) -> bool:
+    """Return whether more processes were inside than the limit allows."""
+    above: bool = redis.incr(_GAUGE) > LIMIT
+    time.sleep(HOLD)
+    redis.decr(_GAUGE)
+    return above
 
 
 def _ready(name: str) -> Any:
@@ -320,6 +301,10 @@ def _take(name: str, count: int) -> Generator[None, None, list[float]]:
             held.append(time.monotonic())
         redis.rpush(_DONE, 1)
     return held
+
+
+def _alone_columns(ours: str) -> list[Column]:
+    return [mid("pairs/s", "rate"), span(), over(ours), *COST]
 
 
 def _crowd_columns(ours: str, wrong: str) -> list[Column]:

@@ -25,7 +25,6 @@ from benchmarks.harness import (
     System,
     Turn,
     alternate,
-    find_installed,
     folder,
     percentile,
     running,
@@ -37,11 +36,11 @@ from benchmarks.report import (
     Bar,
     at_least,
     at_most,
+    introduce,
     mid,
     middle,
     over,
     print_bars,
-    print_promises,
     print_rounds,
     print_table,
     span,
@@ -93,14 +92,14 @@ SYSTEMS = [
     System(
         "bullmq",
         ["1 process, concurrency 100", "yes, locks renewed", "off", "on (for ever)", "yes"],
-        "bullmq",
+        "programs:BULLMQ",
         bullmq_version,
         "npm install -g bullmq ioredis, or in benchmarks/",
     ),
     System(
         "sidekiq",
         ["1 process, 10 threads", "no: lost with the worker", "on (25)", "off", "by queue"],
-        "sidekiq",
+        "programs:SIDEKIQ",
         sidekiq_version,
         "apt install ruby-sidekiq",
     ),
@@ -123,7 +122,7 @@ ENQUEUE_BARS = {"dramatiq": 1, "saq": 1}
 
 
 def run(bench: Bench, crew: Crew, options: Namespace) -> None:
-    systems = find_installed(SYSTEMS, USUAL if options.only is None else options.only)
+    systems = introduce(PROMISES, SYSTEMS, USUAL if options.only is None else options.only)
     if len(systems) > 1 or options.only is None:
         python = platform.python_version()
         print(f"threadmill is left out: it needs Python 3.14, and this is Python {python}.")
@@ -131,7 +130,7 @@ def run(bench: Bench, crew: Crew, options: Namespace) -> None:
     turns = alternate(
         "queues", [ENGINE, *systems], options.rounds, lambda name: turn(bench, systems, name, counts[name])
     )
-    report(systems, turns, counts)
+    report(turns, counts)
     say("latency")
     idle = latency(bench, options.samples)
     naps = [nap(bench, options.naps) for _ in range(min(options.rounds, NAP_ROUNDS))]
@@ -258,8 +257,7 @@ def nap(bench: Bench, count: int) -> tuple[float, float]:
     return bare, drain(bench, peer, count)["drain"]
 
 
-def report(systems: dict[str, System], turns: Rounds, counts: dict[str, int]) -> None:
-    print_promises(PROMISES, systems.values())
+def report(turns: Rounds, counts: dict[str, int]) -> None:
     turns = {f"{name}, {counts[name]:,} tasks": rounds for name, rounds in turns.items()}
     first = f"{OURS}, {counts[OURS]:,} tasks"
     print_rounds(

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from redis import Redis
 
-from benchmarks.harness import OURS, Rounds, System, Turn, percentile
+from benchmarks.harness import OURS, Rounds, System, Turn, alternate, find_installed, percentile
 
 BUSY = 0.5  # if others use this many processors or more, figures are doubtful
 
@@ -59,6 +59,15 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 def print_promises(head: Sequence[str], systems: Iterable[System]) -> None:
     """Print the guarantees of each system that stand behind its figures."""
     print_table(head, ([f"{each.name} {each.version}".strip(), *each.promises] for each in systems))
+
+
+def introduce(
+    head: Sequence[str], systems: Iterable[System], only: Sequence[str] | None
+) -> dict[str, System]:
+    """Print the guarantees of ours and of the installed ones among *only* (None means all), and return these."""
+    found = find_installed(systems, only)
+    print_promises(head, found.values())
+    return found
 
 
 # Columns of a table of rounds
@@ -159,6 +168,15 @@ def print_rounds(head: str, rounds: Rounds, *columns: Column) -> None:
     """Print a row for each system."""
     rows = ([name, *(column.cell(rounds, turns) for column in columns)] for name, turns in rounds.items())
     print_table([head, *(column.head for column in columns)], rows)
+
+
+def compare(
+    head: str, names: Iterable[str], rounds: int, turn: Callable[[str], Turn], *columns: Column
+) -> Rounds:
+    """Let each system take a turn in every round, print a row for each, and return their turns."""
+    taken = alternate(head, names, rounds, turn)
+    print_rounds(head, taken, *columns)
+    return taken
 
 
 # Bars

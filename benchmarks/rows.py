@@ -23,6 +23,8 @@ from django.core.management import call_command
 from django.db import connection
 
 from benchmarks.harness import (
+    OURS,
+    SLICES,
     URL,
     Bench,
     Crew,
@@ -33,7 +35,6 @@ from benchmarks.harness import (
     Worker,
     alternate,
     cpu_of,
-    find_installed,
     folder,
     running,
     say,
@@ -44,13 +45,14 @@ from benchmarks.report import (
     Bar,
     at_least,
     at_most,
+    compare,
+    introduce,
     mid,
     middle,
     middle_part,
     over,
     part,
     print_bars,
-    print_promises,
     print_rounds,
     print_table,
     span,
@@ -62,12 +64,9 @@ from benchmarks.trips import TripCounter
 from components.kit.keyspace import BUCKETS, bucket, stem
 from components.services.rows import member
 
-OURS, BOOK, ORM = "components", "book", "ORM"
+BOOK, ORM = "book", "ORM"
 DAEMONS = {"components, one daemon": 1, "components, 2 daemons": 2}
 LENGTH = 100  # rows of a list
-# Turns of a round of reading. Short turns of two systems fall into more similar moments, so their ratio is more
-# exact.
-SLICES = 5
 BOOK_SHARE = 20  # the book's daemon gets this many times fewer rows
 DELAY = 5.0  # seconds between two loads of a row whose lateness is measured
 SAMPLE = 2_000  # rows that are watched, since watching all would itself load the machine
@@ -154,16 +153,17 @@ def refresh(bench: Bench, options: Namespace) -> Iterator[Bar]:
                 return {"rate": book.do("refresh_book", options.rows // BOOK_SHARE)}
             return load_all(bench, options.rows, DAEMONS[name])
 
-        rounds = alternate("refresh", [*DAEMONS, BOOK], options.rounds, turn)
-    print_rounds(
-        f"{options.rows:,} rows that are due",
-        rounds,
-        mid("rows/s", "rate"),
-        span(),
-        over(BOOK, form=".1f", head="times the book's", is_theirs=True),
-        mid("CPU of daemons, µs a row", "daemons", ".1f"),
-        mid("of Redis", "redis", ".1f"),
-    )
+        rounds = compare(
+            f"{options.rows:,} rows that are due",
+            [*DAEMONS, BOOK],
+            options.rounds,
+            turn,
+            mid("rows/s", "rate"),
+            span(),
+            over(BOOK, form=".1f", head="times the book's", is_theirs=True),
+            mid("CPU of daemons, µs a row", "daemons", ".1f"),
+            mid("of Redis", "redis", ".1f"),
+        )
     rate = middle(rounds["components, one daemon"], "rate")
     yield at_least("rows loaded anew by one daemon", 20_000, rate, ",.0f", "/s")
 
@@ -375,7 +375,7 @@ def reading(bench: Bench, options: Namespace) -> Iterator[Bar]:
     bench.clear()
     chosen = Random(2).sample(range(1, options.rows + 1), options.lists * LENGTH)
     lists = [chosen[at : at + LENGTH] for at in range(0, len(chosen), LENGTH)]
-    installed = find_installed(SYSTEMS, None if options.only is None else [ORM, *options.only])
+    installed = introduce(PROMISES, SYSTEMS, None if options.only is None else [ORM, *options.only])
     with ExitStack() as stack:
         readers = {}
         for name, system in installed.items():
@@ -384,7 +384,6 @@ def reading(bench: Bench, options: Namespace) -> Iterator[Bar]:
             readers[name].do("begin", lists)
         turn = lambda name: readers[name].do("read", lists, options.calls)  # noqa: E731
         rounds = alternate("reading", readers, options.rounds * SLICES, turn)
-    print_promises(PROMISES, installed.values())
     for size, word in (("one", "one row"), ("many", f"{LENGTH} rows")):
         whats = {size: "read", f"{size}, a value": "and a value of each", f"{size}, all values": "and all 8"}
         columns = [mid(head, what) for what, head in whats.items()]

@@ -1,5 +1,5 @@
 """
-Other task queues, one module each. A module is imported only for its turn, because its library may not be installed.
+Other task queues. A module is imported only for its turn, because its library may not be installed.
 
 Each queue is started as its documentation says, with its usual options; if there are several usual ways, in the
 fastest one. All log at WARNING.
