@@ -2,21 +2,30 @@
 The line to the server: a command on a connection that the thread keeps.
 
 Taking a connection from the pool of redis-py and giving it back takes longer than a command. So a thread keeps the
-one that it has used, until it ends, needs one for something else, or the pool needs it for another thread. If the
-server has closed one meanwhile, the command raises ConnectionError: send only what may be sent twice. Retries and
-metrics of redis-py are left out.
+one that it has used, until it ends, needs one for something else, or the pool needs it for another thread. The
+connection is replaced if the server has closed it, or if somebody has left an answer unread. Retries and metrics of
+redis-py are left out: send only what may be sent twice.
 """
 
+import select
 import threading
 from contextlib import suppress
+from ssl import SSLSocket
 from threading import get_ident
 from typing import Any
 
 from redis import ConnectionPool
-from redis.exceptions import MaxConnectionsError
+from redis.exceptions import MaxConnectionsError, RedisError
 
 from components.kit.forking import in_child
-from components.kit.silence import Guarded
+
+try:
+    from hiredis import pack_command
+except ImportError:
+
+    def pack_command(cmd: tuple[Any, ...]) -> Any:  # type: ignore[misc]  # for redis-py to do
+        raise TypeError
+
 
 #: The pool and the connection that each thread keeps, while no command is under way on it.
 _kept: dict[int, tuple[Any, Any]] = {}
@@ -47,19 +56,13 @@ class _End:
             _give_back(self._thread)
 
 
-def has_line(client: Any) -> bool:
-    """Return whether ask() can do what *client* does: it is of redis-py's own class, and its pool is guarded."""
-    pool = getattr(client, "connection_pool", None)
-    return not client.connection and issubclass(getattr(pool, "connection_class", object), Guarded)
-
-
 def keep(pool: Any) -> None:
     """Let threads keep connections of *pool*, unless it is of another class: that may wait, or follow a master."""
     if type(pool) is ConnectionPool:
         pool.__class__ = Pool
 
 
-def ask(pool: Any, *command: Any) -> Any:
+def ask(pool: Pool, *command: Any) -> Any:
     """Send a command, and return its answer. Raises redis-py's errors."""
     thread = get_ident()
     of, connection = _kept.pop(thread, (None, None))  # so a signal handler does not use it meanwhile
@@ -67,18 +70,36 @@ def ask(pool: Any, *command: Any) -> Any:
         if of is not None:
             of.release(connection)
         connection = pool.get_connection()
-    elif connection.should_reconnect():
+    elif connection.should_reconnect() or _is_stale(connection):
         connection.disconnect()
     try:
-        connection.send_packed_command(connection.pack_command(*command))
+        try:
+            packed = [pack_command(command)]
+        except TypeError:  # an argument that redis-py converts, or refuses
+            packed = connection.pack_command(*command)
+        connection.send_packed_command(packed)
         return connection.read_response()
     finally:
-        if type(pool) is Pool and thread not in _kept:
+        if thread in _kept:
+            pool.release(connection)
+        else:
             _kept[thread] = pool, connection
             if not hasattr(_local, "end"):
                 _local.end = _End()
-        else:
-            pool.release(connection)
+
+
+def _is_stale(connection: Any) -> bool:
+    """Return whether there is something to read before anything was sent: the end, or the answer to nothing."""
+    if (sock := connection._sock) is None:
+        return False
+    try:
+        if isinstance(sock, SSLSocket) or not hasattr(select, "poll"):  # TLS, or eventlet
+            return bool(connection.can_read())
+        poll = select.poll()
+        poll.register(sock, select.POLLIN)
+        return bool(poll.poll(0))
+    except (OSError, ValueError, RedisError):
+        return True
 
 
 def _give_back(thread: int) -> bool:

@@ -36,7 +36,7 @@ from components.exceptions import RedisUnavailable
 from components.kit.aclient import kept_by_the_loop
 from components.kit.client import AnyRedis
 from components.kit.errors import REPLY_LOST, is_moving, translated
-from components.kit.line import ask, has_line
+from components.kit.line import Pool, ask
 from components.kit.lua_headers import Contract, contract
 from components.kit.sync_async import answer, at_once
 
@@ -230,8 +230,9 @@ class Script:
 
 
 def _evalsha(client: Any, *command: Any) -> Any:
-    if client.__class__ is Redis and has_line(client):
-        return ask(client.connection_pool, "EVALSHA", *command)
+    pool = getattr(client, "connection_pool", None)
+    if pool.__class__ is Pool and client.__class__ is Redis and not client.connection:
+        return ask(pool, "EVALSHA", *command)
     return client.evalsha(*command)
 
 

@@ -1,5 +1,6 @@
 """The connection that a thread keeps for scripts."""
 
+import select
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +9,7 @@ import pytest
 from redis import ConnectionPool, Redis
 from redis.exceptions import MaxConnectionsError
 
-from components.kit.line import ask, keep
+from components.kit.line import _kept, ask, keep
 from components.kit.silence import guarded
 from components.services.mailboxes import Mailbox
 
@@ -88,3 +89,12 @@ def test_a_connection_that_the_server_has_closed_is_replaced(redis: Redis, pool:
     Mailbox("jack").push("jill", "two")
 
     assert [mail.text for mail in Mailbox("jack").pull()] == ["one", "two"]
+
+
+def test_an_answer_that_nobody_has_read_is_given_to_nobody(pool: ConnectionPool) -> None:
+    ask(pool, "PING")
+    _, connection = _kept[threading.get_ident()]
+    connection._sock.sendall(b"ECHO stray\r\n")
+    assert select.select([connection._sock], [], [], 10)[0]
+
+    assert ask(pool, "ECHO", "mine") == b"mine"
