@@ -29,7 +29,7 @@ ENQUEUED, DRAINED = ("producer", "enqueue redis"), ("worker", "drain redis")
 
 def run(bench: Bench, crew: Crew, options: Namespace) -> None:
     turns = compare(
-        "",
+        "Tasks",
         (OFF, ON),
         options.rounds,
         lambda name: turn(bench, name, options.tasks),

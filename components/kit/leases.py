@@ -23,10 +23,10 @@ import socket
 import threading
 import time
 from asyncio import AbstractEventLoop
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any, Literal
@@ -53,12 +53,10 @@ _BEAT = 0.4  # seconds between two heartbeats of a waiter
 ALIVE = 800_000  # microseconds for which a waiter keeps its place after a heartbeat: two beats
 
 
-def clock() -> float:
-    """Return seconds by a clock that, like the server's, goes on while the machine sleeps."""
-    return time.clock_gettime(_CLOCK) if _CLOCK is not None else time.monotonic()
-
-
-_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+#: Returns seconds by a clock that, like the server's, goes on while the machine sleeps.
+clock: Callable[[], float] = (
+    partial(time.clock_gettime, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
+)
 
 
 def server_clock(client: Redis) -> int:
