@@ -10,7 +10,7 @@ from django.utils.log import log_response
 
 from components.exceptions import RedisUnavailable
 
-logger = logging.getLogger("components.middleware")
+logger = logging.getLogger("components.middleware")  # a name that sites may have in their settings
 
 _View = TypeVar("_View", bound=Callable[..., Any])
 

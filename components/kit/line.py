@@ -17,7 +17,7 @@ from typing import Any
 from redis import ConnectionPool
 from redis.exceptions import MaxConnectionsError, RedisError
 
-from components.kit.forking import in_child
+from components.kit.forking import in_child, notice
 
 try:
     from hiredis import pack_command
@@ -32,7 +32,7 @@ _kept: dict[int, tuple[Any, Any]] = {}
 _local = threading.local()
 
 
-class Pool(ConnectionPool):
+class LinePool(ConnectionPool):
     """A pool of which threads keep connections. There are always as many for others as if they kept none."""
 
     def get_connection(self, *args: Any, **options: Any) -> Any:
@@ -59,11 +59,12 @@ class _End:
 def keep(pool: Any) -> None:
     """Let threads keep connections of *pool*, unless it is of another class: that may wait, or follow a master."""
     if type(pool) is ConnectionPool:
-        pool.__class__ = Pool
+        pool.__class__ = LinePool
 
 
-def ask(pool: Pool, *command: Any) -> Any:
+def ask(pool: LinePool, *command: Any) -> Any:
     """Send a command, and return its answer. Raises redis-py's errors."""
+    notice()  # a caller may have its client from before a fork
     thread = get_ident()
     of, connection = _kept.pop(thread, (None, None))  # so a signal handler does not use it meanwhile
     if of is not pool:

@@ -36,7 +36,7 @@ from components.exceptions import RedisUnavailable
 from components.kit.aclient import kept_by_the_loop
 from components.kit.client import AnyRedis
 from components.kit.errors import REPLY_LOST, is_moving, translated
-from components.kit.line import Pool, ask
+from components.kit.line import LinePool, ask
 from components.kit.lua_headers import Contract, contract
 from components.kit.sync_async import answer, at_once
 
@@ -231,7 +231,7 @@ class Script:
 
 def _evalsha(client: Any, *command: Any) -> Any:
     pool = getattr(client, "connection_pool", None)
-    if pool.__class__ is Pool and client.__class__ is Redis and not client.connection:
+    if pool.__class__ is LinePool and client.__class__ is Redis and not client.connection:
         return ask(pool, "EVALSHA", *command)
     return client.evalsha(*command)
 

@@ -214,7 +214,7 @@ def _check_tls(connection: Any) -> None:
         )
 
 
-class Guarded:
+class _Guarded:
     """The methods that a synchronous connection class overrides."""
 
     #: Replies that are still to be read, of the commands that were sent last; commands that are packed to be sent.
@@ -354,17 +354,17 @@ _NOT_TOLD = property(lambda connection: None, lambda connection, given: None)
 
 def guarded(kind: type) -> Any:
     """Return a subclass of *kind*, a connection class of redis-py, that does not ask silent servers."""
-    if issubclass(kind, Guarded | _AsyncGuarded):
+    if issubclass(kind, _Guarded | _AsyncGuarded):
         return kind
     if kind not in _made:
-        mixin = _AsyncGuarded if issubclass(kind, AsyncConnection) else Guarded
+        mixin = _AsyncGuarded if issubclass(kind, AsyncConnection) else _Guarded
         _made[kind] = type(kind.__name__, (mixin, kind), {"__module__": __name__, "driver_info": _NOT_TOLD})
     return _made[kind]
 
 
 def guard(pool: Any) -> None:
     """Make *pool*, a connection pool of redis-py, create guarded connections, and guard the ones that it has."""
-    if not issubclass(pool.connection_class, Guarded | _AsyncGuarded):
+    if not issubclass(pool.connection_class, _Guarded | _AsyncGuarded):
         pool.connection_class = guarded(pool.connection_class)
         for name in ("_available_connections", "_in_use_connections", "_connections"):
             for connection in list(getattr(pool, name, ())):

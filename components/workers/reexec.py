@@ -21,7 +21,7 @@ from typing import NoReturn
 
 from django.utils import autoreload
 
-from components.kit import at_exit as endings
+from components.kit import at_exit
 from components.workers.loop import Loop
 from components.workers.signals import STOPPING, hold_back
 
@@ -63,7 +63,7 @@ def flush(last: Callable[[], None] | None = None) -> None:
     *last* is called when only output is left. An exception in it is logged and not raised, because the process has to
     end: threads that are stuck in tasks would otherwise keep it alive for ever.
     """
-    endings.do_all(is_sudden=True)
+    at_exit.do_all(is_sudden=True)
     if last:
         try:
             last()
