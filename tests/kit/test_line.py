@@ -1,9 +1,11 @@
 """The connection that a thread keeps for scripts."""
 
+import os
 import select
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from ctypes import PyDLL
 
 import pytest
 from redis import ConnectionPool, Redis
@@ -34,30 +36,22 @@ def test_a_thread_asks_on_one_connection_and_gives_it_back_when_it_ends(pool: Co
 
 
 def test_others_find_as_many_connections_as_if_threads_kept_none(pool: ConnectionPool) -> None:
-    ready, done = threading.Barrier(7), threading.Event()
+    ready, done, turn = threading.Barrier(7), threading.Event(), threading.Lock()
 
     def work() -> bytes:
-        for _ in range(3):
-            with turn:
-                ask(pool, "PING")
+        with turn:
+            ask(pool, "PING")
         ready.wait(20)
         done.wait(20)
         with turn:
-            answer: bytes = ask(pool, "ECHO", "again")
-        return answer
+            return bytes(ask(pool, "ECHO", "again"))
 
-    turn = threading.Lock()
     with ThreadPoolExecutor(6) as threads:
         working = [threads.submit(work) for _ in range(6)]
         ready.wait(20)
         taken = [pool.get_connection() for _ in range(4)]
         with pytest.raises(MaxConnectionsError):
             pool.get_connection()
-        for connection in taken[:3]:
-            pool.release(connection)
-        ask(pool, "PING")
-        pool.release(taken[3])
-        taken = [pool.get_connection() for _ in range(4)]  # this thread holds none besides
         for connection in taken:
             pool.release(connection)
         done.set()
@@ -67,8 +61,7 @@ def test_others_find_as_many_connections_as_if_threads_kept_none(pool: Connectio
 def test_a_call_within_a_call_has_a_connection_of_its_own(
     redis: Redis, pool: ConnectionPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As that of a signal handler, which runs between the sending and the answer."""
-    kind, within = pool.connection_class, []
+    kind, within = pool.connection_class, []  # as that of a signal handler
     read = kind.read_response
 
     def read_late(self: object, *args: object, **options: object) -> object:
@@ -85,9 +78,7 @@ def test_a_call_within_a_call_has_a_connection_of_its_own(
 def test_a_connection_that_the_server_has_closed_is_replaced(redis: Redis, pool: ConnectionPool) -> None:
     Mailbox("jack").push("jill", "one")
     assert Redis(connection_pool=pool).client_kill_filter(_type="normal", skipme=True)
-
     Mailbox("jack").push("jill", "two")
-
     assert [mail.text for mail in Mailbox("jack").pull()] == ["one", "two"]
 
 
@@ -96,5 +87,16 @@ def test_an_answer_that_nobody_has_read_is_given_to_nobody(pool: ConnectionPool)
     _, connection = _kept[threading.get_ident()]
     connection._sock.sendall(b"ECHO stray\r\n")
     assert select.select([connection._sock], [], [], 10)[0]
-
     assert ask(pool, "ECHO", "mine") == b"mine"
+
+
+def test_a_child_that_a_server_in_c_forks_has_a_connection_of_its_own(pool: ConnectionPool) -> None:
+    mine, (reader, writer) = ask(pool, "CLIENT", "ID"), os.pipe()
+    if not (child := PyDLL(None).fork()):
+        try:
+            os.write(writer, b"%d" % ask(pool, "CLIENT", "ID"))
+        finally:
+            os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    assert int(os.read(reader, 20)) != mine == ask(pool, "CLIENT", "ID")
