@@ -226,7 +226,7 @@ def test_an_entry_that_cannot_be_pushed_is_reported_once_and_tried_again(
     hand = Hand()
     with options(max_body=100), caplog.at_level(logging.ERROR):
         hand.tick()
-        hand.tick(DAY)
+        hand.tick(full(server_time(), DAY) + DAY + HOUR - server_time())  # no midnight within the retries
         pause = hand.tick(RETRY)
 
     assert [info.args for info in stored()] == [["y"]]
