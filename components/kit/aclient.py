@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from copy import copy
+from functools import partial
 from importlib import import_module
 from random import sample
 from typing import Any, TypeVar, cast
@@ -25,10 +26,18 @@ from redis.asyncio.connection import AbstractConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
-from redis.exceptions import ConnectionError, SlotNotCoveredError, TimeoutError
+from redis.exceptions import (
+    AskError,
+    ClusterError,
+    ConnectionError,
+    SlotNotCoveredError,
+    TimeoutError,
+    TryAgainError,
+)
 
 from components.conf import conf
 from components.exceptions import NoEventLoop
+from components.kit.aline import AsyncLine
 from components.kit.sentinels import hurry
 from components.kit.silence import asuspect, guard, guarded
 
@@ -114,10 +123,12 @@ def single(url: str, connection_factory: Any, closing: AsyncExitStack) -> Redis:
     pool = factory.get_connection_pool({**params, "parser_class": _counterpart(params["parser_class"])})
     guard(pool)
     closing.push_async_callback(pool.aclose)
+    pool.line = AsyncLine(pool.make_connection)
+    closing.callback(pool.line.close)
     return Redis(connection_pool=pool)
 
 
-class _Cluster(RedisCluster):
+class AsyncCluster(RedisCluster):
     """
     A cluster client that many coroutines can use at once from the start.
 
@@ -127,6 +138,25 @@ class _Cluster(RedisCluster):
     _found_at = -float("inf")
     # Nodes that have left the cluster, with connections that are still open.
     _removed: Sequence[ClusterNode] = ()
+    _lines: dict[str, AsyncLine]
+
+    def line_to(self, node: ClusterNode) -> AsyncLine:
+        if node.name not in self._lines:
+            self._lines[node.name] = AsyncLine(partial(node.connection_class, **node.connection_kwargs))
+        return self._lines[node.name]
+
+    async def ask(self, key: str, *command: Any) -> Any:
+        """Send a command on the line to the node of *key*; if that refers to another, as execute_command() does."""
+        await self.initialize()
+        with suppress(SlotNotCoveredError, AskError, ClusterError, TryAgainError):
+            node: Any = self.get_node_from_key(key)
+            try:
+                return await self.line_to(node).ask(*command)
+            except (ConnectionError, TimeoutError):
+                self.nodes_manager.move_node_to_end_of_cached_nodes(node.name)
+                self._initialize = True
+                raise
+        return await self.execute_command(*command)
 
     async def initialize(self, *args: Any, **kwargs: Any) -> RedisCluster:
         """Find the nodes if none are known, or if one has failed and the last search is not recent."""
@@ -157,7 +187,9 @@ class _Cluster(RedisCluster):
         return [*manager.startup_nodes.values(), *manager.nodes_cache.values()]
 
     async def close_removed(self) -> None:
-        """Close the connections to nodes that have left the cluster."""
+        """Close the lines, and the connections to nodes that have left the cluster."""
+        for line in self._lines.values():
+            line.close()
         for node in self._removed:
             await node.disconnect()
 
@@ -199,7 +231,7 @@ def cluster(urls: Sequence[str], options: Mapping[str, Any], closing: AsyncExitS
     """Return a client for the cluster whose nodes *urls* name; the other options of the first URL apply to all."""
     first, *others = urls
     nodes = [parse_url(url) for url in others]
-    client: _Cluster = _Cluster.from_url(  # type: ignore[assignment]
+    client: AsyncCluster = AsyncCluster.from_url(  # type: ignore[assignment]
         first,
         startup_nodes=[ClusterNode(node.get("host", "localhost"), node.get("port", 6379)) for node in nodes],
         retry=Retry(NoBackoff(), 0),
@@ -209,6 +241,7 @@ def cluster(urls: Sequence[str], options: Mapping[str, Any], closing: AsyncExitS
         require_full_coverage=False,
         **options,
     )
+    client._lines = {}
     client.commands_parser = _Commands(client.nodes_manager)
     for node in client.nodes_manager.startup_nodes.values():
         node.connection_class = guarded(node.connection_class)

@@ -18,14 +18,7 @@ from redis import ConnectionPool
 from redis.exceptions import MaxConnectionsError, RedisError
 
 from components.kit.forking import in_child, notice
-
-try:
-    from hiredis import pack_command
-except ImportError:
-
-    def pack_command(cmd: tuple[Any, ...]) -> Any:  # type: ignore[misc]  # for redis-py to do
-        raise TypeError
-
+from components.kit.resp import pack_command
 
 #: The pool and the connection that each thread keeps, while no command is under way on it.
 _kept: dict[int, tuple[Any, Any]] = {}
@@ -94,8 +87,11 @@ def _is_stale(connection: Any) -> bool:
     if (sock := connection._sock) is None:
         return False
     try:
-        if isinstance(sock, SSLSocket) or not hasattr(select, "poll"):  # TLS, or eventlet
+        reader = getattr(connection._parser, "_reader", None)  # of hiredis
+        if reader is None or isinstance(sock, SSLSocket) or not hasattr(select, "poll"):  # TLS, or eventlet
             return bool(connection.can_read())
+        if reader.has_data():
+            return True
         poll = select.poll()
         poll.register(sock, select.POLLIN)
         return bool(poll.poll(0))

@@ -31,8 +31,6 @@ _TICK = 2.4
 _CONNECTING = 5.0  # seconds
 # Seconds between two attempts to connect: the first pause, and the longest.
 _BACKOFF = (0.05, 1.0)
-# How many coroutines read at once: far below the 100 connections of redis-py's pools, but enough to keep a loop busy.
-AT_ONCE = 16
 # How many messages are read before the woken coroutines get their turn.
 _BURST = 64
 
@@ -44,20 +42,6 @@ def channel(kind: Literal["chat", "inbox", "mailbox", "typing"], name: str) -> s
     A channel is not a key: it belongs to no slot, and stores nothing.
     """
     return f"{conf().prefix}:news:{kind}:{name}"
-
-
-class Turns(asyncio.Semaphore):
-    """
-    Limits how many coroutines of an event loop read at once, since one piece of news can wake all waiters.
-
-    All of them would need more connections than a limited pool has, and the pool would refuse the rest. So woken
-    coroutines read in turn.
-    """
-
-    @classmethod
-    def of_the_loop(cls) -> Turns:
-        """Return the limit of the running loop: `async with Turns.of_the_loop():`, then read. Raises NoEventLoop."""
-        return kept_by_the_loop(cls, lambda closing: cls(AT_ONCE))
 
 
 @dataclass(eq=False)

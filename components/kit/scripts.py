@@ -21,7 +21,6 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 from redis import Redis, RedisCluster
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio import RedisCluster as AsyncRedisCluster
-from redis.asyncio.cluster import PipelineCommand
 from redis.exceptions import (
     ClusterError,
     NoPermissionError,
@@ -33,9 +32,10 @@ from redis.exceptions import (
 )
 
 from components.exceptions import RedisUnavailable
-from components.kit.aclient import kept_by_the_loop
+from components.kit.aclient import AsyncCluster, kept_by_the_loop
+from components.kit.aline import AsyncLine
 from components.kit.client import AnyRedis
-from components.kit.errors import REPLY_LOST, is_moving, translated
+from components.kit.errors import REPLY_LOST, is_moving, redis_errors, translated
 from components.kit.line import LinePool, ask
 from components.kit.lua_headers import Contract, contract
 from components.kit.sync_async import answer, at_once
@@ -111,7 +111,7 @@ class Script:
     def quick(self, client: Redis, keys: Sequence[str], args: Sequence[Any]) -> Any:
         """Return the answer of a single EVALSHA, or None; then acall() sends the call again and reports the error."""
         try:
-            return _evalsha(client, self.sha, len(keys), *keys, *args)
+            return _sent(client, "EVALSHA", self.sha, len(keys), *keys, *args)
         except (RedisError, RedisClusterException):
             return None
 
@@ -127,27 +127,31 @@ class Script:
         Run the script as acall() does, but without translating redis-py's errors, for replacements of redis-py's
         classes. *until* is an instant of time.monotonic() instead of MOVING seconds after the first error.
         """
+        is_repeated = False
         while True:
             try:
                 try:
-                    return await self._send(client, keys, args)
-                except REPLY_LOST:
-                    return await self._send(client, keys, args)
+                    sent = _sent(client, "EVALSHA", self.sha, len(keys), *keys, *args)
+                    return await sent if isinstance(sent, Awaitable) else sent
+                except NoScriptError:
+                    return await answer(_sent(client, "EVAL", self.source, len(keys), *keys, *args))
+            except REPLY_LOST:
+                if is_repeated:
+                    raise
+                is_repeated = True
+                continue
             except (ClusterError, TryAgainError) as error:
+                is_repeated = False
                 until = time.monotonic() + MOVING.get() if until is None else until
                 if time.monotonic() >= until or not is_moving(error):
                     raise
             await pause(client, _PAUSE)
 
-    async def _send(self, client: Redis | AsyncRedis, keys: Sequence[str], args: Sequence[Any]) -> Any:
-        try:
-            sent = _evalsha(client, self.sha, len(keys), *keys, *args)
-            return await sent if isinstance(sent, Awaitable) else sent
-        except NoScriptError:
-            return await answer(client.eval(self.source, len(keys), *keys, *args))
-
     async def amany(self, client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
         """Send several calls together, and return their answers. Raises RedisUnavailable as a single call does."""
+        if len(calls) == 1:
+            [(keys, args)] = calls
+            return [await self.acall(client, keys=keys, args=args)]
         return all_well(await self.aoutcomes(client, calls))
 
     async def aoutcomes(self, client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
@@ -229,11 +233,21 @@ class Script:
         return answers
 
 
-def _evalsha(client: Any, *command: Any) -> Any:
+def _sent(client: Any, name: str, script: str, count: int, *rest: Any) -> Any:
+    """Return the answer, or with an asynchronous client what is awaited."""
     pool = getattr(client, "connection_pool", None)
     if pool.__class__ is LinePool and client.__class__ is Redis and not client.connection:
-        return ask(pool, "EVALSHA", *command)
-    return client.evalsha(*command)
+        return ask(pool, name, script, count, *rest)
+    if line := _line(client, pool):
+        return line.ask(name, script, count, *rest)
+    if count and isinstance(client, AsyncCluster):
+        return client.ask(rest[0], name, script, count, *rest)
+    return (client.evalsha if name == "EVALSHA" else client.eval)(script, count, *rest)
+
+
+def _line(client: Any, pool: Any) -> Any:
+    """Return the line of an asynchronous client, unless somebody has made it for themselves."""
+    return getattr(pool, "line", None) if client.__class__ is AsyncRedis and not client.connection else None
 
 
 async def pause(client: AnyRedis, seconds: float) -> None:
@@ -264,11 +278,25 @@ async def idempotent(send: Callable[[], Any]) -> Any:
     """
     try:
         try:
-            return await answer(send())
+            return await _in_turn(send())
         except REPLY_LOST:
-            return await answer(send())
+            return await _in_turn(send())
     except Exception as error:  # noqa: BLE001  (a cluster's errors have no class in common with others)
         raise translated(error)  # noqa: B904  (it has its cause)
+
+
+class _Turns(asyncio.Semaphore):
+    """
+    Limits how many coroutines of an event loop use the pool at once, far below the hundred connections that it has:
+    one piece of news can wake a thousand readers, and the pool would refuse the rest.
+    """
+
+
+async def _in_turn(sent: Any) -> Any:
+    if not isinstance(sent, Awaitable):
+        return sent
+    async with kept_by_the_loop(_Turns, lambda closing: _Turns(16)):
+        return await sent
 
 
 async def pipelined(
@@ -283,14 +311,15 @@ async def pipelined(
     if not things:
         return []
 
-    async def send() -> list[Any]:
+    def send() -> Any:
         pipe = client.pipeline(transaction=False)
         for thing in things:
             add(pipe, thing)
-        found = await answer(pipe.execute(raise_on_error=not without_right))
-        return all_well([None if isinstance(each, NoPermissionError) else each for each in found])
+        return pipe.execute(raise_on_error=not without_right)
 
-    return list(await idempotent(send))
+    found = await idempotent(send)
+    with redis_errors():
+        return all_well([None if isinstance(each, NoPermissionError) else each for each in found])
 
 
 def all_well(outcomes: list[Any]) -> list[Any]:
@@ -332,14 +361,17 @@ async def _all(client: AnyRedis, asked: Sequence[Awaitable[_T]]) -> list[_T]:
 
 async def _by_node(client: Any, calls: Sequence[Call]) -> list[tuple[Any, list[int]]]:
     """
-    Return nodes or pipelines, each with the numbers of the calls that go there; None for slots that no node serves.
+    Return clients of nodes or lines to them, each with the numbers of the calls that go there; None for slots that no
+    node serves.
 
     An asynchronous client first finds the nodes of its cluster. Raises redis-py's errors if it cannot.
     """
-    if not isinstance(client, RedisCluster | AsyncRedisCluster):
-        return [(client, list(range(len(calls))))] if calls else []
-    if isinstance(client, AsyncRedisCluster):
+    if not isinstance(client, RedisCluster | AsyncCluster):
+        target = _line(client, client.connection_pool) or client
+        return [(target, list(range(len(calls))))] if calls else []
+    if isinstance(client, AsyncCluster):
         await client.initialize()
+    line_to = client.line_to if isinstance(client, AsyncCluster) else client.get_redis_connection
     nodes: dict[str, tuple[Any, list[int]]] = {}
     for number, (keys, _args) in enumerate(calls):
         try:
@@ -347,21 +379,18 @@ async def _by_node(client: Any, calls: Sequence[Call]) -> list[tuple[Any, list[i
         except RedisClusterException:
             nodes.setdefault("", (None, []))[1].append(number)
             continue
-        target = client.get_redis_connection(node) if isinstance(client, RedisCluster) else node
-        nodes.setdefault(node.name, (target, []))[1].append(number)
+        nodes.setdefault(node.name, (line_to(node), []))[1].append(number)
     return list(nodes.values())
 
 
 def _name(node: Any) -> Any:
     """Return what two objects for the same node have in common."""
-    return node.name if hasattr(node, "execute_pipeline") else id(getattr(node, "connection_pool", node))
+    return id(getattr(node, "connection_pool", node))
 
 
 async def _send_together(node: Any, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-    if hasattr(node, "execute_pipeline"):  # a node of an asynchronous cluster
-        sent = [PipelineCommand(number, *command) for number, command in enumerate(commands)]
-        await node.execute_pipeline(sent)
-        return [command.result for command in sent]
+    if isinstance(node, AsyncLine):
+        return await node.ask_all(commands)
     pipe = node.pipeline(transaction=False)
     for command in commands:
         pipe.execute_command(*command)

@@ -190,13 +190,19 @@ async def asuspect(*addresses: Address) -> None:
     await asyncio.to_thread(suspect, *addresses)
 
 
+def heed(connection: Any) -> None:
+    """Raise ServerSilent if the server of *connection* is known not to answer."""
+    if _silent:
+        _refuse(address_of(connection))
+
+
 def _is_silence(error: OSError) -> bool:
     return isinstance(error, TimeoutError) or error.errno in _AWAY
 
 
 def _check_tls(connection: Any) -> None:
     """Raise WrongTLS if the server speaks TLS and the connection does not, or the other way round."""
-    address, wants = _address(connection), isinstance(connection, SSLConnection | AsyncSSLConnection)
+    address, wants = address_of(connection), isinstance(connection, SSLConnection | AsyncSSLConnection)
     is_wrong = False
     with suppress(OSError), socket.create_connection(address, _PATIENCE) as probe:
         if wants:
@@ -230,10 +236,9 @@ class _Guarded:
         return bool(is_left or super().should_reconnect())  # type: ignore[misc]  # PubSub has such a callback
 
     def _connect(self) -> Any:
-        address = _address(self)
+        address = address_of(self)
         self._owed = 0
-        if _silent:
-            _refuse(address)
+        heed(self)
         try:
             return super()._connect()  # type: ignore[misc]
         except OSError as error:
@@ -256,21 +261,21 @@ class _Guarded:
         try:
             super().on_connect_check_health(check_health)  # type: ignore[misc]
         except ConnectionError as error:
-            if type(error) is ConnectionError and _address(self)[0]:
+            if type(error) is ConnectionError and address_of(self)[0]:
                 _check_tls(self)
             raise
 
     def send_packed_command(self, command: Any, check_health: bool = True) -> None:
         if _silent and self._sock:  # type: ignore[attr-defined]
             try:
-                _refuse(_address(self))
+                _refuse(address_of(self))
             except ServerSilent:
                 self.disconnect()  # type: ignore[attr-defined]  # Sentinels may know of another server
                 raise
         try:
             super().send_packed_command(command, check_health)  # type: ignore[misc]
         except ReplyTimeout:
-            suspect(_address(self))
+            suspect(address_of(self))
             raise
         self._owed, self._packed = self._packed, 1
 
@@ -281,7 +286,7 @@ class _Guarded:
             found = super().read_response(disable_decoding, timeout=timeout, **more)  # type: ignore[misc]
         except ReplyTimeout:
             if timeout is SENTINEL:  # otherwise the caller has chosen the timeout
-                suspect(_address(self))
+                suspect(address_of(self))
             raise
         except ResponseError:
             self._owed -= 1
@@ -294,9 +299,8 @@ class _AsyncGuarded:
     """The methods that an asynchronous connection class overrides."""
 
     async def _connect(self) -> None:
-        address = _address(self)
-        if _silent:
-            _refuse(address)
+        address = address_of(self)
+        heed(self)
         try:
             if isinstance(self, AsyncSSLConnection):
                 try:
@@ -315,21 +319,21 @@ class _AsyncGuarded:
         try:
             await super().on_connect_check_health(check_health)  # type: ignore[misc]
         except ConnectionError as error:
-            if type(error) is ConnectionError and _address(self)[0]:
+            if type(error) is ConnectionError and address_of(self)[0]:
                 await asyncio.to_thread(_check_tls, self)
             raise
 
     async def send_packed_command(self, command: Any, check_health: bool = True) -> None:
         if _silent and self.is_connected:  # type: ignore[attr-defined]
             try:
-                _refuse(_address(self))
+                _refuse(address_of(self))
             except ServerSilent:
                 await self.disconnect(nowait=True)  # type: ignore[attr-defined]
                 raise
         try:
             await super().send_packed_command(command, check_health)  # type: ignore[misc]
         except ReplyTimeout:
-            await asuspect(_address(self))
+            await asuspect(address_of(self))
             raise
 
     async def read_response(
@@ -338,11 +342,11 @@ class _AsyncGuarded:
         try:
             return await super().read_response(disable_decoding, timeout, **more)  # type: ignore[misc]
         except ReplyTimeout:
-            await asuspect(_address(self))
+            await asuspect(address_of(self))
             raise
 
 
-def _address(connection: Any) -> Address:
+def address_of(connection: Any) -> Address:
     path = getattr(connection, "path", None)
     return ("", path) if path else (str(connection.host), int(connection.port))
 

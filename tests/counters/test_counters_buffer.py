@@ -7,7 +7,6 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import PyDLL
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +38,7 @@ from components.services.counters.additions import ADD, MAX_COUNT, SUM, Sum, add
 from components.services.counters.keys import CounterKeys, SourceKeys
 from components.testing import empty, redis_at
 from tests.support.counters import samples_key, seconds, stored
+from tests.support.forks import fork_in_c
 from tests.support.masters import Master, three_masters
 from tests.support.proxy import LossyProxy
 from tests.support.restricted import operator
@@ -258,7 +258,7 @@ def test_wrong_settings_harm_nobody_who_counts(
     buffer.forget()
 
 
-@pytest.mark.parametrize("fork", [os.fork, PyDLL(None).fork], ids=["Python", "C"])
+@pytest.mark.parametrize("fork", [os.fork, fork_in_c], ids=["Python", "C"])
 def test_a_forked_child_begins_with_nothing(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, fork: Callable[[], int]
 ) -> None:

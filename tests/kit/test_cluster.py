@@ -20,7 +20,6 @@ from redis.crc import key_slot
 from components.doctor import diagnose
 from components.doctor.server import examine_server
 from components.exceptions import RedisUnavailable
-from components.kit.batching import together
 from components.kit.client import get_async_client, get_client
 from components.kit.scripts import MOVING, Script
 from components.kit.sync_async import at_once
@@ -137,7 +136,7 @@ class Copy(Script):
 
 
 async def _copy_together() -> Any:
-    return (await together(Copy("copy"), [(MOVED, [])] * 3))[-1]
+    return (await Copy("copy").amany(get_async_client(), [(MOVED, [])] * 3))[-1]
 
 
 MOVED = ["{moved}a", "{moved}b"]

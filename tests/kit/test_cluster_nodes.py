@@ -13,7 +13,6 @@ import pytest
 from redis import Redis
 
 from components.exceptions import RedisUnavailable
-from components.kit.batching import together
 from components.kit.client import get_async_client, get_client
 from components.kit.errors import redis_errors
 from components.kit.scripts import Script
@@ -79,7 +78,7 @@ def test_the_first_scripts_transactions_and_fetches_of_many_coroutines_all_succe
     async def main() -> list[Any]:
         acts: list[Any] = [Inbox("jeff").afetch() for _ in range(10)]
         acts += [Counter(f"sales:{number}").aupdate() for number in range(10)]
-        acts += [together(increase, [([key], [])]) for key in KEYS]
+        acts += [increase.amany(get_async_client(), [([key], []) for key in KEYS])]
         acts += [increase.acall(get_async_client(), keys=[key]) for key in KEYS]
         return await asyncio.gather(*acts, return_exceptions=True)
 
@@ -169,10 +168,9 @@ def test_only_calls_to_the_node_that_is_gone_fail(site: Masters, lose: Callable[
 
     async def one(key: str) -> Any:
         try:
-            [answer] = await together(increase, [([key], [])])
+            return await awaited(key)
         except RedisUnavailable as error:
             return error
-        return answer
 
     async def by_many() -> None:
         assert await asyncio.gather(*map(one, KEYS)) == [key.encode() for key in KEYS]

@@ -123,10 +123,10 @@ class Seen:
 @contextmanager
 def watched(redis: Redis, seen: Seen) -> Iterator[None]:
     """Look at all keys after each call of a script."""
-    send, pipelined = Script._send, Script._pipelined
+    send, pipelined = Script.send, Script._pipelined
 
-    async def _send(self: Script, *args: Any) -> Any:
-        answer = await send(self, *args)
+    async def _send(self: Script, client: Any, **call: Any) -> Any:
+        answer = await send(self, client, **call)
         seen.look(redis)
         return answer
 
@@ -136,7 +136,7 @@ def watched(redis: Redis, seen: Seen) -> Iterator[None]:
         return answers
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Script, "_send", _send)
+        patch.setattr(Script, "send", _send)
         patch.setattr(Script, "_pipelined", _pipelined)
         patch.setattr(Script, "quick", lambda *_args: None)
         yield

@@ -1,11 +1,9 @@
 """The connection that a thread keeps for scripts."""
 
-import os
 import select
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import PyDLL
 
 import pytest
 from redis import ConnectionPool, Redis
@@ -14,6 +12,7 @@ from redis.exceptions import MaxConnectionsError
 from components.kit.line import _kept, ask, keep
 from components.kit.silence import guarded
 from components.services.mailboxes import Mailbox
+from tests.support.forks import fork_in_c, in_child
 
 
 @pytest.fixture
@@ -91,12 +90,6 @@ def test_an_answer_that_nobody_has_read_is_given_to_nobody(pool: ConnectionPool)
 
 
 def test_a_child_that_a_server_in_c_forks_has_a_connection_of_its_own(pool: ConnectionPool) -> None:
-    mine, (reader, writer) = ask(pool, "CLIENT", "ID"), os.pipe()
-    if not (child := PyDLL(None).fork()):
-        try:
-            os.write(writer, b"%d" % ask(pool, "CLIENT", "ID"))
-        finally:
-            os._exit(0)
-    os.close(writer)
-    os.waitpid(child, 0)
-    assert int(os.read(reader, 20)) != mine == ask(pool, "CLIENT", "ID")
+    mine = ask(pool, "CLIENT", "ID")
+    assert in_child(lambda: ask(pool, "CLIENT", "ID") != mine, fork_in_c)
+    assert ask(pool, "CLIENT", "ID") == mine

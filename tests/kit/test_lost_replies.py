@@ -94,7 +94,7 @@ def each_script_twice(redis: Redis, *, between: Callable[[], object] | None = No
     If something happens *between* the first call and its repetition, then nothing is asserted.
     """
     called: set[str] = set()
-    send, pipelined, is_busy = Script._send, Script._pipelined, False
+    send, pipelined, is_busy = Script.send, Script._pipelined, False
 
     async def twice(script: Script, ask: Callable[[], Any], *, many: bool = False) -> Any:
         nonlocal is_busy
@@ -122,14 +122,14 @@ def each_script_twice(redis: Redis, *, between: Callable[[], object] | None = No
         finally:
             is_busy = between is not None  # only the first call is repeated then
 
-    async def _send(self: Script, client: Any, keys: Sequence[str], args: Sequence[Any]) -> Any:
-        return await twice(self, lambda: send(self, client, keys, args))
+    async def _send(self: Script, client: Any, **call: Any) -> Any:
+        return await twice(self, lambda: send(self, client, **call))
 
     async def _pipelined(self: Script, node: Any, calls: Sequence[Call]) -> Any:
         return await twice(self, lambda: pipelined(self, node, calls), many=True)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Script, "_send", _send)
+        patch.setattr(Script, "send", _send)
         patch.setattr(Script, "_pipelined", _pipelined)
         patch.setattr(Script, "quick", lambda *_args: None)
         yield called

@@ -3,10 +3,8 @@
 import asyncio
 import gc
 import math
-import os
 import threading
 from collections.abc import Callable
-from ctypes import PyDLL
 from weakref import ref
 
 import pytest
@@ -15,6 +13,7 @@ from redis import Redis
 from components.exceptions import RedisUnavailable
 from components.kit import leases as renewals
 from components.services.locks import Lock
+from tests.support.forks import fork_in_c, in_child
 from tests.support.waiting import eventually
 
 
@@ -116,17 +115,8 @@ def test_a_forked_child_renews_what_is_its_own() -> None:
 
     assert in_child(child)
     before = renewals.forks()
-    assert in_child(lambda: renewals.forks() == before + 1, PyDLL(None).fork)  # as uWSGI does
+    assert in_child(lambda: renewals.forks() == before + 1, fork_in_c)  # as uWSGI does
     parents.drop()
-
-
-def in_child(check: Callable[[], bool], fork: Callable[[], int] = os.fork) -> bool:
-    """Whether *check* holds in a forked child."""
-    pid = fork()
-    if not pid:
-        os._exit(0 if check() else 1)
-    _pid, status = os.waitpid(pid, 0)
-    return os.waitstatus_to_exitcode(status) == 0
 
 
 def test_a_thread_that_has_nothing_to_renew_any_more_ends(

@@ -5,6 +5,7 @@ know. It listens on loopback and forwards to the unix socket of an embedded serv
 
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from selectors import EVENT_READ, DefaultSelector
@@ -23,6 +24,8 @@ class _Link:
     loses_next: bool = False
     #: Nothing comes back any more: a server may write one reply in several pieces.
     is_mute: bool = False
+    #: Nothing passes any more, as if a firewall had forgotten the connection.
+    is_dropped: bool = False
 
 
 class LossyProxy:
@@ -52,13 +55,26 @@ class LossyProxy:
         """The system's id of the thread."""
         return self._thread.native_id
 
-    def lose_replies(self, *, to: str, times: int = 1, silently: bool = False) -> None:
+    def lose_replies(
+        self,
+        *,
+        to: str,
+        times: int = 1,
+        silently: bool = False,
+        instead: Callable[[bytes], bytes] = lambda reply: b"",
+    ) -> None:
         """
-        Lose the replies to the next requests that contain *to*, such as the name of a command.
+        Lose the replies to the next requests that contain *to*, such as the name of a command; the client gets what
+        *instead* returns.
 
-        The connection is closed or, if *silently*, nothing happens until the client gives up.
+        The connection is closed or, if *silently*, nothing more happens until the client gives up.
         """
-        self._to, self._times, self._silently = to.encode(), times, silently
+        self._to, self._times, self._silently, self._instead = to.encode(), times, silently, instead
+
+    def drop(self) -> None:
+        """Pass nothing on any more, on all connections that there are."""
+        for link in list(self._links):
+            link.is_dropped = True
 
     def __enter__(self) -> Self:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -100,33 +116,35 @@ class LossyProxy:
         return None
 
     def _request(self, link: _Link) -> None:
-        data = _receive(link.client)
+        if not (data := _receive(link.client)):
+            return self._close(link)
         if self._times and self._to in data:
             self._times -= 1
             link.loses_next = True
-        self._pass_on(link, data, link.server)
+        return self._pass_on(link, data, link.server)
 
     def _reply(self, link: _Link) -> None:
-        data = _receive(link.server)
-        if data and link.loses_next:
+        if not (data := _receive(link.server)):
+            return self._close(link)
+        if link.loses_next:
             link.loses_next = False
             self.lost += 1
+            self._pass_on(link, self._instead(data), link.client)
             if not self._silently:
                 self.cut_at.append(time.monotonic())
                 return self._close(link)
             link.is_mute = True
             self.muted_at.append(time.monotonic())
-        if not (data and link.is_mute):
+        if not link.is_mute:
             self._pass_on(link, data, link.client)
         return None
 
     def _pass_on(self, link: _Link, data: bytes, to: socket.socket) -> None:
         try:
-            if data:
-                return to.sendall(data)
+            if not link.is_dropped:
+                to.sendall(data)
         except OSError:
-            pass
-        return self._close(link)
+            self._close(link)
 
     def _close(self, link: _Link) -> None:
         """Close both ends, once, although each of them may ask for it."""

@@ -10,7 +10,6 @@ the browser.
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from components.kit.batching import send
 from components.kit.client import AnyRedis
 from components.kit.decoding import instant_of, text_of
 from components.kit.ids import new_call
@@ -60,10 +59,10 @@ class RecentContacts:
     async def _touch_all(self, client: AnyRedis, labels: Mapping[str, str]) -> _Ids:
         """
         Touch each contact of *labels*, in one round trip; the last one comes first in the list. Return the contacts
-        that have no label yet. Concurrent calls of an event loop are sent together. Raises InvalidValue; then no
+        that have no label yet. Raises InvalidValue; then no
         contact is touched.
         """
-        answers = await send(client, TOUCH, self._touches(labels))
+        answers = await TOUCH.amany(client, self._touches(labels))
         return [contact for contact, is_named in zip(labels, answers, strict=True) if not is_named]
 
     touch_all, atouch_all = both(_touch_all)

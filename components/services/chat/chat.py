@@ -37,15 +37,14 @@ from components.exceptions import (
     TooManyBlocked,
     TooManyMembers,
 )
-from components.kit.batching import together
 from components.kit.bodies import write_body
-from components.kit.client import AnyRedis, get_async_client, get_client
+from components.kit.client import AnyRedis
 from components.kit.decoding import EPOCH, from_ms, number_of, text_of
 from components.kit.ids import new_call, reused, uuid7
 from components.kit.keyspace import bucket
 from components.kit.pubsub import channel
 from components.kit.scripts import Script, aside, idempotent, pipelined
-from components.kit.sync_async import at_once, both
+from components.kit.sync_async import both
 from components.kit.translation import gettext, grouped
 from components.kit.validation import check_int, check_seconds, check_several
 from components.services.chat.emoji import check_emoji
@@ -232,8 +231,9 @@ class Chat:
 
     # Sending, reading, and acknowledging.
 
-    def send(
+    async def _send(
         self,
+        client: AnyRedis,
         sender: str,
         text: str = "",
         *,
@@ -248,39 +248,6 @@ class Chat:
 
         Raises ChatClosed, Muted, TooFast, InvalidMessage, MessageNotFound, ValueError.
         """
-        # Written by hand instead of by both(), because sending must be as fast as possible.
-        client, (keys, args) = get_client(), self._call(sender, text, data, mentions, client_id, reply_to)
-        return at_once(
-            self._sent(client, SEND.quick(client, keys, args) or SEND(client, keys=keys, args=args))
-        )
-
-    async def asend(
-        self,
-        sender: str,
-        text: str = "",
-        *,
-        data: Any = None,
-        mentions: Sequence[str] = (),
-        client_id: str | None = None,
-        reply_to: int | None = None,
-    ) -> Sent:
-        """
-        Send a message, as send() does.
-
-        Calls made while others of the event loop are in flight share one round trip.
-        """
-        [answer] = await together(SEND, [self._call(sender, text, data, mentions, client_id, reply_to)])
-        return await self._sent(get_async_client(), answer)
-
-    def _call(
-        self,
-        sender: str,
-        text: str,
-        data: Any,
-        mentions: Sequence[str],
-        client_id: str | None,
-        reply_to: int | None,
-    ) -> tuple[Sequence[str], Sequence[Any]]:
         check_person(sender)
         body, size = write_body(text, data)
         args = SEND.contract.args_of(
@@ -296,10 +263,8 @@ class Chat:
                 "mentioned": _mentioned(mentions) if mentions else (),
             }
         )
-        return _keys_of_send(self.id, self._keys.chat), args
-
-    async def _sent(self, client: AnyRedis, answer: Any) -> Sent:
-        said, *facts = answer
+        keys = _keys_of_send(self.id, self._keys.chat)
+        said, *facts = answer = await SEND.acall(client, keys=keys, args=args)
         if said not in (b"sent", b"duplicate"):
             raise refusal(self.id, *answer)
         seq, sent_at, is_due, spoken_to = facts
@@ -308,6 +273,8 @@ class Chat:
         if is_due:
             await self._trim_some(client)
         return Sent(seq, from_ms(sent_at), said == b"duplicate", tuple(map(bytes.decode, spoken_to)))
+
+    send, asend = both(_send)
 
     async def _history(
         self,

@@ -8,17 +8,15 @@ for each bucket of chats. A query changes nothing, except that it removes hints 
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
 from components.exceptions import RedisUnavailable
-from components.kit.batching import together
 from components.kit.client import AnyRedis, get_async_client, get_client
 from components.kit.decoding import text_of
 from components.kit.keyspace import bucket
-from components.kit.pubsub import Listener, Turns, channel
-from components.kit.scripts import ASYNCHRONOUS, CLUSTERS, Call, idempotent, pipelined
+from components.kit.pubsub import Listener, channel
+from components.kit.scripts import CLUSTERS, Call, idempotent, pipelined
 from components.kit.sync_async import at_once, both, cancellations
 from components.kit.validation import check_seconds
 from components.services.chat.chat import (
@@ -52,9 +50,6 @@ _AT_ONCE = 16
 _MOST_CHATS = 100
 _MOST_BYTES = 1 << 20
 _LEAST_BYTES = 4_096
-
-#: The most calls of look.lua that share a round trip with those of others; more would make the others wait.
-_FEW = 4
 
 _AGAIN = 5.0  # seconds after which a waiting call asks again for chats whose state is unknown
 
@@ -203,18 +198,17 @@ class Inbox:
         async def scores(tags: Sequence[str]) -> list[Any]:
             return await pipelined(client, tags, lambda pipe, tag: pipe.zmscore(index(tag), asked[tag]))
 
-        async with _turn(client):
-            try:
-                found = await scores(list(asked))
-            except RedisUnavailable:
-                if not isinstance(client, CLUSTERS):
-                    raise
-                found = []
-                for tag, some in asked.items():
-                    try:
-                        found += await scores([tag])
-                    except RedisUnavailable:
-                        found.append([None] * len(some))
+        try:
+            found = await scores(list(asked))
+        except RedisUnavailable:
+            if not isinstance(client, CLUSTERS):
+                raise
+            found = []
+            for tag, some in asked.items():
+                try:
+                    found += await scores([tag])
+                except RedisUnavailable:
+                    found.append([None] * len(some))
         pairs = zip(
             (id for some in asked.values() for id in some), (at for some in found for at in some), strict=True
         )
@@ -303,8 +297,7 @@ class Inbox:
     async def _hints(self, client: AnyRedis) -> dict[str, int]:
         """Return the chats that the person may be in, each with the millisecond of its hint."""
         key = InboxKeys(self.user).hints
-        async with _turn(client):
-            found = await idempotent(lambda: client.zrange(key, 0, -1, withscores=True))
+        found = await idempotent(lambda: client.zrange(key, 0, -1, withscores=True))
         named = ((text_of(name), int(hinted_at)) for name, hinted_at in found)
         return {chat_id: hinted_at for chat_id, hinted_at in named if is_id(chat_id)}
 
@@ -355,21 +348,9 @@ def _place_of(after: str) -> tuple[int, str] | None:
     return -int(said_at), chat_id
 
 
-def _turn(client: AnyRedis) -> AbstractAsyncContextManager[None]:
-    """Return a context that waits for a free connection. A synchronous client has one for its thread already."""
-    return Turns.of_the_loop() if isinstance(client, ASYNCHRONOUS) else nullcontext()
-
-
 async def _answers(client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
     """Return the answers of look.lua, with RedisUnavailable in place of those of unavailable cluster nodes."""
-    if len(calls) <= _FEW and isinstance(client, ASYNCHRONOUS):
-        try:
-            return await together(LOOK, calls)
-        except RedisUnavailable:
-            if not isinstance(client, CLUSTERS):
-                raise
-    async with _turn(client):
-        answers = await LOOK.aoutcomes(client, calls)
+    answers = await LOOK.aoutcomes(client, calls)
     for each in answers:
         if isinstance(each, Exception) and not (
             isinstance(each, RedisUnavailable) and isinstance(client, CLUSTERS)

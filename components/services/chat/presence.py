@@ -13,11 +13,10 @@ import asyncio
 from collections.abc import Collection
 
 from components.conf import conf
-from components.kit.batching import together
 from components.kit.client import AnyRedis, get_async_client, get_client
 from components.kit.decoding import text_of
 from components.kit.pubsub import Listener, channel
-from components.kit.scripts import ASYNCHRONOUS, Script
+from components.kit.scripts import Script
 from components.kit.sync_async import at_once, both, cancellations
 from components.kit.validation import check_seconds, check_several
 from components.services.chat.chat import check_known, refusal, unknown
@@ -113,10 +112,7 @@ class Presence:
         call = ATTEND.call(ChatKeys(self.id), person=check_person(user), mode=mode, most=MOST_TOLD)
         if not conf().chat_presence:
             return NOBODY, 0.0
-        if isinstance(client, ASYNCHRONOUS):  # news wakes many coroutines, which share a round trip
-            [answer] = await together(ATTEND, [call])
-        else:
-            answer = await ATTEND.acall(client, keys=call[0], args=call[1])
+        answer = await ATTEND.acall(client, keys=call[0], args=call[1])
         if not answer:
             raise unknown(self.id)
         count, here, typing, ends_in = answer

@@ -7,14 +7,13 @@ which is sent once a second (buffer.py). Either counts in the slice in which it 
 
 from datetime import datetime
 
-from components.kit.batching import together
-from components.kit.client import AnyRedis, get_client
+from components.kit.client import AnyRedis
 from components.kit.keyspace import bucket
 from components.kit.scripts import Script
 from components.kit.sync_async import both
 from components.kit.validation import check_name
 from components.services.counters import buffer
-from components.services.counters.additions import ADD, Addition, addition, check_count
+from components.services.counters.additions import ADD, addition, check_count
 from components.services.counters.keys import CounterKeys
 from components.services.counters.precisions import ask, check_fill
 from components.services.counters.series import Fill, Series
@@ -31,29 +30,20 @@ class Counter:
     def __init__(self, name: str) -> None:
         self.name = check_name("counter", name)
 
-    def update(self, count: int = 1) -> None:
+    async def _update(self, client: AnyRedis, count: int = 1) -> None:
         """
         Add *count* now. If the reply is lost and the call is sent again, nothing is added twice. 0 only makes the
         counter exist: its slice is not a gap. Raises InvalidValue. After RedisUnavailable it is unknown whether it
         was counted.
         """
-        added = self._addition(count)
+        added = addition(bucket(self.name), [(self.name, check_count(count))])
         keys, args = added.call
         try:
-            client = get_client()
-            done = ADD.quick(client, keys, args)
-            added.check(ADD(client, keys=keys, args=args) if done is None else done)
+            added.check(await ADD.acall(client, keys=keys, args=args))
         finally:
             added.is_over()
 
-    async def aupdate(self, count: int = 1) -> None:
-        """Add *count* now, as update() does. Concurrent updates of an event loop are sent together."""
-        added = self._addition(count)
-        try:
-            [done] = await together(ADD, [added.call])
-            added.check(done)
-        finally:
-            added.is_over()
+    update, aupdate = both(_update)
 
     def count(self, count: int = 1) -> None:
         """
@@ -89,6 +79,3 @@ class Counter:
         return asked.series(self.name, int(now) / 1_000_000, int(first), text, fill)
 
     get, aget = both(_get)
-
-    def _addition(self, count: int) -> Addition:
-        return addition(bucket(self.name), [(self.name, check_count(count))])

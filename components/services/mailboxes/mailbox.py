@@ -21,7 +21,7 @@ from components.kit.decoding import EPOCH, UNREADABLE, from_ms, from_ms_or_none,
 from components.kit.errors import ended_early, redis_errors
 from components.kit.ids import new_call, reused
 from components.kit.leases import clock
-from components.kit.pubsub import Listener, Turns, channel
+from components.kit.pubsub import Listener, channel
 from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.sync_async import at_once, both, cancellations
 from components.kit.translation import gettext, grouped
@@ -149,8 +149,7 @@ class Mailbox:
             return await self._pull(client, request)
         async with Listener.of_the_loop().interest([self._channel]) as interest:
             while True:
-                async with Turns.of_the_loop():
-                    mails = await self._pull(client, request)
+                mails = await self._pull(client, request)
                 if cancellations() > cancelled:
                     raise asyncio.CancelledError
                 left = until - clock()

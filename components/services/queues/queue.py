@@ -22,11 +22,11 @@ from django.core.signals import setting_changed
 
 from components.conf import QueueOptions, functions, queue_options
 from components.exceptions import InvalidValue
-from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_async_client, get_client, longest_block
+from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_client, longest_block
 from components.kit.decoding import instant_of, text_of
 from components.kit.errors import ended_early, redis_errors
 from components.kit.ids import id_of, new_call
-from components.kit.scripts import ASYNCHRONOUS, Call, Script, pipelined
+from components.kit.scripts import ASYNCHRONOUS, Script, pipelined
 from components.kit.sync_async import answer, at_once, both
 from components.kit.validation import check_int, check_seconds, check_several, is_name
 from components.services.counters import tally, tally_each
@@ -159,7 +159,7 @@ class TaskQueue:
         options, found = self.options, list[TaskInfo | None]()
         checked = [CheckedTask(task, options) for task in tasks]
         if len(checked) == 1 and checked[0].is_plain:
-            return [await self._push_plain(client, checked[0])]
+            return [await self._enqueue(client, checked[0])]
         for chunk in _chunks(checked):
             numbers: dict[str, int] = {}
             for new in chunk:
@@ -184,26 +184,14 @@ class TaskQueue:
 
     store_many, astore_many = both(_store_many)
 
-    def enqueue(self, new: CheckedTask) -> TaskInfo:
+    async def _enqueue(self, client: AnyRedis, new: CheckedTask) -> TaskInfo:
         """
         Push one plain task (is_plain), without the middleware around enqueueing.
 
         Most tasks are plain, and this is the fastest path. Raises RedisUnavailable.
         """
-        client, (keys, args) = get_client(), self._enqueue_call(new)
-        said = ENQUEUE.quick(client, keys, args) or ENQUEUE(client, keys=keys, args=args)
-        return self._enqueued(new, said)
-
-    async def aenqueue(self, new: CheckedTask) -> TaskInfo:
-        """enqueue(), awaited."""
-        return await self._push_plain(get_async_client(), new)
-
-    async def _push_plain(self, client: AnyRedis, new: CheckedTask) -> TaskInfo:
-        keys, args = self._enqueue_call(new)
-        return self._enqueued(new, await ENQUEUE.acall(client, keys=keys, args=args))
-
-    def _enqueue_call(self, new: CheckedTask) -> Call:
-        return _keys_to_enqueue(self.alias, new.queue), ENQUEUE.contract.args_of(
+        keys = _keys_to_enqueue(self.alias, new.queue)
+        args = ENQUEUE.contract.args_of(
             {
                 "id": new.id,
                 "queue": new.queue,
@@ -212,10 +200,11 @@ class TaskQueue:
                 "body": new.body,
             }
         )
-
-    def _enqueued(self, new: CheckedTask, said: bytes) -> TaskInfo:
+        said = await ENQUEUE.acall(client, keys=keys, args=args)
         tally("tasks:enqueued", of=new.queue)
         return new.stored(from_us(said))
+
+    enqueue, aenqueue = both(_enqueue)
 
     async def _other(self, client: AnyRedis, new: CheckedTask, said: bytes) -> TaskInfo | None:
         """Return the task that has the unique key of *new*. If that has ended and is gone meanwhile, push *new*."""

@@ -21,7 +21,6 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from components.exceptions import RedisUnavailable, RowNotLoaded
-from components.kit.batching import send, together
 from components.kit.client import AnyRedis
 from components.kit.keyspace import BUCKETS, bucket, by_bucket, by_call, parts, stem
 from components.kit.scripts import ASYNCHRONOUS, CLUSTERS, Call, Script, idempotent, pause
@@ -111,7 +110,7 @@ class RowCache(RowControls):
         stored. Rows on the schedule become due now.
         """
         asked = by_call(members_of(self.name, keys), AT_ONCE)
-        await send(client, INVALIDATE, [INVALIDATE.call(RowKeys(tag), members=some) for tag, some in asked])
+        await INVALIDATE.amany(client, [INVALIDATE.call(RowKeys(tag), members=some) for tag, some in asked])
 
     invalidate, ainvalidate = both(_invalidate)
 
@@ -214,9 +213,7 @@ class RowCache(RowControls):
         """Return, for each list of keys, the microsecond and the rows as one text."""
         name, spelling = self.name, stem("rows", BUCKETS[0])
         calls: list[Call] = [([_key_of(spelling, name, key) for key in keys], ()) for keys in asked]
-        if isinstance(client, ASYNCHRONOUS):
-            return await together(READ, calls)
-        if isinstance(client, CLUSTERS):
+        if isinstance(client, ASYNCHRONOUS + CLUSTERS):
             return await READ.amany(client, calls)
         return await _ask_server(client, calls)
 

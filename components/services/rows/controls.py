@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from components.exceptions import InvalidValue
-from components.kit.batching import send
 from components.kit.client import AnyRedis, get_client
 from components.kit.decoding import text_of
 from components.kit.errors import redis_errors
@@ -126,20 +125,20 @@ async def schedule(client: AnyRedis, delays: Mapping[str, float], *, only_these:
         calls.append(
             SCHEDULE.call(RowKeys(tag), grace=micro(LEASE), only_these=int(only_these), delayed=delayed)
         )
-    return _those_there(asked, await send(client, SCHEDULE, calls))
+    return _those_there(asked, await SCHEDULE.amany(client, calls))
 
 
 async def unschedule(client: AnyRedis, members: Sequence[str]) -> Sequence[str]:
     """Remove these members from the schedule and the cache. Return them."""
     calls = [UNSCHEDULE.call(RowKeys(tag), members=some) for tag, some in by_call(members, AT_ONCE)]
-    await send(client, UNSCHEDULE, calls)
+    await UNSCHEDULE.amany(client, calls)
     return members
 
 
 async def _make_due(client: AnyRedis, members: Sequence[str]) -> set[str]:
     asked = by_call(members, AT_ONCE)
     calls = [REFRESH.call(RowKeys(tag), members=some) for tag, some in asked]
-    return _those_there(asked, await send(client, REFRESH, calls))
+    return _those_there(asked, await REFRESH.amany(client, calls))
 
 
 async def _set_delay(client: AnyRedis, delay: float, members: Sequence[str]) -> set[str]:

@@ -16,12 +16,11 @@ from math import inf
 from typing import Any, NamedTuple
 
 from components.exceptions import RedisUnavailable, RowNotSerializable, RowTooLarge
-from components.kit.batching import outcomes_together, send
 from components.kit.client import AnyRedis, get_client
 from components.kit.decoding import text_of
 from components.kit.keyspace import BUCKETS, by_bucket, parts
 from components.kit.readings import Ask, answers_to
-from components.kit.scripts import ASYNCHRONOUS, Call, Script, all_well
+from components.kit.scripts import Call, Script, all_well
 from components.kit.sync_async import at_once
 from components.kit.validation import check_seconds
 from components.services.rows.keys import DaemonKeys, RowKeys
@@ -196,7 +195,7 @@ async def begin(
     groups = by_bucket(members)
     calls = [BEGIN.call(RowKeys(tag), members=group, **asked) for tag, group in groups.items()]
     claims, waiting = [], set[str]()
-    answers = await send(client, BEGIN, calls)
+    answers = await BEGIN.amany(client, calls)
     for (tag, group), (since, *said) in zip(groups.items(), answers, strict=True):
         outcomes = list(zip(group, said, strict=True))
         waiting |= {member for member, what in outcomes if what == b"wait"}
@@ -259,14 +258,11 @@ async def _settled(
 ) -> tuple[list[Any], RedisUnavailable | None]:
     """
     Return the answers to *calls*, with None for those of unavailable nodes, and the error of these nodes. Raises the
-    error of send() if no node answers, or if one answers with an error of another kind.
+    error of amany() if no node answers, or if one answers with an error of another kind.
     """
     if len(calls) <= 1:
-        return await send(client, script, calls), None
-    if isinstance(client, ASYNCHRONOUS):
-        found = await outcomes_together(script, calls)
-    else:
-        found = await script.aoutcomes(client, calls)
+        return await script.amany(client, calls), None
+    found = await script.aoutcomes(client, calls)
     away = [each for each in found if isinstance(each, RedisUnavailable)]
     if len(away) == len(found):
         raise away[0]
