@@ -77,10 +77,13 @@ def busy_workers_while_tasks_wait(redis: Redis) -> Iterator[str]:
     scene.worker("mail")
 
 
-def a_paused_queue_waits_on_purpose(redis: Redis) -> Iterator[str]:
-    scene.ready("mail")
+def a_paused_queue_in_which_tasks_wait(redis: Redis) -> Iterator[str]:
+    scene.worker("mail")
     TaskQueue().pause("mail")
     yield ""
+    scene.ready("mail")
+    yield "Warning Queues: The queue mail is paused: 1 task waits in it, for .* Waiting tasks"
+    TaskQueue().resume("mail")
 
 
 def delayed_tasks_that_are_late(redis: Redis) -> Iterator[str]:
@@ -152,7 +155,7 @@ def chunks_of_logs_that_were_given_up(redis: Redis) -> Iterator[str]:
 
 
 TROUBLES = [
-    *(a_queue_that_nobody_serves, busy_workers_while_tasks_wait, a_paused_queue_waits_on_purpose),
+    *(a_queue_that_nobody_serves, busy_workers_while_tasks_wait, a_paused_queue_in_which_tasks_wait),
     *(delayed_tasks_that_are_late, periodic_tasks_that_are_late, the_dead_wait_for_no_lock),
     *(a_semaphore_that_keeps_others_waiting, rows_that_nobody_loads),
     *(logs_that_are_counted_late, chunks_of_logs_that_were_given_up),

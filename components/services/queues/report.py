@@ -121,6 +121,11 @@ def card() -> CardReading:
                 _longest_first(unserved(queues, workers)), partial(_unserved, alias), _MORE_UNSERVED
             ),
             *_saturated(alias, _longest_first(saturated(queues, workers))),
+            *lines_about(
+                _longest_first(each for each in queues if each.paused and each.ready),
+                partial(_paused, alias),
+                _MORE_PAUSED,
+            ),
             *_silent(alias, [worker for worker in workers if not worker.alive]),
             *lines_about(late_queues(queues, now), partial(_late, alias, now), _MORE_LATE),
             *_late_ticks(alias, len(late_ticks(tick_infos(entries[alias], now, last), now))),
@@ -200,6 +205,17 @@ def _unserved(alias: str, queue: QueueStats) -> Line:
     return Line("E112", text % _about(queue, queue.ready), page, command=command)
 
 
+def _paused(alias: str, queue: QueueStats) -> Line:
+    text = ngettext(
+        "The queue %(queue)s is paused: %(count)s task waits in it, for %(age)s.",
+        "The queue %(queue)s is paused: %(count)s tasks wait in it, the oldest for %(age)s.",
+        queue.ready,
+    )
+    page = _tasks(gettext("Waiting tasks"), alias, queue.name, "ready")
+    mend = Link("resume", gettext("Resume"), alias=alias, queue=queue.name)
+    return Line("W130", text % _about(queue, queue.ready), page, mend)
+
+
 def _saturated(alias: str, queues: Sequence[QueueStats]) -> Iterator[Line]:
     if queues and (oldest := queues[0].oldest_age or 0.0) >= _PATIENCE:
         waiting = sum(queue.ready for queue in queues)
@@ -245,6 +261,11 @@ def _dead(alias: str, queue: QueueStats) -> Line:
 _MORE_UNSERVED = ngettext_lazy(
     "Nobody serves %(count)s more queue in which tasks wait.",
     "Nobody serves %(count)s more queues in which tasks wait.",
+    "number",
+)
+_MORE_PAUSED = ngettext_lazy(
+    "%(count)s more queue in which tasks wait is paused.",
+    "%(count)s more queues in which tasks wait are paused.",
     "number",
 )
 _MORE_LATE = ngettext_lazy(

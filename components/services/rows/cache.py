@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 from components.exceptions import RedisUnavailable, RowNotLoaded
 from components.kit.client import AnyRedis
 from components.kit.keyspace import BUCKETS, bucket, by_bucket, by_call, parts, stem
-from components.kit.scripts import ASYNCHRONOUS, CLUSTERS, Call, Script, idempotent, pause
+from components.kit.scripts import CLUSTERS, Call, Script, pause
 from components.kit.sync_async import answer, both
 from components.kit.validation import check_seconds
 from components.services.counters import tally
@@ -213,9 +213,7 @@ class RowCache(RowControls):
         """Return, for each list of keys, the microsecond and the rows as one text."""
         name, spelling = self.name, stem("rows", BUCKETS[0])
         calls: list[Call] = [([_key_of(spelling, name, key) for key in keys], ()) for keys in asked]
-        if isinstance(client, ASYNCHRONOUS + CLUSTERS):
-            return await READ.amany(client, calls)
-        return await _ask_server(client, calls)
+        return await READ.amany(client, calls)
 
     def _take(self, found: Found, keys: Sequence[str], text: bytes, oldest: float) -> bool:
         """Add these rows to *found*. Return whether all could be read."""
@@ -353,16 +351,3 @@ def _key_of(spelling: str, name: str, key: str) -> str:
     """
     each = member(name, key)
     return RowKeys(bucket(each)).row_of(each)
-
-
-async def _ask_server(client: Any, calls: Sequence[Call]) -> list[Any]:
-    def ask() -> list[Any]:
-        with client.pipeline(transaction=False) as pipe:
-            pipe.time()  # first, so that no row is older than its age says
-            for names, _args in calls:
-                pipe.mget(names)
-            return list(pipe.execute())
-
-    (seconds, micros), *found = await idempotent(ask)
-    now = seconds * 1_000_000 + micros
-    return [(now, b"[" + b",".join([each or b"null" for each in rows]) + b"]") for rows in found]
