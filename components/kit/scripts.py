@@ -1,5 +1,5 @@
 """
-Script("queues/push"): the file services/queues/lua/push.lua, callable, and awaitable with acall.
+Script("queues/push"): the file services/queues/lua/push.lua, which run() and acall() send.
 
 A script is run with EVALSHA; a server that does not know it then gets the source with EVAL. If a reply is lost, the
 call is sent once more; while its slot moves to another node of a cluster, it is sent until it is there, for MOVING
@@ -38,7 +38,7 @@ from components.kit.client import AnyRedis
 from components.kit.errors import REPLY_LOST, is_moving, redis_errors, translated
 from components.kit.line import LinePool, ask
 from components.kit.lua_headers import Contract, contract
-from components.kit.sync_async import answer, at_once
+from components.kit.sync_async import answer
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -92,12 +92,6 @@ class Script:
     @cached_property
     def sha(self) -> str:
         return sha1(self.source.encode(), usedforsecurity=False).hexdigest()
-
-    def __call__(self, client: Redis, *, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
-        """Run the script. Raises RedisUnavailable if two attempts had no answer."""
-        if isinstance(client, ASYNCHRONOUS):
-            raise TypeError(f"{client!r} is asynchronous: await acall() with it.")
-        return at_once(self.acall(client, keys=keys, args=args))
 
     async def acall(
         self, client: Redis | AsyncRedis, *, keys: Sequence[str], args: Sequence[Any] = ()

@@ -19,6 +19,7 @@ from components.exceptions import CountRefused, RedisNotPrivate, RedisUnavailabl
 from components.kit.client import get_client
 from components.kit.keyspace import bucket
 from components.kit.scripts import Call, Script
+from components.kit.sync_async import at_once
 from components.services.counters import (
     Counter,
     CounterReader,
@@ -330,7 +331,7 @@ def test_a_call_that_comes_too_late_counts_no_more(redis: Redis) -> None:
 
     for call in (second, first, second, first):
         keys, args = call.call
-        ADD(redis, keys=keys, args=args)
+        at_once(ADD.acall(redis, keys=keys, args=args))
 
     assert first.source is second.source
     [source] = redis.keys(SourceKeys(tag, "*").source)
@@ -347,10 +348,10 @@ def test_a_partly_refused_request_stays_so_and_adds_nothing_more(redis: Redis) -
         redis.set(samples_key(wrong, 60, at), "no hash")
     refused = addition(tag, [("hits", 1), (wrong, 1), ("hits", 5)])
     keys, args = refused.call
-    answers = [ADD(redis, keys=keys, args=args)]
+    answers = [at_once(ADD.acall(redis, keys=keys, args=args))]
     before = snapshot(redis)
 
-    answers += [ADD(redis, keys=keys, args=args) for _ in range(2)]
+    answers += [at_once(ADD.acall(redis, keys=keys, args=args)) for _ in range(2)]
     after = snapshot(redis)
     refused.is_over()
     Counter("hits").update(10)

@@ -46,7 +46,7 @@ Run: TypeAlias = Callable[[Script, Sequence[Call]], list[Any]]
 
 
 def called(script: Script, calls: Sequence[Call]) -> list[Any]:
-    return [script(get_client(), keys=keys, args=args) for keys, args in calls]
+    return [at_once(script.acall(get_client(), keys=keys, args=args)) for keys, args in calls]
 
 
 def awaited(script: Script, calls: Sequence[Call]) -> list[Any]:
@@ -99,7 +99,7 @@ def test_a_lost_reply_is_asked_for_once_more(
     proxy: LossyProxy, redis: Redis, silently: bool, run: Run
 ) -> None:
     script = Source(COUNT)
-    script(redis, keys=["a"])
+    called(script, [(["a"], [])])
     with redis_at(proxy.url, SOCKET_TIMEOUT=0.3):
         proxy.lose_replies(to="EVALSHA", silently=silently)
         assert run(script, [(["a"], [])]) == [3]
@@ -109,7 +109,7 @@ def test_a_lost_reply_is_asked_for_once_more(
 
 def test_half_a_reply_and_the_end_is_a_lost_one(proxy: LossyProxy, redis: Redis, run: Run) -> None:
     count = Source(COUNT + " + 1000")
-    count(redis, keys=["a"])
+    called(count, [(["a"], [])])
     with redis_at(proxy.url):
         proxy.lose_replies(to="EVALSHA", instead=lambda reply: reply[:3])
         assert run(count, [(["a"], [])]) == [1003]
@@ -120,7 +120,7 @@ def test_half_a_reply_and_the_end_is_a_lost_one(proxy: LossyProxy, redis: Redis,
 @pytest.mark.parametrize("run", [called, awaited])
 def test_a_reply_that_comes_twice_is_given_once(proxy: LossyProxy, redis: Redis, run: Run) -> None:
     count = Source(COUNT)
-    count(redis, keys=["a"])
+    called(count, [(["a"], [])])
     with redis_at(proxy.url):
         proxy.lose_replies(to="EVALSHA", instead=lambda reply: 2 * reply, silently=True)
         assert run(count, [(["a"], []), (["b"], []), (["a"], [])]) == [2, 1, 3]
@@ -130,7 +130,7 @@ def test_what_is_no_reply_is_reported_and_the_next_call_is_answered(
     proxy: LossyProxy, redis: Redis, run: Run
 ) -> None:
     count = Source(COUNT)
-    count(redis, keys=["a"])
+    called(count, [(["a"], [])])
     with redis_at(proxy.url):
         proxy.lose_replies(to="EVALSHA", instead=lambda reply: b"?" + reply, silently=True)
         with pytest.raises(RedisUnsuitable, match="does not speak the Redis protocol"):
@@ -161,7 +161,7 @@ def test_a_connection_that_a_firewall_has_dropped_while_it_was_idle_is_replaced(
 @pytest.mark.parametrize("run", [called, awaited])
 def test_two_lost_replies_are_an_outage(proxy: LossyProxy, redis: Redis, run: Run) -> None:
     script = Source(COUNT)
-    script(redis, keys=["a"])
+    called(script, [(["a"], [])])
     with redis_at(proxy.url):
         proxy.lose_replies(to="EVALSHA", times=5)
         with pytest.raises(RedisUnavailable):
@@ -209,17 +209,6 @@ def test_a_mistake_in_one_call_is_told_and_the_others_are_made(redis: Redis, run
         run(Source(COUNT), [([KEYS[0]], []), ([KEYS[1]], []), ([KEYS[2]], [])])
 
     assert redis.mget(KEYS[0], KEYS[2]) == [b"1", b"1"]
-
-
-def test_an_asynchronous_client_must_be_awaited(redis: Redis) -> None:
-    async def main() -> None:
-        client: Any = get_async_client()
-        await client.ping()
-        with pytest.raises(TypeError, match="is asynchronous"):
-            Source(COUNT)(client, keys=["a"])
-        assert await client.get("a") is None
-
-    asyncio.run(main())
 
 
 SERVICES = Path(components.__file__).parent / "services"
