@@ -81,6 +81,10 @@ BENCHMARKS = {
         crew=16,
         has_peers=True,
     ),
+    "calls": Benchmark(
+        "What a call costs its caller, and the calls of coroutines, beside a raw socket and redis-py.",
+        {"rounds": (7, 2, "turns of each"), "calls": (5_000, 500, "calls of a turn")},
+    ),
     "counters": Benchmark(
         "Counters beside the book's, prometheus_client and StatsD.",
         {
