@@ -14,7 +14,7 @@ from copy import copy
 from typing import Any
 
 from redis.asyncio.connection import AbstractConnection
-from redis.exceptions import ConnectionError, InvalidResponse, TimeoutError
+from redis.exceptions import ConnectionError, InvalidResponse, ReadOnlyError, TimeoutError
 
 from components.kit.resp import MORE, Push, new_reader, pack_command
 from components.kit.silence import address_of, asuspect, heed
@@ -39,6 +39,9 @@ class AsyncLine:
         """Send a command, and return its answer. Raises redis-py's errors."""
         wire = await self._ready()
         found = await wire.send(command)
+        if isinstance(found, ReadOnlyError):  # Sentinels may know of another master
+            found = ConnectionError(f"READONLY {found}")
+            wire.end(found)
         if isinstance(found, Exception):
             raise found
         return found
@@ -184,11 +187,7 @@ class _Wire(asyncio.Protocol):
         self.room.tell(None)
 
     def connection_lost(self, error: Exception | None) -> None:
-        self.end(
-            ConnectionError(
-                f"Connection closed by server: {error}" if error else "Connection closed by server."
-            )
-        )
+        self.end(ConnectionError(f"Connection closed by server: {error or 'end of stream'}."))
 
     def _watch(self, seconds: float) -> None:
         self._timer = self._loop.call_later(seconds, self._look, context=self._context)

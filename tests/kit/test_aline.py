@@ -87,6 +87,13 @@ async def _first_cancelled() -> Any:
     return await second
 
 
+async def _called_on_a_demoted_master() -> Any:
+    demoted = Source(
+        'if redis.call("INCR", KEYS[1]) == 1 then return redis.error_reply("READONLY it is") end return "1"'
+    )
+    return await call(demoted, "")
+
+
 async def _many_to_a_slow_server() -> Any:
     client, text = get_async_client(), "x" * 1_000_000
     await call(ECHO, "")
@@ -106,7 +113,7 @@ async def _many_to_a_slow_server() -> Any:
     return found[21]
 
 
-@pytest.mark.parametrize("act", [_first_cancelled, _many_to_a_slow_server])
+@pytest.mark.parametrize("act", [_first_cancelled, _called_on_a_demoted_master, _many_to_a_slow_server])
 def test_others_are_answered(redis: Redis, act: Callable[[], Awaitable[Any]]) -> None:
     async def main() -> Any:
         return await act()
