@@ -41,7 +41,7 @@ def test_each_has_its_schedule_zone_policy_and_queue(viewer):
 
     assert name == 'tests.queues.admin.scene.sweep ["<b>month</b>"]'
     assert (schedule, zone, missed, queue) == ("0 3 * * *", "Europe/Berlin", "skip them", "default")
-    assert cells(viewer, HOURLY)[1:3] == ["every 1 hour", "UTC"]
+    assert cells(viewer, HOURLY)[1:3] == ["every 1 h", "UTC"]
     assert [cells(viewer, entry)[5] for entry in (HOURLY, UNIQUE)] == ["run once", "run all of them"]
 
 
