@@ -141,7 +141,7 @@ async def _copy_together() -> Any:
 
 MOVED = ["{moved}a", "{moved}b"]
 COPIES: dict[str, Callable[[], Any]] = {
-    "one": lambda: Copy("copy")(get_client(), keys=MOVED),
+    "one": lambda: at_once(Copy("copy").acall(get_client(), keys=MOVED)),
     "many": lambda: at_once(Copy("copy").amany(get_client(), [(MOVED, [])] * 3))[-1],
     "together": lambda: asyncio.run(_copy_together()),
 }
