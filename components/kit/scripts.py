@@ -219,7 +219,7 @@ class Script:
             # Some calls may have been answered, if another client has loaded the script between them.
             unknown = [number for number, each in enumerate(answers) if isinstance(each, NoScriptError)]
             if unknown:
-                again = [("SCRIPT LOAD", self.source), *(sent[number] for number in unknown)]
+                again = [("SCRIPT", "LOAD", self.source), *(sent[number] for number in unknown)]
                 for number, each in zip(unknown, (await _send_together(node, again))[1:], strict=True):
                     answers[number] = each
         except Exception as error:  # noqa: BLE001  (each is asked singly, and says what is the matter)

@@ -94,6 +94,22 @@ def test_the_source_is_sent_once_then_the_digest(
     assert sent == ["EVALSHA", "EVAL", "EVALSHA", "EVALSHA"]
 
 
+@pytest.mark.parametrize("run", [together, awaited_together])
+def test_the_source_is_loaded_for_calls_that_travel_together(
+    redis: Redis, redis_server: EmbeddedServer, run: Run
+) -> None:
+    redis.script_flush()
+
+    with sent_to(redis_server) as commands:
+        assert run(Source(COUNT), [(["a"], [])] * 3) == [1, 2, 3]
+
+    assert [each for each in commands if each[:4] in ("EVAL", "SCRI")] == [
+        *["EVALSHA"] * 3,
+        "SCRIPT",
+        *["EVALSHA"] * 3,
+    ]
+
+
 @pytest.mark.parametrize("silently", [False, True], ids=["connection lost", "no answer"])
 def test_a_lost_reply_is_asked_for_once_more(
     proxy: LossyProxy, redis: Redis, silently: bool, run: Run
