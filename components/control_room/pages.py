@@ -39,11 +39,11 @@ from django.utils.translation import gettext_lazy as _
 from django.views.i18n import JavaScriptCatalog
 
 from components.control_room.live import send_changes
-from components.control_room.names import searched
 from components.control_room.verbs import Done, Trail, Verb
 from components.exceptions import RedisRefused, RedisUnavailable, RedisUnsuitable
 from components.formatting import legible
 from components.kit.csv_files import write_csv
+from components.kit.leases import Holder
 from components.models import Anchor, Overview
 from components.views import mark_unavailable
 
@@ -347,3 +347,22 @@ def _said_of(error: RedisUnavailable) -> str:
     if isinstance(error, RedisRefused):
         return gettext("Redis is running, but refuses commands at the moment.")
     return gettext("Redis does not answer.")
+
+
+def searched(request: HttpRequest) -> list[str]:
+    """Return what the visitor searches for: as they typed it, and without the white space around it."""
+    typed = request.GET.get("q", "")
+    return [text for text in dict.fromkeys([typed, typed.strip()]) if text.strip()]
+
+
+def number_in(text: str) -> int | None:
+    """Return the number that a part of a query names; None if it is none, or larger than any that is stored."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 17 else None
+
+
+def who(holder: Holder, unknown: str) -> str:
+    """Return the holder as a part of a sentence; *unknown* if its id tells nothing."""
+    if not holder.host:
+        return legible(unknown)
+    place = gettext("process %(process)s on %(host)s, %(thread)s") % vars(holder)
+    return legible(f"{holder.owner} ({place})" if holder.owner else place)

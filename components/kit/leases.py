@@ -36,11 +36,10 @@ from weakref import WeakKeyDictionary, ref
 from redis import Redis
 
 from components.conf import functions
-from components.kit.client import SHORTEST_BLOCK, AnyRedis, longest_block
-from components.kit.errors import ended_early, redis_errors
+from components.kit.errors import redis_errors
 from components.kit.forking import in_child, notice
 from components.kit.scripts import MOVING
-from components.kit.sync_async import answer, at_once
+from components.kit.sync_async import at_once
 from components.kit.validation import check_int
 
 logger = logging.getLogger(__name__)
@@ -49,7 +48,7 @@ _WORDS = 5  # parts of a token
 _PART = 3  # a lease is renewed after one third of its time
 _LONGEST_RETRY = 1.0  # seconds, after a renewal without an answer; less for short leases
 _IDLE = 30.0  # a thread ends after this many seconds without a renewal
-_BEAT = 0.4  # seconds between two heartbeats of a waiter
+BEAT = 0.4  #: seconds between two heartbeats of a waiter
 ALIVE = 800_000  # microseconds for which a waiter keeps its place after a heartbeat: two beats
 
 
@@ -314,13 +313,6 @@ class Holder:
         if len(parts) != _WORDS or not parts[1].isdecimal():
             return cls()
         return cls(parts[0], int(parts[1]), parts[2], parts[3])
-
-
-async def sleep_until_woken(client: AnyRedis, wake: str, seconds: float) -> None:
-    """Wait for a token in the list *wake*, for *seconds*, or until the next heartbeat. Raises redis-py's errors."""
-    timeout = max(SHORTEST_BLOCK, min(seconds, _BEAT, longest_block(client)))
-    with ended_early():
-        await answer(client.blpop([wake], timeout=timeout))
 
 
 def waiters_in(client: Redis, keys: Any, limit: int) -> list[tuple[bytes, float]]:

@@ -13,6 +13,7 @@ calls of a script in one round trip to each node, because redis-py's own cluster
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from contextvars import ContextVar
 from functools import cached_property, partial
 from hashlib import sha1
@@ -34,8 +35,8 @@ from redis.exceptions import (
 from components.exceptions import RedisUnavailable
 from components.kit.aclient import AsyncCluster, kept_by_the_loop
 from components.kit.aline import AsyncLine
-from components.kit.client import AnyRedis
-from components.kit.errors import REPLY_LOST, is_moving, redis_errors, translated
+from components.kit.client import SHORTEST_BLOCK, AnyRedis, longest_block
+from components.kit.errors import REPLY_LOST, ended_early, is_moving, redis_errors, translated
 from components.kit.line import LinePool, ask
 from components.kit.lua_headers import Contract, contract
 from components.kit.sync_async import answer
@@ -49,6 +50,8 @@ CLUSTERS: tuple[type, ...] = (RedisCluster, AsyncRedisCluster)
 
 #: For how many seconds a call is sent again while its slot moves to another node: 100,000 results of a queue take 8.
 MOVING = ContextVar("MOVING", default=15.0)
+_POOL = 100  # connections that redis-py's asynchronous clients open to a server, at most
+_MOMENT = 0.2  # seconds for which a coroutine waits if there are too many, without and with a connection
 _PAUSE = 0.05  # seconds between two of them, in addition to those in which redis-py does the same
 
 #: The keys and the arguments of a call.
@@ -197,7 +200,7 @@ class Script:
         """
 
         async def ask(node: Any, some: Sequence[Call]) -> list[Any]:
-            if node is None or _name(node) == _name(gone):
+            if node is None or node is gone:
                 return [error] * len(some)
             return [await self.outcome(client, each, 0.0) for each in some]
 
@@ -272,9 +275,9 @@ async def idempotent(send: Callable[[], Any]) -> Any:
     """
     try:
         try:
-            return await _in_turn(send())
+            return await in_turn(send())
         except REPLY_LOST:
-            return await _in_turn(send())
+            return await in_turn(send())
     except Exception as error:  # noqa: BLE001  (a cluster's errors have no class in common with others)
         raise translated(error)  # noqa: B904  (it has its cause)
 
@@ -286,11 +289,38 @@ class _Turns(asyncio.Semaphore):
     """
 
 
-async def _in_turn(sent: Any) -> Any:
+async def in_turn(sent: Any) -> Any:
+    """Return the answer to a command of either client, which is awaited when it is the caller's turn."""
     if not isinstance(sent, Awaitable):
         return sent
     async with kept_by_the_loop(_Turns, lambda closing: _Turns(16)):
         return await sent
+
+
+class _Waits(asyncio.Semaphore):
+    """Limits how many coroutines of an event loop keep a connection while they wait: half of those there are."""
+
+
+async def popped(client: AnyRedis, key: str, seconds: float) -> Any:
+    """
+    Return what comes into a list within *seconds*, or None: then the caller looks again. Coroutines beyond half of
+    the connections that there may be wait in turn, for a moment each. Raises redis-py's errors.
+    """
+    found, timeout = None, max(SHORTEST_BLOCK, min(seconds, longest_block(client)))
+    async with AsyncExitStack() as stack:
+        if isinstance(client, ASYNCHRONOUS):
+            most = getattr(getattr(client, "connection_pool", None), "max_connections", _POOL)
+            waits = kept_by_the_loop(_Waits, lambda closing: _Waits(most // 2 or 1))
+            try:
+                async with asyncio.timeout(min(timeout, _MOMENT)):
+                    await stack.enter_async_context(waits)
+            except TimeoutError:
+                return None
+            if waits.locked():
+                timeout = min(timeout, _MOMENT)
+        with ended_early():
+            found = await answer(client.blpop([key], timeout=timeout))
+    return found
 
 
 async def pipelined(
@@ -375,11 +405,6 @@ async def _by_node(client: Any, calls: Sequence[Call]) -> list[tuple[Any, list[i
             continue
         nodes.setdefault(node.name, (line_to(node), []))[1].append(number)
     return list(nodes.values())
-
-
-def _name(node: Any) -> Any:
-    """Return what two objects for the same node have in common."""
-    return id(getattr(node, "connection_pool", node))
 
 
 async def _send_together(node: Any, commands: Sequence[tuple[Any, ...]]) -> list[Any]:

@@ -18,7 +18,11 @@ from components.kit import resp
 from components.kit.client import get_async_client
 from components.kit.scripts import Script
 from components.services.chat.keys import index
-from components.testing import redis_at
+from components.services.locks import alock
+from components.services.queues import TaskQueue
+from components.services.semaphores import Semaphore
+from components.testing import redis_at, run_tasks
+from tests import tasks
 from tests.kit.test_scripts import Source
 from tests.support.proxy import LossyProxy
 
@@ -133,6 +137,23 @@ def test_all_who_wait_for_a_silent_server_learn_it_at_once(
         found = asyncio.run(main())
         assert {type(each) for each in found} == {RedisUnavailable}
         assert proxy.lost <= 4
+
+
+def test_more_coroutines_can_wait_than_there_are_connections(redis: Redis) -> None:
+    held, limited, result = [], Semaphore("s", limit=1), tasks.echo.enqueue("x")
+
+    async def hold(number: int) -> None:
+        async with alock("a", timeout=60) if number % 2 else limited.aacquire(wait=60):
+            held.append(number)
+
+    async def main() -> list[Any]:
+        waiting = [asyncio.ensure_future(TaskQueue().await_for(result.id, wait=60)) for _ in range(150)]
+        await asyncio.gather(*map(hold, range(300)))
+        await asyncio.to_thread(run_tasks)
+        return await asyncio.gather(*waiting)
+
+    assert {info.state for info in asyncio.run(main())} == {"successful"}
+    assert sorted(held) == list(range(300))
 
 
 VALUES = st.recursive(

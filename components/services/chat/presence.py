@@ -17,7 +17,7 @@ from components.kit.client import AnyRedis, get_async_client, get_client
 from components.kit.decoding import text_of
 from components.kit.pubsub import Listener, channel
 from components.kit.scripts import Script
-from components.kit.sync_async import at_once, both, cancellations
+from components.kit.sync_async import at_once, both
 from components.kit.validation import check_seconds, check_several
 from components.services.chat.chat import check_known, refusal, unknown
 from components.services.chat.facts import Present
@@ -70,7 +70,7 @@ class Presence:
         *wait* seconds until that changes; None does not wait.
         """
         check_several("people who are typing", typing or ())
-        left, cancelled = check_seconds("wait", wait, may_be_zero=True), cancellations()
+        left = check_seconds("wait", wait, may_be_zero=True)
         client, mode = get_async_client(), "note" if is_shown else "hide"
         if typing is None or not left:
             return (await self._ask(client, user, mode))[0]
@@ -78,8 +78,6 @@ class Presence:
         async with Listener.of_the_loop().interest([self._channel]) as interest:
             while True:
                 present, ends_in = await self._ask(client, user, mode)
-                if cancellations() > cancelled:
-                    raise asyncio.CancelledError
                 left = until - asyncio.get_running_loop().time()
                 if set(present.typing) != set(typing) or left <= 0:
                     return present

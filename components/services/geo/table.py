@@ -16,7 +16,8 @@ from components.exceptions import GeoTableDamaged, GeoTableNotFound, InvalidValu
 from components.kit.client import AnyRedis, get_async_client, get_client
 from components.kit.decoding import instant_of, number_of, text_of
 from components.kit.errors import redis_errors
-from components.kit.sync_async import answer, at_once
+from components.kit.scripts import in_turn
+from components.kit.sync_async import at_once
 from components.services.geo.builder import Builder
 from components.services.geo.facts import UNKNOWN, Place, TableInfo
 from components.services.geo.keys import TableKeys
@@ -154,7 +155,7 @@ async def alook(name: str = DEFAULT) -> TableInfo | None:
 async def _look(client: AnyRedis, name: str) -> TableInfo | None:
     keys = TableKeys(name)
     with redis_errors():
-        version, micros = await answer(client.hmget(keys.current, "version", "imported_at"))
+        version, micros = await in_turn(client.hmget(keys.current, "version", "imported_at"))
     if version is None:
         return None
     manifest = await _read_manifest(client, name, text_of(version))
@@ -175,7 +176,7 @@ async def _look(client: AnyRedis, name: str) -> TableInfo | None:
 async def current_version(client: AnyRedis, name: str) -> str:
     """Return the current version of a table. Raises GeoTableNotFound, InvalidName."""
     with redis_errors():
-        version: bytes | None = await answer(client.hget(TableKeys(name).current, "version"))
+        version: bytes | None = await in_turn(client.hget(TableKeys(name).current, "version"))
     if version is None:
         raise GeoTableNotFound(f"There is no geo table {name!r}. Import one with `manage.py importgeoip`.")
     return text_of(version)
@@ -183,7 +184,7 @@ async def current_version(client: AnyRedis, name: str) -> str:
 
 async def _read_manifest(client: AnyRedis, name: str, version: str) -> Manifest | None:
     with redis_errors():
-        text: bytes | None = await answer(client.get(TableKeys(name).manifest(version)))
+        text: bytes | None = await in_turn(client.get(TableKeys(name).manifest(version)))
     try:
         return Manifest.read(text) if text is not None else None
     except GeoTableDamaged as error:

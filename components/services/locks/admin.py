@@ -15,8 +15,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from components.conf import conf
-from components.control_room.names import who
-from components.control_room.pages import ControlRoomAdmin, Paging
+from components.control_room.pages import ControlRoomAdmin, Paging, who
 from components.control_room.verbs import Action, Done, Verb
 from components.exceptions import InvalidName
 from components.formatting import duration, grouped, legible, mean, shortened

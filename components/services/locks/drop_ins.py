@@ -32,9 +32,9 @@ from components.conf import conf
 from components.exceptions import LockLost, LockNotAcquired
 from components.kit import leases
 from components.kit.errors import REDIS_FAILED, redis_errors
-from components.kit.leases import clock, new_token, sleep_until_woken, tell_waited
-from components.kit.scripts import Call, Script
-from components.kit.sync_async import answer, at_once, cancellations, to_its_end
+from components.kit.leases import BEAT, clock, new_token, tell_waited
+from components.kit.scripts import Call, Script, in_turn, popped
+from components.kit.sync_async import at_once, cancellations, to_its_end
 from components.kit.validation import LONGEST, check_seconds
 from components.services.counters import observe, pattern_of, tally, took
 from components.services.locks.holding import GivenToken, Holding, Shared, TaskLocal, ThreadLocal, asker_of
@@ -208,7 +208,7 @@ class AnyLock:
                     return False
                 with self._errors():
                     wake = f"{self.keys.wake}:{asker_of(token).decode()}"
-                    await sleep_until_woken(self.redis, wake, min(wait, left))
+                    await popped(self.redis, wake, min(wait, left, BEAT))
                 wait = await self._try(token, waits=True, waited=clock() - began_at)
             if cancellations() > cancelled:
                 raise asyncio.CancelledError
@@ -339,11 +339,11 @@ class AnyLock:
         if holding.remaining:
             encoded = self.redis.get_encoder().encode  # a client that decodes returns text
             with self._errors():
-                stored = await answer(self.redis.get(self.name))
+                stored = await in_turn(self.redis.get(self.name))
                 is_held = stored is not None and encoded(stored) == holding.token
                 # Another acquisition may have the same token if the caller chose it.
                 if is_held and isinstance(holding.token, GivenToken):
-                    by = await answer(self.redis.hget(self.keys.state, "by")) or ""
+                    by = await in_turn(self.redis.hget(self.keys.state, "by")) or ""
                     is_held = encoded(by) == holding.token.asker
             if is_held:
                 return

@@ -15,8 +15,7 @@ from django.urls import URLPattern
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import number_in
-from components.control_room.pages import ControlRoomAdmin, Paging
+from components.control_room.pages import ControlRoomAdmin, Paging, number_in
 from components.control_room.verbs import Action, Done, Trail, Verb
 from components.formatting import grouped, legible, memory
 from components.people import people

@@ -7,7 +7,6 @@ something has a random id: if its reply is lost, the script is sent again and re
 needs no cleanup.
 """
 
-import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from hashlib import sha1
@@ -23,7 +22,7 @@ from components.kit.ids import new_call, reused
 from components.kit.leases import clock
 from components.kit.pubsub import Listener, channel
 from components.kit.scripts import Script, idempotent, pipelined
-from components.kit.sync_async import at_once, both, cancellations
+from components.kit.sync_async import at_once, both
 from components.kit.translation import gettext, grouped
 from components.kit.validation import check_int, check_name, check_seconds, is_name
 from components.services.counters import tally
@@ -144,14 +143,12 @@ class Mailbox:
     ) -> Mails:
         """Return up to *limit* messages, as pull() does. All waiting calls of an event loop share one connection."""
         request = self._request(limit, after, newest, wait)
-        client, until, cancelled = get_async_client(), clock() + wait, cancellations()
+        client, until = get_async_client(), clock() + wait
         if wait == 0:
             return await self._pull(client, request)
         async with Listener.of_the_loop().interest([self._channel]) as interest:
             while True:
                 mails = await self._pull(client, request)
-                if cancellations() > cancelled:
-                    raise asyncio.CancelledError
                 left = until - clock()
                 if mails or left <= 0:
                     return mails

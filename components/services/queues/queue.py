@@ -22,12 +22,12 @@ from django.core.signals import setting_changed
 
 from components.conf import QueueOptions, functions, queue_options
 from components.exceptions import InvalidValue
-from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_client, longest_block
+from components.kit.client import AnyRedis, get_client
 from components.kit.decoding import instant_of, text_of
-from components.kit.errors import ended_early, redis_errors
+from components.kit.errors import redis_errors
 from components.kit.ids import id_of, new_call
-from components.kit.scripts import ASYNCHRONOUS, Script, pipelined
-from components.kit.sync_async import answer, at_once, both
+from components.kit.scripts import ASYNCHRONOUS, Script, in_turn, pipelined, popped
+from components.kit.sync_async import at_once, both
 from components.kit.validation import check_int, check_seconds, check_several, is_name
 from components.services.counters import tally, tally_each
 from components.services.queues.chains import enqueue_through
@@ -314,9 +314,7 @@ class TaskQueue:
                 if has_ended or left <= 0:
                     return info
                 # A token from an earlier end, before the task was sent again, is dropped.
-                seconds = max(SHORTEST_BLOCK, min(left, longest_block(client)))
-                with ended_early():
-                    token = await answer(client.blpop([ended], timeout=seconds))
+                token = await popped(client, ended, left)
 
     wait_for, await_for = both(_wait_for)
 
@@ -342,7 +340,7 @@ class TaskQueue:
             pipe = client.pipeline(transaction=False)
             pipe.zscore(keys.delayed, info.id)
             pipe.zscore(keys.running, info.id)
-            due_us, ends_ms = await answer(pipe.execute())
+            due_us, ends_ms = await in_turn(pipe.execute())
         return placed(info, due_us=due_us, ends_ms=ends_ms)
 
     get, aget = both(_get)

@@ -5,8 +5,7 @@ from django.urls import URLPattern
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import searched
-from components.control_room.pages import ControlRoomAdmin, Paging
+from components.control_room.pages import ControlRoomAdmin, Paging, searched
 from components.services.rates import RateReader
 
 

@@ -15,8 +15,7 @@ from django.urls import URLPattern
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import who
-from components.control_room.pages import ControlRoomAdmin, Paging
+from components.control_room.pages import ControlRoomAdmin, Paging, who
 from components.control_room.verbs import Action, Done, Trail, Verb, filled
 from components.exceptions import ForeignPermit
 from components.formatting import duration, grouped, legible, mean, shortened

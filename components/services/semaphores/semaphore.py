@@ -22,8 +22,8 @@ from components.kit.client import AnyRedis, get_client
 from components.kit.decoding import instant_of, text_of
 from components.kit.errors import redis_errors
 from components.kit.ids import new_call
-from components.kit.leases import clock, server_clock, sleep_until_woken, tell_waited, waiters_in
-from components.kit.scripts import ASYNCHRONOUS, Script, pipelined
+from components.kit.leases import BEAT, clock, server_clock, tell_waited, waiters_in
+from components.kit.scripts import ASYNCHRONOUS, Script, pipelined, popped
 from components.kit.sync_async import at_once, both, cancellations, to_its_end
 from components.kit.validation import check_int, check_name, check_seconds
 from components.services.counters import observe, pattern_of, tally, took
@@ -272,7 +272,7 @@ class Semaphore(SemaphoreControls):
                     raise self._full(wish)
                 # The waiter keeps its place if Redis answers the next time.
                 with suppress(RedisUnavailable), redis_errors():
-                    await sleep_until_woken(client, f"{self._keys.wake}:{wish.id}", min(left, number / 1000))
+                    await popped(client, f"{self._keys.wake}:{wish.id}", min(left, number / 1000, BEAT))
         finally:
             if has_waited:
                 took("semaphores-waited", clock() - began_at, of=pattern_of(self.name))

@@ -17,8 +17,7 @@ from django.urls import URLPattern
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import searched
-from components.control_room.pages import ControlRoomAdmin, Paging
+from components.control_room.pages import ControlRoomAdmin, Paging, searched
 from components.control_room.verbs import Action, Done, Trail, Verb
 from components.exceptions import BookNotFound, InvalidValue
 from components.formatting import grouped, legible, memory, shortened

@@ -17,8 +17,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import number_in
-from components.control_room.pages import ControlRoomAdmin, Paging, View
+from components.control_room.pages import ControlRoomAdmin, Paging, View, number_in
 from components.exceptions import ChatNotFound, InvalidValue
 from components.formatting import duration, grouped, legible
 from components.people.person import Person, persons

@@ -12,7 +12,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import number_in
+from components.control_room.pages import number_in
 from components.exceptions import InvalidName
 from components.formatting import grouped, legible, shortened
 from components.people.person import Person, persons

@@ -16,8 +16,15 @@ from django.urls import URLPattern
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import number_in, searched
-from components.control_room.pages import PAGE_SIZE, ControlRoomAdmin, Page, Paging, as_csv
+from components.control_room.pages import (
+    PAGE_SIZE,
+    ControlRoomAdmin,
+    Page,
+    Paging,
+    as_csv,
+    number_in,
+    searched,
+)
 from components.exceptions import InvalidName, InvalidValue
 from components.formatting import legible, shortened
 from components.kit.validation import is_name

@@ -19,7 +19,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import number_in
+from components.control_room.pages import number_in
 from components.exceptions import InvalidValue
 from components.formatting import grouped, legible
 from components.kit.decoding import typed_instant

@@ -17,8 +17,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import searched
-from components.control_room.pages import Paging
+from components.control_room.pages import Paging, searched
 from components.formatting import grouped
 from components.services.queues import QueueStats, State, TaskQueue
 from components.services.queues.admin.lookups import STATES, WORDS

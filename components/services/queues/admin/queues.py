@@ -20,8 +20,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from components.conf import conf
-from components.control_room.names import searched
-from components.control_room.pages import ControlRoomAdmin, Paging
+from components.control_room.pages import ControlRoomAdmin, Paging, searched
 from components.control_room.verbs import Verb
 from components.exceptions import UnknownFormat
 from components.models import Queue

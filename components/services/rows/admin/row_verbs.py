@@ -15,8 +15,7 @@ from django.http import Http404, HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from components.control_room.names import number_in
-from components.control_room.pages import ControlRoomAdmin
+from components.control_room.pages import ControlRoomAdmin, number_in
 from components.control_room.verbs import Action, Done, Trail, Verb, filled
 from components.exceptions import InvalidName
 from components.formatting import duration, grouped, legible, shortened

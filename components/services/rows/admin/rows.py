@@ -17,8 +17,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from components.conf import conf
-from components.control_room.names import searched
-from components.control_room.pages import ControlRoomAdmin, Paging
+from components.control_room.pages import ControlRoomAdmin, Paging, searched
 from components.exceptions import InvalidName
 from components.formatting import legible, shortened
 from components.services.counters import beside
