@@ -118,11 +118,12 @@ def test_what_runs_too_long_ends_its_worker_when_the_others_have_ended(
     declared: Task,
 ) -> None:
     monkeypatch.setattr("components.services.queues.worker.execution.UNWILLING", 0.05)
-    result = declared.enqueue()
     [beside] = push(WAIT)
     worker = make_worker(concurrency=3)
     with ThreadPoolExecutor() as pool:
         running = pool.submit(worker.run)
+        assert eventually(worker._pool.begun)
+        result = declared.enqueue()
         assert eventually(lambda: worker._stuck)
         [waiting] = push(WAIT)
         assert worker._want() == 0  # although a thread is free
@@ -142,11 +143,14 @@ def test_what_runs_too_long_ends_its_worker_when_the_others_have_ended(
 def test_a_task_beside_a_stuck_one_is_cut_off_and_counted_after_the_shutdown_timeout(
     backend: RedisBackend, make_worker: MakeWorker, patient: None
 ) -> None:
-    result = jobs.stuck.enqueue()
-    beside = push(WAIT, 2)
+    beside = push(WAIT)
     worker = make_worker(concurrency=2, shutdown_timeout=0.2)
-
-    assert worker.run() == STUCK
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(worker.run)
+        assert eventually(worker._pool.begun)
+        result = jobs.stuck.enqueue()
+        beside += push(WAIT)
+        assert running.result(10) == STUCK
 
     result.refresh()
     assert (result.status, result.attempts) == (TaskResultStatus.FAILED, 1)
