@@ -186,7 +186,7 @@ class AsyncCluster(RedisCluster):
         manager = self.nodes_manager
         return [*manager.startup_nodes.values(), *manager.nodes_cache.values()]
 
-    async def close_removed(self) -> None:
+    async def close_rest(self) -> None:
         """Close the lines, and the connections to nodes that have left the cluster."""
         for line in self._lines.values():
             line.close()
@@ -250,7 +250,7 @@ def cluster(urls: Sequence[str], options: Mapping[str, Any], closing: AsyncExitS
     # After an outage the client considers itself closed, although the nodes may still be connected.
     for attr in ("startup_nodes", "nodes_cache"):
         closing.push_async_callback(client.nodes_manager.aclose, attr)
-    closing.push_async_callback(client.close_removed)
+    closing.push_async_callback(client.close_rest)
     closing.push_async_callback(client.aclose)
     return cast(Redis, client)
 
