@@ -274,6 +274,25 @@ def test_patience_ends_and_mail_that_is_there_is_not_waited_for(mailbox: Mailbox
     assert texts(asyncio.run(mailbox.apull(wait=1e9))) == ["one"]
 
 
+def test_coroutines_wait_for_news_on_one_connection(redis: Redis) -> None:
+    names = [f"person:{number}" for number in range(20)]
+    redis.config_resetstat()
+
+    async def scene() -> list[Mails]:
+        async with asyncio.timeout(20):
+            waiting = [asyncio.ensure_future(Mailbox(name).apull(wait=60)) for name in names]
+            while not all([await asyncio.to_thread(listeners, redis, name) for name in names]):
+                await asyncio.sleep(0.005)
+            subscribed = [client for client in redis.client_list() if int(client["sub"]) > 0]
+            assert len(subscribed) == 1
+            for name in names:
+                await Mailbox(name).apush("jill", name)
+            return await asyncio.gather(*waiting)
+
+    assert [texts(mails) for mails in asyncio.run(scene())] == [[name] for name in names]
+    assert redis.info("commandstats")["cmdstat_evalsha"]["calls"] <= 5 * len(names)  # nobody asks on and on
+
+
 def test_mail_after_the_last_look_is_not_missed(mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is pushed between the look that finds nothing and the waiting."""
     look = mailbox._pull
