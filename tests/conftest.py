@@ -1,6 +1,7 @@
 """Fixtures for all tests; those for Redis come from the plugin that the app gives to its users."""
 
 import gc
+import os
 from collections.abc import Generator, Iterator
 from contextvars import copy_context
 from signal import SIG_DFL, SIGHUP, signal
@@ -40,6 +41,11 @@ def pytest_configure(config: pytest.Config) -> None:
         )
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Return the processes of `-n auto`: one more than there are cores, since some tests wait."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest tests: one that began last would leave all other processes with nothing to do."""
@@ -67,11 +73,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 def pytest_collection_finish() -> None:
     """
-    Keep what exists by now out of the garbage collection. It stays until the end, and tests that collect garbage
-    would look at a million objects each time.
+    Keep what exists by now out of the garbage collection, and collect less often. It stays until the end, and tests
+    that collect garbage would look at a million objects each time.
     """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -38,6 +38,7 @@ _OURS = re.compile(r"\bcomponents\.|\btasks(\.| import )signals\b")
 _SKIPPED = re.compile(
     r"\.|(migrations|tests|node_modules|(site|dist)-packages|__pycache__)$|test_|conftest\.py$"
 )
+_real_path = cache(os.path.realpath)  # of thousands of modules, in each check
 _WORKER = "import django; django.setup(); from {0} import *; import_tasks(); print(*imported(), sep='\\n')"
 
 
@@ -87,7 +88,7 @@ def imported(*, at_start: bool = False) -> Iterator[str]:
         if at_start and ".management.commands." in name:
             return
         if isinstance(file := getattr(module, "__file__", None), str):
-            yield os.path.realpath(file)
+            yield _real_path(file)
 
 
 @cache
@@ -98,7 +99,7 @@ def _sources() -> frozenset[str]:
         folders |= set(getattr(settings, "__path__", None) or [str(Path(str(settings.__file__)).parent)])
     usual = {f"{app.path}/tasks{end}" for app in apps.get_app_configs() for end in (".py", "/__init__.py")}
     files = {file for folder in folders for file in _files(folder)} - usual
-    texts = {os.path.realpath(file): Path(file).read_text(errors="replace") for file in files}
+    texts = {_real_path(file): Path(file).read_text(errors="replace") for file in files}
     return frozenset(file for file, text in texts.items() if _OURS.search(text) and _DECLARES.search(text))
 
 
