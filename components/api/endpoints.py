@@ -1,9 +1,12 @@
 """
 An endpoint is one address of the API as an async view. For each method it has a handler. An Operation is a handler
-together with its fields and replies, by which requests are checked and openapi.py describes the API.
+together with its request and replies, by which requests are checked and openapi.py describes the API.
 
-    @operation("messages", {200: Reply("The page.", Messages)}, query=[BEFORE, LIMIT], problems=["chat-not-found"])
-    async def list_messages(request: HttpRequest, user: str, values: Values, chat_id: str) -> Messages:
+    class History(Request):
+        limit: Annotated[int, Meta(ge=1, le=200)] = 50
+
+    @operation("messages", {200: Reply("The page.", Messages)}, query=History, problems=["chat-not-found"])
+    async def list_messages(request: HttpRequest, user: str, given: History, chat_id: str) -> Messages:
         "List a page of the history, oldest first."
 
     path("chats/<str:chat_id>/messages", endpoint(CHAT_ID, get=list_messages))
@@ -17,16 +20,18 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import quote_etag
 from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
+from msgspec import json
 
-from components.api import fields
+from components.api import requests
 from components.api.authentication import authenticate
-from components.api.fields import Field, Values
 from components.api.problems import RAISED, Problem, problem_of, response_to
+from components.api.requests import Part
+from components.api.shapes import Request
 from components.exceptions import RedisUnavailable
 from components.views import mark_unavailable, without_transaction
 
@@ -66,32 +71,32 @@ class Reply:
 
 @dataclass(frozen=True)
 class Operation:
-    """A handler that is called with the Values of its fields after the id of the caller."""
+    """A handler that is called with the request's query or body after the id of the caller."""
 
     handler: Handler
     tag: str
     #: The replies, by status.
     replies: Mapping[int, Reply]
-    #: The fields of the query; None if the query is ignored.
-    query: Sequence[Field[Any]] | None = None
-    #: The fields of the body; None if there is no body.
-    body: Sequence[Field[Any]] | None = None
+    #: What the query may contain; None if the query is ignored. It has a query, a body or neither.
+    query: type[Request] | None = None
+    #: What the body may contain; None if there is no body.
+    body: type[Request] | None = None
     #: The largest body, in bytes.
-    largest: int = fields.LARGEST_BODY
-    #: Further JSON Schema keywords that describe the body.
-    also: Mapping[str, Any] = field(default_factory=dict)
-    headers: Sequence[Field[Any]] = ()
-    #: The types of problems that can occur, besides those that follow from the fields and the method.
+    largest: int = requests.LARGEST_BODY
+    #: Whether the handler gets the idempotency key, or None, as `key`.
+    is_repeatable: bool = False
+    #: The types of problems that can occur, besides those that follow from the request and the method.
     problems: Sequence[str] = ()
 
     async def __call__(self, request: HttpRequest, user: str, **parts: Any) -> Any:
-        values = Values({})
+        given: list[Request] = []
         if self.query is not None:
-            values |= fields.query(request, self.query)
+            given.append(requests.query(request, self.query))
         if self.body is not None:
-            values |= fields.body(request, self.body, largest=self.largest)
-        values |= fields.headers(request, self.headers)
-        return await self.handler(request, user, values, **parts)
+            given.append(requests.body(request, self.body, largest=self.largest))
+        if self.is_repeatable:
+            parts["key"] = requests.key_of(request)
+        return await self.handler(request, user, *given, **parts)
 
 
 def operation(tag: str, replies: Mapping[int, Reply], **more: Any) -> Callable[[Handler], Operation]:
@@ -103,7 +108,7 @@ def operation(tag: str, replies: Mapping[int, Reply], **more: Any) -> Callable[[
 class Endpoint:
     """An address: its described parts, and a handler for each method."""
 
-    parts: Sequence[Field[Any]]
+    parts: Sequence[Part]
     handlers: Mapping[str, Handler]
     who: Authentication
 
@@ -116,18 +121,23 @@ class Endpoint:
                 gettext("The address takes: %(methods)s.") % {"methods": allowed},
                 headers={"Allow": allowed},
             )
-        fields.check_media_type(request)
+        requests.check_media_type(request)
         user = await self.who(request)
         parts |= {part.name: part.read(parts[part.name]) for part in self.parts}
         told = await handler(request, user, **parts)
         answer = told if isinstance(told, Answer) else Answer(told)
         if answer.content is None:
             return HttpResponse(status=204, headers=dict(answer.headers))
-        response = JsonResponse(answer.content, status=answer.status, headers=dict(answer.headers))
+        response = HttpResponse(
+            json.encode(answer.content),
+            content_type="application/json",
+            status=answer.status,
+            headers=dict(answer.headers),
+        )
         return response if answer.max_age is None else _kept(request, response, answer)
 
 
-def endpoint(*parts: Field[Any], who: Authentication = authenticate, **handlers: Handler) -> View:
+def endpoint(*parts: Part, who: Authentication = authenticate, **handlers: Handler) -> View:
     """Return the view of an address with these *parts*, whose methods, in small letters, are *handlers*."""
     methods = {name.upper(): handler for name, handler in handlers.items()}
     if "GET" in methods:

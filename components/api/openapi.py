@@ -1,7 +1,7 @@
 """
 The OpenAPI description of the HTTP API, which `manage.py openapi` prints.
 
-An operation is described by its handler's name and docstring, and by its fields, replies and problems.
+An operation is described by its handler's name and docstring, and by its request, replies and problems.
 """
 
 import json
@@ -14,15 +14,18 @@ from typing import Any
 
 from django.urls import URLPattern, URLResolver
 from django.utils.translation import override
+from msgspec import json as msgspec_json
+from msgspec import structs
 
 from components.api.endpoints import Endpoint, Operation, Reply
-from components.api.fields import IDEMPOTENCY_KEY, Field
 from components.api.problems import CONTENT_TYPE, KINDS
-from components.api.shapes import schema_of
+from components.api.requests import KEY_PARAMETER
+from components.api.shapes import TEXT_OR_DATA, Request, TextOrData
 from components.api.urls import urlpatterns
 
 FILE = Path(__file__).parents[1] / "static" / "components" / "openapi.json"
 
+_REFERENCE = "#/components/schemas/{name}"
 _WIDTH = 110  # characters of a line
 _INFO = {
     "title": "components",
@@ -70,18 +73,16 @@ def text() -> str:
 @override(None)  # it is English throughout, as the titles of problems are then
 def description() -> dict[str, Any]:
     found = dict(_endpoints(urlpatterns))
-    schemas: dict[str, Any] = {"Problem": _PROBLEM}
+    operations = [each for endpoint in found.values() for _, each in _operations(endpoint)]
+    schemas = {"Problem": _PROBLEM, **_schemas(operations)}
     parameters: dict[str, Any] = {}
-    paths = {path: _path(endpoint, parameters, schemas) for path, endpoint in found.items()}
+    paths = {path: _path(endpoint, parameters) for path, endpoint in found.items()}
     return {
         "openapi": "3.1.0",
         "info": _INFO,
         "servers": [{"url": "/api"}],
         "security": [{name: []} for name in _SECURITY],
-        "tags": [
-            {"name": tag}
-            for tag in dict.fromkeys(each.tag for end in found.values() for _, each in _operations(end))
-        ],
+        "tags": [{"name": tag} for tag in dict.fromkeys(each.tag for each in operations)],
         "paths": paths,
         "components": {
             "securitySchemes": _SECURITY,
@@ -109,18 +110,31 @@ def _operations(endpoint: Endpoint) -> Iterator[tuple[str, Operation]]:
             yield method.lower(), handler
 
 
-def _path(endpoint: Endpoint, parameters: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+def _schemas(operations: Iterable[Operation]) -> dict[str, Any]:
+    """Return the schemas of all bodies and answers, by the names of their types."""
+    kinds = [
+        kind for each in operations for kind in (each.body, *(reply.shape for reply in each.replies.values()))
+    ]
+    named = msgspec_json.schema_components(list(filter(None, kinds)), ref_template=_REFERENCE)[1]
+    for kind in kinds:
+        if kind is not None and issubclass(kind, TextOrData):
+            named[kind.__name__] |= TEXT_OR_DATA
+    return named
+
+
+def _path(endpoint: Endpoint, parameters: dict[str, Any]) -> dict[str, Any]:
     told: dict[str, Any] = {}
     if endpoint.parts:
-        told["parameters"] = [_shared(_parameter(part, "path"), parameters) for part in endpoint.parts]
+        told["parameters"] = [
+            _shared({"name": part.name, "in": "path", "schema": part.schema, "required": True}, parameters)
+            for part in endpoint.parts
+        ]
     for method, each in _operations(endpoint):
-        told[method] = _operation(method, each, parameters, schemas)
+        told[method] = _operation(method, each, parameters)
     return told
 
 
-def _operation(
-    method: str, operation: Operation, parameters: dict[str, Any], schemas: dict[str, Any]
-) -> dict[str, Any]:
+def _operation(method: str, operation: Operation, parameters: dict[str, Any]) -> dict[str, Any]:
     first, *names = operation.handler.__name__.split("_")
     summary, _, more = cleandoc(operation.handler.__doc__ or "").partition("\n\n")
     told: dict[str, Any] = {
@@ -130,27 +144,30 @@ def _operation(
     }
     if more:
         told["description"] = " ".join(more.split())
-    taken = [_parameter(each, "query") for each in operation.query or ()]
-    taken += [_shared(_parameter(each, "header"), parameters) for each in operation.headers]
+    taken = [] if operation.query is None else list(_parameters(operation.query))
+    if operation.is_repeatable:
+        taken.append(_shared(KEY_PARAMETER, parameters))
     if taken:
         told["parameters"] = taken
     if operation.body is not None:
-        told["requestBody"] = _body(operation)
-    replies = {str(status): _reply(each, schemas) for status, each in operation.replies.items()}
+        told["requestBody"] = _body(operation.body)
+    replies = {str(status): _reply(each) for status, each in operation.replies.items()}
     if any(each.header == "ETag" for each in operation.replies.values()):
         replies["304"] = {"description": "Nothing has changed since the answer with this ETag."}
     told["responses"] = replies | dict(_refusals(method, operation))
     return told
 
 
-def _parameter(field: Field[Any], place: str) -> dict[str, Any]:
-    told = {
-        "name": field.name,
-        "in": place,
-        "schema": _with_default(field),
-        "required": field.is_required or place == "path",
-    }
-    return {**told, "description": field.about} if field.about else told
+def _parameters(query: type[Request]) -> Iterator[dict[str, Any]]:
+    schema = msgspec_json.schema(query)["$defs"][query.__name__]
+    for name, bounds in schema["properties"].items():
+        # A query has no null: what is not given is not there.
+        bounds = {**bounds.pop("anyOf", [{}])[0], **bounds}
+        about = bounds.pop("description", None)
+        if bounds.get("default", "") in (None, ""):
+            bounds.pop("default", None)
+        told = {"name": name, "in": "query", "schema": bounds, "required": name in schema["required"]}
+        yield {**told, "description": about} if about else told
 
 
 def _shared(parameter: dict[str, Any], parameters: dict[str, Any]) -> dict[str, str]:
@@ -160,33 +177,22 @@ def _shared(parameter: dict[str, Any], parameters: dict[str, Any]) -> dict[str, 
     return {"$ref": f"#/components/parameters/{name}"}
 
 
-def _with_default(field: Field[Any]) -> dict[str, Any]:
-    return field.schema() | ({} if field.default in (None, "") else {"default": field.default})
+def _body(kind: type[Request]) -> dict[str, Any]:
+    is_needed = issubclass(kind, TextOrData) or any(each.required for each in structs.fields(kind))
+    return {"required": is_needed, "content": _content(kind)}
 
 
-def _body(operation: Operation) -> dict[str, Any]:
-    fields = operation.body or ()
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": {
-            field.name: _with_default(field) | ({"description": field.about} if field.about else {})
-            for field in fields
-        },
-    }
-    if required := [field.name for field in fields if field.is_required]:
-        schema["required"] = required
-    schema |= {"additionalProperties": False, **operation.also}
-    content = {"application/json": {"schema": schema}}
-    return {"required": bool(required or operation.also), "content": content}
-
-
-def _reply(reply: Reply, schemas: dict[str, Any]) -> dict[str, Any]:
+def _reply(reply: Reply) -> dict[str, Any]:
     told: dict[str, Any] = {"description": reply.about}
     if reply.shape is not None:
-        told["content"] = {"application/json": {"schema": schema_of(reply.shape, schemas)}}
+        told["content"] = _content(reply.shape)
     if reply.header:
         told["headers"] = {reply.header: _HEADERS[reply.header]}
     return told
+
+
+def _content(kind: type) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": _REFERENCE.format(name=kind.__name__)}}}
 
 
 def problems_of(method: str, operation: Operation) -> set[str]:
@@ -198,7 +204,7 @@ def problems_of(method: str, operation: Operation) -> set[str]:
         found |= {"malformed", "too-large", "unsupported-media-type", "invalid-value"}
     if operation.query is not None:
         found |= {"malformed", "invalid-value"}
-    if IDEMPOTENCY_KEY in operation.headers:
+    if operation.is_repeatable:
         found.add("idempotency-key-reused")
     return found
 

@@ -1,19 +1,24 @@
 """People in the HTTP API: find ids by names, and check who may write to whom."""
 
 from collections.abc import Iterable
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.urls import path
 from django.utils.translation import gettext
+from msgspec import Meta
 
 from components.api.endpoints import Reply, endpoint, operation
-from components.api.fields import Names, Values, invalid
 from components.api.problems import Problem
+from components.api.requests import invalid
+from components.api.shapes import Request
+from components.kit.validation import MAX_NAME
 from components.people import people, unwilling
 
-NAMES = Names("name", is_required=True, most=50)
+
+class Names(Request):
+    name: Annotated[list[Annotated[str, Meta(max_length=MAX_NAME)]], Meta(min_length=1, max_length=50)]
 
 
 class Person(TypedDict):
@@ -25,10 +30,10 @@ class Found(TypedDict):
     people: list[Person]
 
 
-@operation("people", {200: Reply("The people who were found.", Found)}, query=[NAMES])
-async def find_people(request: HttpRequest, user: str, values: Values) -> Found:
+@operation("people", {200: Reply("The people who were found.", Found)}, query=Names)
+async def find_people(request: HttpRequest, user: str, given: Names) -> Found:
     """Find the ids of people by their exact names."""
-    found = await sync_to_async(people().find)(values[NAMES])
+    found = await sync_to_async(people().find)(given.name)
     return {"people": [{"id": id, "name": name} for name, id in found.items()]}
 
 

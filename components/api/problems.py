@@ -120,7 +120,7 @@ KINDS: dict[str, Kind] = {
     ),
 }
 
-#: The kind of problem for each exception of the services. fields.py has checked most values before.
+#: The kind of problem for each exception of the services. requests.py has checked most values before.
 _RAISED: dict[type[Exception], str] = {
     exceptions.ChatNotFound: "chat-not-found",
     exceptions.MessageNotFound: "message-not-found",

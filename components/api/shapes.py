@@ -1,30 +1,59 @@
-"""The shapes of answers: TypedDicts, whose annotations are also what the description of the API is made from."""
+"""
+The shapes of requests and answers, by which msgspec checks the ones and from which it describes both.
+
+A request is a Struct, an answer is a TypedDict, and annotations have the bounds and descriptions of their fields.
+"""
 
 from datetime import datetime
-from enum import StrEnum
-from typing import Annotated, Any, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, cast
+
+from msgspec import Meta, Struct
+
+from components.kit.validation import MAX_NAME
 
 _Shape = TypeVar("_Shape")
 
 LARGEST = 2**53 - 1  # the largest whole number that every JSON reader represents exactly
+MOST_PEOPLE = 1_000  # in one request: the default limit of a chat
 
 
-class Keyword(NamedTuple):
-    """A keyword of JSON Schema in an annotation."""
-
-    name: str
-    value: Any
+def about(text: str | None = None, **keywords: Any) -> Meta:
+    """Return an annotation that describes a field, with further keywords of JSON Schema, which nobody checks here."""
+    return Meta(description=text, extra_json_schema=keywords)
 
 
-Instant = Annotated[str, Keyword("format", "date-time")]
-People = Annotated[dict[str, str], "The names to show for the ids in this answer."]
+Whole = Annotated[int, Meta(ge=0, le=LARGEST)]
+Instant = Annotated[str, about(format="date-time")]
+Text = Annotated[str, about(pattern=r"^[^\u0000]*$")]
+#: The ids of people.
+Ids = Annotated[list[Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]], Meta(max_length=MOST_PEOPLE)]
+People = Annotated[dict[str, str], about("The names to show for the ids in this answer.")]
 
-_PLAIN: dict[Any, dict[str, Any]] = {
-    str: {"type": "string"},
-    int: {"type": "integer", "minimum": 0, "maximum": LARGEST},
-    float: {"type": "number"},
-    bool: {"type": "boolean"},
-    Any: {},
+
+class Request(Struct, forbid_unknown_fields=True):
+    """
+    The fields of a query or a body. A field with a default is optional. It is UNSET by default where null means
+    something else.
+    """
+
+
+class Nothing(Request):
+    """An object without fields."""
+
+
+class TextOrData(Request):
+    """A message: at least one of the fields is given and not empty."""
+
+    text: Text = ""
+    data: Any = None
+
+
+#: JSON Schema for what TextOrData says.
+TEXT_OR_DATA = {
+    "anyOf": [
+        {"required": ["text"], "properties": {"text": {"minLength": 1}}},
+        {"required": ["data"], "properties": {"data": {"not": {"type": "null"}}}},
+    ]
 }
 
 
@@ -40,40 +69,3 @@ def shaped(kind: type[_Shape], found: object, **others: Any) -> _Shape:
         value = others[name] if name in others else getattr(found, name)
         values[name] = instant(value) if isinstance(value, datetime) else value
     return cast(_Shape, values)
-
-
-def schema_of(kind: Any, named: dict[str, Any]) -> dict[str, Any]:
-    """
-    Return the JSON Schema of a type. Annotations are its description, or keywords.
-
-    A TypedDict or an enumeration is put into *named* under its name, and is referred to.
-    """
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin is Annotated:
-        schema = schema_of(arguments[0], named)
-        for note in arguments[1:]:
-            schema |= dict([note if isinstance(note, Keyword) else ("description", note)])
-        return schema
-    if origin is list:
-        return {"type": "array", "items": schema_of(arguments[0], named)}
-    if origin is dict:
-        return {"type": "object", "additionalProperties": schema_of(arguments[1], named)}
-    if arguments:  # X | None
-        schema = schema_of(arguments[0], named)
-        if "$ref" in schema:
-            return {"anyOf": [schema, {"type": "null"}]}
-        return {**schema, "type": [schema["type"], "null"]}
-    if kind in _PLAIN:
-        return dict(_PLAIN[kind])
-    if kind.__name__ not in named:
-        named[kind.__name__] = None  # keeps the type's place before the types to which it refers
-        named[kind.__name__] = _definition(kind, named)
-    return {"$ref": f"#/components/schemas/{kind.__name__}"}
-
-
-def _definition(kind: Any, named: dict[str, Any]) -> dict[str, Any]:
-    if issubclass(kind, StrEnum):
-        return {"type": "string", "enum": [str(each) for each in kind]}
-    hints = get_type_hints(kind, include_extras=True)
-    properties = {name: schema_of(hint, named) for name, hint in hints.items()}
-    return {"type": "object", "properties": properties, "required": list(properties)}

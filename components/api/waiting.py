@@ -13,15 +13,15 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from asgiref.sync import SyncToAsync, sync_to_async
 from django.core.handlers.asgi import ASGIRequest
 from django.db import connections
 from django.http import HttpRequest
+from msgspec import Meta
 
 from components.api.authentication import authenticate_again
-from components.api.fields import Number, Values
 from components.conf import conf
 from components.exceptions import WaitersFull
 
@@ -31,7 +31,11 @@ LONGEST = 55  # seconds: less than the minute after which proxies give up
 _RETRY_AFTER = (3, 8)  # seconds, drawn from this range so that a crowd does not come back at once
 _JITTER = 0.1  # the largest part of the time that is subtracted at random
 
-TIMEOUT = Number("timeout", 25, most=LONGEST, about="How many seconds to wait if there is nothing.")
+Timeout = Annotated[
+    float,
+    Meta(ge=0, le=LONGEST, description="How many seconds to wait if there is nothing."),
+]
+PATIENCE = 25  # seconds
 
 _guard = Lock()
 #: How many requests of each person wait. A person without any has no entry.
@@ -39,19 +43,19 @@ _waiting: Counter[str] = Counter()
 
 
 async def wait_for(
-    request: HttpRequest, user: str, values: Values, ask: Callable[[float], Awaitable[T]]
+    request: HttpRequest, user: str, timeout: float, ask: Callable[[float], Awaitable[T]]
 ) -> tuple[T, dict[str, str]]:
     """
-    Return what *ask* returns when it may wait for TIMEOUT seconds, and no headers. Raises Problem if *user* has
+    Return what *ask* returns when it may wait for *timeout* seconds, and no headers. Raises Problem if *user* has
     logged out meanwhile, or may not log in any more.
 
     If the request cannot wait, return what *ask* returns at once, and a header that says when to come back.
     """
-    if isinstance(request, ASGIRequest) and (seconds := values[TIMEOUT]):
+    if isinstance(request, ASGIRequest) and timeout:
         await _let_go()
         try:
             with place(user):
-                found = await ask(seconds * random.uniform(1 - _JITTER, 1))
+                found = await ask(timeout * random.uniform(1 - _JITTER, 1))
             await authenticate_again(request)
             return found, {}
         except WaitersFull:

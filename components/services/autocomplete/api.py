@@ -12,11 +12,12 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.urls import path
 from django.utils.translation import gettext
+from msgspec import Meta
 
 from components.api.endpoints import Answer, Reply, endpoint, operation
-from components.api.fields import Integer, Text, Values
 from components.api.problems import Problem
-from components.api.shapes import Instant, shaped
+from components.api.requests import Part
+from components.api.shapes import Instant, Nothing, Request, about, shaped
 from components.kit.validation import MAX_NAME
 from components.people import anames_of, people
 from components.services.autocomplete import AddressBook, RecentContacts
@@ -24,19 +25,26 @@ from components.services.autocomplete.access import readers
 from components.services.autocomplete.folding import MAX_ID, MAX_PREFIX
 from components.services.rates import RateLimit
 
-BOOK = Text("book", also={"pattern": f"^[^/]{{1,{MAX_NAME}}}$"})
-PREFIX = Text(
-    "q",
-    is_required=True,
-    longest=MAX_NAME,
-    also={"minLength": 1, "maxLength": MAX_PREFIX},
-    about="What was typed. Capitals, accents and the width of letters do not count.",
-)
-LIMIT = Integer("limit", 10, least=1, most=100)
-ID = Text("id", is_required=True, longest=MAX_NAME, also={"minLength": 1, "maxLength": MAX_ID})
+BOOK = Part("book", {"type": "string", "pattern": f"^[^/]{{1,{MAX_NAME}}}$"})
 
 _KEPT = 15  # seconds that a browser may cache an answer, and so show a name that was removed
 RATE = RateLimit("api:books", "30/3s")
+
+
+class Typed(Request):
+    q: Annotated[
+        str,
+        about(
+            "What was typed. Capitals, accents and the width of letters do not count.",
+            minLength=1,
+            maxLength=MAX_PREFIX,
+        ),
+    ]
+    limit: Annotated[int, Meta(ge=1, le=100)] = 10
+
+
+class SelectedName(Request):
+    id: Annotated[str, about(minLength=1, maxLength=MAX_ID)]
 
 
 class Entry(TypedDict):
@@ -46,7 +54,7 @@ class Entry(TypedDict):
 
 class Completions(TypedDict):
     entries: list[Entry]
-    is_complete: Annotated[bool, "There are no others."]
+    is_complete: Annotated[bool, about("There are no others.")]
 
 
 class Contact(TypedDict):
@@ -59,8 +67,8 @@ class Contacts(TypedDict):
     contacts: list[Contact]
 
 
-@operation("books", {200: Reply("At most 100, for the client to filter.", Contacts, "ETag")}, query=())
-async def list_contacts(request: HttpRequest, user: str, values: Values) -> Answer:
+@operation("books", {200: Reply("At most 100, for the client to filter.", Contacts, "ETag")}, query=Nothing)
+async def list_contacts(request: HttpRequest, user: str, given: Nothing) -> Answer:
     """List the people to whom the caller has written, the latest first."""
     found = await RecentContacts(user).alist()
     ids = {each.id for each in found}
@@ -79,13 +87,13 @@ async def list_contacts(request: HttpRequest, user: str, values: Values) -> Answ
 @operation(
     "books",
     {200: Reply("Popular and recently chosen names first, then by the alphabet.", Completions, "ETag")},
-    query=[PREFIX, LIMIT],
+    query=Typed,
     problems=["book-not-found", "too-fast"],
 )
-async def complete_name(request: HttpRequest, user: str, values: Values, book: str) -> Answer:
+async def complete_name(request: HttpRequest, user: str, given: Typed, book: str) -> Answer:
     """Find names with a word that begins with a prefix."""
     await _check(user, book)
-    found = await AddressBook(book).acomplete(values[PREFIX], limit=values[LIMIT])
+    found = await AddressBook(book).acomplete(given.q, limit=given.limit)
     told: Completions = {
         "entries": [shaped(Entry, each) for each in found],
         "is_complete": found.is_whole,
@@ -96,13 +104,13 @@ async def complete_name(request: HttpRequest, user: str, values: Values, book: s
 @operation(
     "books",
     {204: Reply("Counted, if the id is in the book.")},
-    body=[ID],
+    body=SelectedName,
     problems=["book-not-found", "too-fast"],
 )
-async def select_name(request: HttpRequest, user: str, values: Values, book: str) -> None:
+async def select_name(request: HttpRequest, user: str, given: SelectedName, book: str) -> None:
     """Record that a name was chosen, so that it ranks higher."""
     await _check(user, book)
-    await AddressBook(book).aselect(values[ID])
+    await AddressBook(book).aselect(given.id)
 
 
 async def _check(user: str, book: str) -> None:

@@ -10,62 +10,65 @@ from typing import Annotated, Any, TypedDict
 
 from django.http import HttpRequest
 from django.urls import path, reverse
+from msgspec import Meta
 
 from components.api.endpoints import Answer, Reply, endpoint, operation
-from components.api.fields import (
-    DATA,
-    IDEMPOTENCY_KEY,
-    TEXT,
-    TEXT_OR_DATA,
-    Boolean,
-    Integer,
-    MessageNumber,
-    Values,
-    person,
-)
 from components.api.people import check_recipient
-from components.api.shapes import Instant, Keyword, People, shaped
-from components.api.waiting import TIMEOUT, wait_for
+from components.api.requests import number, person
+from components.api.shapes import Instant, Nothing, People, Request, TextOrData, Whole, about, shaped
+from components.api.waiting import PATIENCE, Timeout, wait_for
 from components.people import anames_of, anote_contacts
 from components.services.mailboxes import Fate, Mailbox
 from components.services.mailboxes import Mail as StoredMail
 
-LIMIT = Integer("limit", 10, least=1, most=200)
-NEWEST = Boolean("newest", False)
-AFTER = Integer("after", about="Acknowledge the messages that were handed out up to this id first.")
-ID = Integer("id", is_required=True)
-RECIPIENT, SENDER, NUMBER = person("recipient"), person("sender"), MessageNumber("id")
+RECIPIENT, SENDER, NUMBER = person("recipient"), person("sender"), number("id")
+
+
+class Look(Request):
+    limit: Annotated[int, Meta(ge=1, le=200)] = 10
+    newest: bool = False
+
+
+class PullMail(Look):
+    after: Annotated[
+        Whole | None, about("Acknowledge the messages that were handed out up to this id first.")
+    ] = None
+    timeout: Timeout = PATIENCE
+
+
+class AcknowledgeMail(Request):
+    id: Whole
 
 
 class Mail(TypedDict):
-    id: int
+    id: Whole
     sender: str
     text: str
-    data: Annotated[Any, "Any JSON, or null."]
+    data: Annotated[Any, about("Any JSON, or null.")]
     sent_at: Instant
-    is_again: Annotated[bool, "It was handed out before, and not acknowledged."]
-    is_unreadable: Annotated[bool, "The stored message cannot be read; the text is a placeholder."]
+    is_again: Annotated[bool, about("It was handed out before, and not acknowledged.")]
+    is_unreadable: Annotated[bool, about("The stored message cannot be read; the text is a placeholder.")]
 
 
 class Mails(TypedDict):
     messages: list[Mail]
     people: People
-    missed: Annotated[int, "How many messages were dropped without the recipient knowing yet."]
+    missed: Annotated[Whole, about("How many messages were dropped without the recipient knowing yet.")]
 
 
 class MailboxContent(Mails):
-    depth: int
+    depth: Whole
 
 
 class Acknowledged(TypedDict):
-    acknowledged: int
+    acknowledged: Whole
 
 
 class Pushed(TypedDict):
-    id: int
+    id: Whole
     sent_at: Instant
     is_duplicate: bool
-    dropped: Annotated[int, "How many older messages were dropped to make room."]
+    dropped: Annotated[Whole, about("How many older messages were dropped to make room.")]
 
 
 def _word(fate: Fate) -> str:
@@ -73,16 +76,16 @@ def _word(fate: Fate) -> str:
 
 
 class Delivery(TypedDict):
-    id: int
-    fate: Annotated[str, Keyword("enum", tuple(_word(each) for each in Fate))]
+    id: Whole
+    fate: Annotated[str, about(enum=[_word(each) for each in Fate])]
     recipient_pulled_at: Instant | None
 
 
-@operation("mailbox", {200: Reply("The oldest, or the newest.", MailboxContent)}, query=[LIMIT, NEWEST])
-async def look_into_mailbox(request: HttpRequest, user: str, values: Values) -> MailboxContent:
+@operation("mailbox", {200: Reply("The oldest, or the newest.", MailboxContent)}, query=Look)
+async def look_into_mailbox(request: HttpRequest, user: str, given: Look) -> MailboxContent:
     """List the messages in the caller's mailbox, without taking them."""
     mailbox = Mailbox(user)
-    found = await mailbox.apeek(values[LIMIT], newest=values[NEWEST])
+    found = await mailbox.apeek(given.limit, newest=given.newest)
     depth, missed = await mailbox.adepth(), await mailbox.amissed()
     return {**await _mails(found, missed), "depth": depth}
 
@@ -90,21 +93,24 @@ async def look_into_mailbox(request: HttpRequest, user: str, values: Values) -> 
 @operation(
     "mailbox",
     {200: Reply("The messages; none if none came within the timeout.", Mails, "Retry-After")},
-    body=[AFTER, LIMIT, NEWEST, TIMEOUT],
+    body=PullMail,
 )
-async def pull_mail(request: HttpRequest, user: str, values: Values) -> Answer:
+async def pull_mail(request: HttpRequest, user: str, given: PullMail) -> Answer:
     """Take messages; they come again until they are acknowledged."""
-    mailbox, limit, after, newest = Mailbox(user), values[LIMIT], values.get(AFTER), values[NEWEST]
+    mailbox = Mailbox(user)
     found, headers = await wait_for(
-        request, user, values, lambda seconds: mailbox.apull(limit, after=after, newest=newest, wait=seconds)
+        request,
+        user,
+        given.timeout,
+        lambda wait: mailbox.apull(given.limit, after=given.after, newest=given.newest, wait=wait),
     )
     return Answer(await _mails(found, found.missed), headers={} if found else headers)
 
 
-@operation("mailbox", {200: Reply("How many were acknowledged.", Acknowledged)}, body=[ID])
-async def acknowledge_mail(request: HttpRequest, user: str, values: Values) -> Acknowledged:
+@operation("mailbox", {200: Reply("How many were acknowledged.", Acknowledged)}, body=AcknowledgeMail)
+async def acknowledge_mail(request: HttpRequest, user: str, given: AcknowledgeMail) -> Acknowledged:
     """Acknowledge all messages that were handed out, up to an id."""
-    return {"acknowledged": await Mailbox(user).aacknowledge(values[ID])}
+    return {"acknowledged": await Mailbox(user).aacknowledge(given.id)}
 
 
 @operation(
@@ -113,17 +119,16 @@ async def acknowledge_mail(request: HttpRequest, user: str, values: Values) -> A
         201: Reply("Pushed.", Pushed, "Location"),
         200: Reply("Pushed by an earlier request with the same key.", Pushed, "Location"),
     },
-    headers=[IDEMPOTENCY_KEY],
-    body=[TEXT, DATA],
-    also=TEXT_OR_DATA,
+    body=TextOrData,
+    is_repeatable=True,
     problems=["blocked", "person-not-found", "mailbox-full", "invalid-message"],
 )
-async def push_mail(request: HttpRequest, user: str, values: Values, recipient: str) -> Answer:
+async def push_mail(
+    request: HttpRequest, user: str, given: TextOrData, recipient: str, key: str | None
+) -> Answer:
     """Put a message into somebody's mailbox."""
     await check_recipient(user, recipient)
-    pushed = await Mailbox(recipient).apush(
-        user, values[TEXT], data=values.get(DATA), client_id=values.get(IDEMPOTENCY_KEY)
-    )
+    pushed = await Mailbox(recipient).apush(user, given.text, data=given.data, client_id=key)
     await anote_contacts(user, [recipient])
     told = shaped(Pushed, pushed, dropped=len(pushed.dropped))
     where = reverse("components:api-fate", args=[recipient, str(pushed.id)])
@@ -135,20 +140,20 @@ async def push_mail(request: HttpRequest, user: str, values: Values, recipient: 
     {200: Reply("The fate of the message, known while it is in the mailbox and for a day after.", Delivery)},
     problems=["message-not-found", "invalid-value"],
 )
-async def mail_fate(request: HttpRequest, user: str, values: Values, recipient: str, id: int) -> Delivery:
+async def mail_fate(request: HttpRequest, user: str, recipient: str, id: int) -> Delivery:
     """Report the fate of a message to its sender."""
     found = await Mailbox(recipient).astatus(id, sender=user)
     return shaped(Delivery, found, fate=_word(found.fate), recipient_pulled_at=found.pulled_at)
 
 
-@operation("mailbox", {204: Reply("Blocked.")}, body=(), problems=["too-many-blocked"])
-async def block_sender(request: HttpRequest, user: str, values: Values, sender: str) -> None:
+@operation("mailbox", {204: Reply("Blocked.")}, body=Nothing, problems=["too-many-blocked"])
+async def block_sender(request: HttpRequest, user: str, given: Nothing, sender: str) -> None:
     """Refuse mail from somebody from now on."""
     await Mailbox(user).ablock(sender)
 
 
 @operation("mailbox", {204: Reply("Not blocked.")}, problems=["invalid-value"])
-async def unblock_sender(request: HttpRequest, user: str, values: Values, sender: str) -> None:
+async def unblock_sender(request: HttpRequest, user: str, sender: str) -> None:
     """Accept mail from somebody again."""
     await Mailbox(user).aunblock(sender)
 

@@ -12,18 +12,20 @@ because it is not known when a value changed.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import floor
-from typing import Any
+from typing import Annotated, Any
 
 from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest
 from django.utils.translation import gettext
+from msgspec import Meta, defstruct
 
 from components.api.authentication import authenticate
 from components.api.endpoints import Answer, View, endpoint
-from components.api.fields import Names, invalid, query
 from components.api.problems import Problem
+from components.api.requests import invalid, query
+from components.api.shapes import Nothing, Request
 from components.exceptions import InvalidName
 from components.kit.validation import MAX_NAME
 from components.people import may_view
@@ -63,7 +65,8 @@ class _Served:
         self, rows: CachedRows[Any], fields: Sequence[str], readable: Readable | None, most: int
     ) -> None:
         self._rows, self._readable = rows, readable or self._by_permission
-        self._keys = Names("pk", is_required=True, most=most)
+        keys = Annotated[list[Annotated[str, Meta(max_length=MAX_NAME)]], Meta(min_length=1, max_length=most)]
+        self._keys: Any = defstruct("Keys", [("pk", keys)], bases=(Request,))
         self._is_public = readable is everybody
         places = rows.shape.places
         if isinstance(fields, str) or not fields or not set(fields) <= places.keys():
@@ -76,10 +79,10 @@ class _Served:
     async def get(self, request: HttpRequest, user: str, pk: str | None = None) -> Answer:
         """Answer ?pk=1&pk=2 with the existing rows, as {"rows": {"1": …}}; the address of one row with its values."""
         if pk is None:
-            pks = list(dict.fromkeys(query(request, [self._keys])[self._keys]))
+            pks = list(dict.fromkeys(query(request, self._keys).pk))
             found = await self._find(request, user, pks)
             return self._answer({"rows": {each: self._told(row) for each, row in found.items()}}, pks, found)
-        query(request, ())
+        query(request, Nothing)
         found = await self._find(request, user, [pk])
         if pk not in found:
             raise Problem("row-not-found", gettext("There is no row with this key that you may read."))

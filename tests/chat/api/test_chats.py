@@ -67,8 +67,7 @@ def test_a_chat_with_invalid_values_is_not_created(joe: Asker, redis: Redis) -> 
     for content in (*values, {"id": "guild:1"}, {"rate_limit": 0}):
         told = problem(joe("POST", "chats", content), 422, "invalid-value")
         assert told["field"] == next(iter(content))
-    for content in ({"text": "a", "data": "b" * 9_000}, {"data": ["\ud800"]}):
-        problem(joe("POST", "chats", content), 422, "invalid-message")
+    problem(joe("POST", "chats", {"text": "a", "data": "b" * 9_000}), 422, "invalid-message")
     assert redis.dbsize() == 0
 
 

@@ -5,89 +5,89 @@ from typing import Annotated, Any, TypedDict
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
+from msgspec import UNSET, Meta, UnsetType
 
 from components.api.endpoints import Answer, Reply, operation
-from components.api.fields import (
-    DATA,
-    IDEMPOTENCY_KEY,
-    TEXT,
-    Boolean,
-    Ids,
-    Integer,
-    Number,
-    Text,
-    Values,
-    invalid,
-)
 from components.api.people import check_members, check_newcomer
-from components.api.shapes import People, shaped
+from components.api.requests import Part, invalid
+from components.api.shapes import Ids, Nothing, People, Request, Text, Whole, about, shaped
 from components.people import anames_of, anote_contacts
 from components.services.chat import Chat, ChatSettings, Inbox
 from components.services.chat.api import shapes
 from components.services.chat.ids import AN_ID, id_for
 
-CHAT_ID = Text("chat_id", also={"pattern": f"^{AN_ID.pattern}$"})
-LIMIT = Integer("limit", 100, least=1, most=200)
-AFTER = Text(
-    "after",
-    also={"pattern": f"^[0-9]{{1,16}}-{AN_ID.pattern}$"},
-    about="The value of next in the previous answer.",
-)
-MEMBERS = Ids("members")
+CHAT_ID = Part("chat_id", {"type": "string", "pattern": f"^{AN_ID.pattern}$"})
 
 
-class Title(Text):
-    def check(self, value: Any) -> str:
-        title = super().check(value)
-        if title and not title.isprintable():
-            raise ValueError(gettext("It holds a character that cannot be printed."))
-        return title
+class Listed(Request):
+    limit: Annotated[int, Meta(ge=1, le=200)] = 100
+    after: (
+        Annotated[
+            str,
+            about("The value of next in the previous answer.", pattern=f"^[0-9]{{1,16}}-{AN_ID.pattern}$"),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
-class Pause(Number):
-    def check(self, value: Any) -> float:
-        pause = super().check(value)
-        if 0 < pause < 0.001:
-            raise ValueError(gettext("It is less than a millisecond."))
-        return pause
+class ChatFields(Request):
+    """A title, and the settings that an owner may change; only the people who run the site change the others."""
+
+    title: Annotated[str, Meta(max_length=200, description="Printable characters.")] | UnsetType = UNSET
+    history: Annotated[int, Meta(ge=0, le=10**9)] | UnsetType | None = UNSET
+    slow_mode: (
+        Annotated[
+            float, Meta(ge=0, le=86_400, description="Seconds; 0 for none, else at least a millisecond.")
+        ]
+        | UnsetType
+    ) = UNSET
+    is_open: bool | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if self.title and not self.title.isprintable():
+            raise invalid("title", gettext("It holds a character that cannot be printed."))
+        if self.slow_mode and self.slow_mode < 0.001:
+            raise invalid("slow_mode", gettext("It is less than a millisecond."))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that are given."""
+        found = {name: getattr(self, name) for name in ("history", "slow_mode", "is_open")}
+        return {name: value for name, value in found.items() if value is not UNSET}
 
 
-TITLE = Title("title", "", longest=200, about="Printable characters.")
-#: The settings that an owner may change; only the people who run the site change the others.
-SETTINGS = (
-    Integer("history", most=10**9, is_nullable=True),
-    Pause("slow_mode", most=86_400, about="Seconds; 0 for none, else at least a millisecond."),
-    Boolean("is_open"),
-)
+class NewChat(ChatFields):
+    members: Ids = []
+    text: Text = ""
+    data: Any = None
 
 
 class Chats(TypedDict):
     chats: list[shapes.Chat]
-    next: Annotated[str | None, "The value of after that asks for the next chats; null at the end."]
+    next: Annotated[str | None, about("The value of after that asks for the next chats; null at the end.")]
     unavailable: shapes.Unavailable
     people: People
 
 
 class Unread(TypedDict):
-    messages: int
-    mentions: Annotated[int, "How many of these messages mention the person."]
-    chats: Annotated[int, "In how many chats they are."]
+    messages: Whole
+    mentions: Annotated[Whole, about("How many of these messages mention the person.")]
+    chats: Annotated[Whole, about("In how many chats they are.")]
 
 
 @operation("chats", {200: Reply("The counts.", Unread)})
-async def count_unread(request: HttpRequest, user: str, values: Values) -> Unread:
+async def count_unread(request: HttpRequest, user: str) -> Unread:
     """Count the caller's unread messages, for a badge."""
     return shaped(Unread, await Inbox(user).aunread())
 
 
-@operation("chats", {200: Reply("The chat with the latest message is first.", Chats)}, query=[LIMIT, AFTER])
-async def list_chats(request: HttpRequest, user: str, values: Values) -> Chats:
+@operation("chats", {200: Reply("The chat with the latest message is first.", Chats)}, query=Listed)
+async def list_chats(request: HttpRequest, user: str, given: Listed) -> Chats:
     """List the caller's chats."""
-    after = values.get(AFTER)
     try:
-        if after == "":
+        if given.after == "":
             raise ValueError
-        found = await Inbox(user).apage(limit=values[LIMIT], after=after or "")
+        found = await Inbox(user).apage(limit=given.limit, after=given.after or "")
     except ValueError:
         raise invalid("after", gettext("It must be the value of next in the previous answer.")) from None
     return {
@@ -101,8 +101,8 @@ async def list_chats(request: HttpRequest, user: str, values: Values) -> Chats:
 @operation(
     "chats",
     {201: Reply("Created, now or by an earlier request with the same key.", shapes.WholeChat, "Location")},
-    headers=[IDEMPOTENCY_KEY],
-    body=[TITLE, MEMBERS, TEXT, DATA, *SETTINGS],
+    body=NewChat,
+    is_repeatable=True,
     problems=[
         "chat-exists",
         "chat-not-found",
@@ -112,33 +112,32 @@ async def list_chats(request: HttpRequest, user: str, values: Values) -> Chats:
         "too-fast",
     ],
 )
-async def create_chat(request: HttpRequest, user: str, values: Values) -> Answer:
+async def create_chat(request: HttpRequest, user: str, given: NewChat, key: str | None) -> Answer:
     """
     Create a chat.
 
     An earlier request with the same key may have created it; if the caller has left it since, it is not found.
     """
-    members, key = values.get(MEMBERS) or [], values.get(IDEMPOTENCY_KEY)
-    await check_members("members", user, members)
+    await check_members("members", user, given.members)
     chat = await Chat.acreate(
         user,
-        members=members,
-        title=values[TITLE],
+        members=given.members,
+        title=given.title or "",
         # Callers cannot choose an id, because they could take one that the project wants to use.
         id=key and id_for(user, key),
         client_id=key,
-        settings=ChatSettings(**_settings(values)),
+        settings=ChatSettings(**given.settings),
         by=user,
-        text=values[TEXT],
-        data=values.get(DATA),
+        text=given.text,
+        data=given.data,
     )
-    await anote_contacts(user, members, anew=True)
+    await anote_contacts(user, given.members, anew=True)
     where = reverse("components:api-chat", args=[chat.id])
     return Answer(await _one(chat, user), 201, {"Location": where})
 
 
 @operation("chats", {200: Reply("The chat.", shapes.WholeChat)}, problems=["chat-not-found"])
-async def get_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> shapes.WholeChat:
+async def get_chat(request: HttpRequest, user: str, chat_id: str) -> shapes.WholeChat:
     """Get one chat."""
     return await _one(Chat(chat_id), user)
 
@@ -146,33 +145,35 @@ async def get_chat(request: HttpRequest, user: str, values: Values, chat_id: str
 @operation(
     "chats",
     {200: Reply("The chat as it is now.", shapes.WholeChat)},
-    body=[TITLE, *SETTINGS],
+    body=ChatFields,
     problems=["not-allowed", "chat-not-found"],
 )
-async def change_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> shapes.WholeChat:
+async def change_chat(request: HttpRequest, user: str, given: ChatFields, chat_id: str) -> shapes.WholeChat:
     """
     Change the title or the settings.
 
     The owner and moderators can change the title. Only the owner can change the settings.
     """
-    chat, settings = Chat(chat_id), _settings(values)
+    chat = Chat(chat_id)
     # Checked first, so that a stranger triggers nothing, not even the trimming that new settings cause.
     await chat.anews(user)
-    if settings:  # first, since who may change them may change the title: a refused request changes nothing
-        await chat.aconfigure(by=user, **settings)
-    if TITLE in values:
-        await chat.arename(values[TITLE], by=user)
+    if (
+        given.settings
+    ):  # first, since who may change them may change the title: a refused request changes nothing
+        await chat.aconfigure(by=user, **given.settings)
+    if given.title is not UNSET:
+        await chat.arename(given.title, by=user)
     return await _one(chat, user)
 
 
-@operation("chats", {204: Reply("Closed.")}, body=(), problems=["not-allowed", "chat-not-found"])
-async def close_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> None:
+@operation("chats", {204: Reply("Closed.")}, body=Nothing, problems=["not-allowed", "chat-not-found"])
+async def close_chat(request: HttpRequest, user: str, given: Nothing, chat_id: str) -> None:
     """Close a chat, so that it can only be read."""
     await Chat(chat_id).aclose(by=user)
 
 
-@operation("chats", {204: Reply("Open.")}, body=(), problems=["not-allowed", "chat-not-found"])
-async def reopen_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> None:
+@operation("chats", {204: Reply("Open.")}, body=Nothing, problems=["not-allowed", "chat-not-found"])
+async def reopen_chat(request: HttpRequest, user: str, given: Nothing, chat_id: str) -> None:
     """Open a closed chat again."""
     await Chat(chat_id).areopen(by=user)
 
@@ -180,10 +181,10 @@ async def reopen_chat(request: HttpRequest, user: str, values: Values, chat_id: 
 @operation(
     "chats",
     {200: Reply("The chat.", shapes.WholeChat)},
-    body=(),
+    body=Nothing,
     problems=["blocked", "chat-not-found", "chat-closed", "too-many-chats", "too-many-members", "too-fast"],
 )
-async def join_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> shapes.WholeChat:
+async def join_chat(request: HttpRequest, user: str, given: Nothing, chat_id: str) -> shapes.WholeChat:
     """
     Join an open chat.
 
@@ -203,7 +204,3 @@ async def _one(chat: Chat, user: str) -> shapes.WholeChat:
     info = await chat.ainfo()
     names = await anames_of(shapes.people_of([news]))
     return {**shapes.chat(news), "settings": shapes.settings(info.settings), "people": names}
-
-
-def _settings(values: Values) -> dict[str, Any]:
-    return {each.name: values.get(each) for each in SETTINGS if each in values}

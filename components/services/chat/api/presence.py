@@ -6,46 +6,50 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 
 from components.api.endpoints import Answer, Reply, operation
-from components.api.fields import Ids, Values
-from components.api.shapes import People, shaped
-from components.api.waiting import TIMEOUT, wait_for
+from components.api.shapes import Ids, Nothing, People, Request, Whole, about, shaped
+from components.api.waiting import PATIENCE, Timeout, wait_for
 from components.conf import conf
 from components.people import anames_of, is_hidden
 from components.services.chat import Presence
 from components.services.rates import RateLimit
 
-TYPING = Ids("typing", about="Those of whom the client knows that they are typing. Without it, do not wait.")
-
 _LATER = "60"  # seconds after which a client of a site without presence may ask again
 RATE = RateLimit("api:typing", "5/5s")
 
 
+class Attendance(Request):
+    typing: Annotated[
+        Ids | None, about("Those of whom the client knows that they are typing. Without it, do not wait.")
+    ] = None
+    timeout: Timeout = PATIENCE
+
+
 class Present(TypedDict):
-    here: Annotated[list[str], "The ids of others who have the chat open, at most 50."]
-    count: Annotated[int, "How many others have it open."]
-    typing: Annotated[list[str], "The ids of others who are typing, at most five."]
+    here: Annotated[list[str], about("The ids of others who have the chat open, at most 50.")]
+    count: Annotated[Whole, about("How many others have it open.")]
+    typing: Annotated[list[str], about("The ids of others who are typing, at most five.")]
     people: People
 
 
 @operation(
     "presence",
     {200: Reply("The people who have the chat open, and those who are typing.", Present, "Retry-After")},
-    body=[TYPING, TIMEOUT],
+    body=Attendance,
     problems=["chat-not-found"],
 )
-async def attend(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+async def attend(request: HttpRequest, user: str, given: Attendance, chat_id: str) -> Answer:
     """
     Say that the caller has the chat open, and ask who else has.
 
     This counts for a minute. Wait for up to timeout seconds until others are typing than those named. An answer with
     the header Retry-After did not wait.
     """
-    presence, known, is_shown = Presence(chat_id), values.get(TYPING), not await _is_hidden(user)
+    presence, is_shown = Presence(chat_id), not await _is_hidden(user)
     found, headers = await wait_for(
         request,
         user,
-        values,
-        lambda seconds: presence.aattend(user, is_shown=is_shown, typing=known, wait=seconds),
+        given.timeout,
+        lambda wait: presence.aattend(user, is_shown=is_shown, typing=given.typing, wait=wait),
     )
     if not conf().chat_presence:
         headers = {"Retry-After": _LATER}
@@ -56,10 +60,10 @@ async def attend(request: HttpRequest, user: str, values: Values, chat_id: str) 
 @operation(
     "presence",
     {204: Reply("Those who have the chat open are told, unless five others are typing.")},
-    body=(),
+    body=Nothing,
     problems=["muted", "chat-not-found", "chat-closed", "too-fast"],
 )
-async def type_message(request: HttpRequest, user: str, values: Values, chat_id: str) -> None:
+async def type_message(request: HttpRequest, user: str, given: Nothing, chat_id: str) -> None:
     """
     Say that the caller is typing.
 

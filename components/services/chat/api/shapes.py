@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Annotated, Any, TypedDict
 
-from components.api.shapes import Instant, People, shaped
+from components.api.shapes import Instant, People, Whole, about, shaped
 from components.services.chat import ChatMessage, ChatNews, ChatSettings, EventKind, Role
 from components.services.chat import Member as ChatMember
 from components.services.chat.rich import TAGS, plain, rich
@@ -12,41 +12,48 @@ from components.services.chat.rich import TAGS, plain, rich
 LONGEST_LAST = 200  # characters of a last message, and of a quoted one
 
 Unavailable = Annotated[
-    list[str], "The ids of chats whose state is unavailable at the moment. They still exist: ask again later."
+    list[str],
+    about("The ids of chats whose state is unavailable at the moment. They still exist: ask again later."),
 ]
 
 
 class Event(TypedDict):
     kind: EventKind
-    by: Annotated[str, "The id of the person who did it; empty for the system."]
-    user: Annotated[str, "The id of the person concerned; empty if there is none."]
-    detail: Annotated[str, "role: the new role. renamed: the new title. muted: until when. deleted: the seq."]
+    by: Annotated[str, about("The id of the person who did it; empty for the system.")]
+    user: Annotated[str, about("The id of the person concerned; empty if there is none.")]
+    detail: Annotated[
+        str, about("role: the new role. renamed: the new title. muted: until when. deleted: the seq.")
+    ]
 
 
 class Quote(TypedDict):
-    seq: int
-    sender: Annotated[str, "Empty if the message is gone, or if the person may not see it."]
-    text: Annotated[str, "At most 200 characters of it, without marks."]
+    seq: Whole
+    sender: Annotated[str, about("Empty if the message is gone, or if the person may not see it.")]
+    text: Annotated[str, about("At most 200 characters of it, without marks.")]
 
 
 class Message(TypedDict):
-    seq: Annotated[int, "Its position in the chat. The chat's id and the seq identify the message forever."]
-    sender: Annotated[str, "Empty for an event."]
+    seq: Annotated[
+        Whole, about("Its position in the chat. The chat's id and the seq identify the message forever.")
+    ]
+    sender: Annotated[str, about("Empty for an event.")]
     text: str
     rich: Annotated[
         list[Any],
-        "The text with its formatting, as a tree: text, or a list of a tag, of a link also its address, and the "
-        f"children. The tags are {', '.join(TAGS)}.",
+        about(
+            "The text with its formatting, as a tree: text, or a list of a tag, of a link also its address, and the "
+            f"children. The tags are {', '.join(TAGS)}."
+        ),
     ]
-    data: Annotated[Any, "Any JSON, or null."]
+    data: Annotated[Any, about("Any JSON, or null.")]
     mentions: list[str]
     sent_at: Instant
-    client_id: Annotated[str, "The idempotency key with which it was sent."]
+    client_id: Annotated[str, about("The idempotency key with which it was sent.")]
     event: Event | None
-    is_unreadable: Annotated[bool, "The stored message cannot be read; the text is a placeholder."]
-    reply_to: Annotated[Quote | None, "The message that it replies to."]
-    edited_at: Annotated[Instant | None, "When its sender last edited it."]
-    reactions: Annotated[dict[str, list[str]], "The ids of those who have reacted, by emoji."]
+    is_unreadable: Annotated[bool, about("The stored message cannot be read; the text is a placeholder.")]
+    reply_to: Annotated[Quote | None, about("The message that it replies to.")]
+    edited_at: Annotated[Instant | None, about("When its sender last edited it.")]
+    reactions: Annotated[dict[str, list[str]], about("The ids of those who have reacted, by emoji.")]
 
 
 class Chat(TypedDict):
@@ -54,26 +61,28 @@ class Chat(TypedDict):
     title: str
     role: Role
     is_closed: bool
-    last_seq: int
-    read_seq: int
-    unread: int
-    mentions: Annotated[int, "How many unread messages mention the person."]
-    member_count: int
-    oldest: Annotated[int, "The first seq that still exists and that the person may see."]
+    last_seq: Whole
+    read_seq: Whole
+    unread: Whole
+    mentions: Annotated[Whole, about("How many unread messages mention the person.")]
+    member_count: Whole
+    oldest: Annotated[Whole, about("The first seq that still exists and that the person may see.")]
     last_message: Annotated[
         Message | None,
-        "Shortened: at most 200 characters of its text, without data, mentions, quote and reactions.",
+        about("Shortened: at most 200 characters of its text, without data, mentions, quote and reactions."),
     ]
-    reads: Annotated[dict[str, int], "How far each member has read, in chats of up to 50 members."]
+    reads: Annotated[dict[str, Whole], about("How far each member has read, in chats of up to 50 members.")]
     muted_until: Instant | None
 
 
 class Settings(TypedDict):
-    history: Annotated[int | None, "How many of the earlier messages a new member sees; null for all."]
-    slow_mode: Annotated[float, "Seconds between two messages of a member who is not a moderator."]
-    is_open: Annotated[bool, "Whether people who know the id may join by themselves."]
-    max_text: int
-    max_members: int
+    history: Annotated[
+        Whole | None, about("How many of the earlier messages a new member sees; null for all.")
+    ]
+    slow_mode: Annotated[float, about("Seconds between two messages of a member who is not a moderator.")]
+    is_open: Annotated[bool, about("Whether people who know the id may join by themselves.")]
+    max_text: Whole
+    max_members: Whole
 
 
 class WholeChat(Chat):
@@ -83,10 +92,12 @@ class WholeChat(Chat):
 
 class ChangedChat(Chat):
     messages: list[Message]
-    changed: Annotated[list[Message], "Earlier messages that were edited, or got reactions, as they are now."]
-    has_more: Annotated[bool, "There are more messages. Ask again with the new cursor."]
+    changed: Annotated[
+        list[Message], about("Earlier messages that were edited, or got reactions, as they are now.")
+    ]
+    has_more: Annotated[bool, about("There are more messages. Ask again with the new cursor.")]
     missed: Annotated[
-        int, "How many messages before these the chat's limits removed before the person saw them."
+        Whole, about("How many messages before these the chat's limits removed before the person saw them.")
     ]
 
 
@@ -95,10 +106,10 @@ class Member(TypedDict):
     name: str
     role: Role
     joined_at: Instant
-    read_seq: int
+    read_seq: Whole
     muted_until: Instant | None
-    is_here: Annotated[bool, "They have the chat open."]
-    seen_at: Annotated[Instant | None, "When they last had the chat open, if it is known."]
+    is_here: Annotated[bool, about("They have the chat open.")]
+    seen_at: Annotated[Instant | None, about("When they last had the chat open, if it is known.")]
 
 
 def message(found: ChatMessage) -> Message:

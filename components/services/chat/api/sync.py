@@ -14,12 +14,12 @@ from typing import Annotated, Any, TypedDict
 from django.core import signing
 from django.http import HttpRequest
 from django.utils.translation import gettext
+from msgspec import Meta
 
 from components.api.endpoints import Answer, Reply, operation
-from components.api.fields import Text, Values
 from components.api.problems import Problem
-from components.api.shapes import People
-from components.api.waiting import TIMEOUT, wait_for
+from components.api.shapes import People, Request, about
+from components.api.waiting import PATIENCE, Timeout, wait_for
 from components.people import anames_of
 from components.services.chat import Inbox, Position
 from components.services.chat.api import shapes
@@ -29,21 +29,24 @@ _MOST_CHATS = 100  # chats in one answer
 _AFTER = ""  # the key in a cursor, which no chat has as its id, of the chat after which the list continues
 _CURSOR = re.compile(r"[A-Za-z0-9_:.-]+")
 
-CURSOR = Text(
-    "cursor",
-    "",
-    longest=_LARGEST,
-    about="The cursor of the previous answer. Without one, all chats with their last messages come at once.",
-)
-_FIELDS = (CURSOR, TIMEOUT)
+
+class SyncRequest(Request):
+    cursor: Annotated[
+        str,
+        Meta(max_length=_LARGEST),
+        about(
+            "The cursor of the previous answer. Without one, all chats with their last messages come at once."
+        ),
+    ] = ""
+    timeout: Timeout = PATIENCE
 
 
 class Sync(TypedDict):
-    user: Annotated[str, "The id of the caller."]
-    cursor: Annotated[str, "The cursor for the next request."]
+    user: Annotated[str, about("The id of the caller.")]
+    cursor: Annotated[str, about("The cursor for the next request.")]
     chats: list[shapes.ChangedChat]
-    gone: Annotated[list[str], "The ids of chats that the person is no longer in."]
-    has_more_chats: Annotated[bool, "There are more chats. Ask again at once with the new cursor."]
+    gone: Annotated[list[str], about("The ids of chats that the person is no longer in.")]
+    has_more_chats: Annotated[bool, about("There are more chats. Ask again at once with the new cursor.")]
     unavailable: shapes.Unavailable
     people: People
 
@@ -51,22 +54,22 @@ class Sync(TypedDict):
 _REPLIES = {200: Reply("The news; empty if there was none within the timeout.", Sync, "Retry-After")}
 
 
-@operation("sync", _REPLIES, query=_FIELDS, problems=["invalid-cursor"])
-async def sync(request: HttpRequest, user: str, values: Values) -> Answer:
+@operation("sync", _REPLIES, query=SyncRequest, problems=["invalid-cursor"])
+async def sync(request: HttpRequest, user: str, given: SyncRequest) -> Answer:
     """
     Get what is new in all chats.
 
     Wait for up to timeout seconds until there is news. An answer with the header Retry-After did not wait, because
     too many requests are waiting, or because the site runs under WSGI.
     """
-    cursor = values[CURSOR]
+    cursor = given.cursor
     since = read_cursor(user, cursor) if cursor else {}
     after = _content(user, cursor).get(_AFTER, "") if cursor else ""
     if after or not cursor:
         return Answer(await _listing(user, since, after))
     inbox = Inbox(user)
     changes, headers = await wait_for(
-        request, user, values, lambda seconds: inbox.achanges(since, wait=seconds)
+        request, user, given.timeout, lambda wait: inbox.achanges(since, wait=wait)
     )
     told: Sync = {
         "user": user,
@@ -80,14 +83,14 @@ async def sync(request: HttpRequest, user: str, values: Values) -> Answer:
     return Answer(told, headers=headers)
 
 
-@operation("sync", _REPLIES, body=_FIELDS, largest=_LARGEST, problems=["invalid-cursor"])
-async def sync_by_body(request: HttpRequest, user: str, values: Values) -> Any:
+@operation("sync", _REPLIES, body=SyncRequest, largest=_LARGEST, problems=["invalid-cursor"])
+async def sync_by_body(request: HttpRequest, user: str, given: SyncRequest) -> Any:
     """
     Get what is new in all chats, with the cursor in the body.
 
     Use this if the cursor is too long for a URL. The body may have 262,144 bytes.
     """
-    return await sync.handler(request, user, values)
+    return await sync.handler(request, user, given)
 
 
 async def _listing(user: str, since: Mapping[str, Position], after: str) -> Sync:

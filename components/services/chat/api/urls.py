@@ -1,19 +1,17 @@
 """The URLs of chats in the HTTP API."""
 
-from typing import Any
-
 from django.urls import URLPattern, path
 
 from components.api.endpoints import Handler, endpoint
-from components.api.fields import Field, MessageNumber
+from components.api.requests import Part, number
 from components.services.chat.api import chats, members, messages, presence, sync
 from components.services.chat.api.chats import CHAT_ID
 from components.services.chat.api.members import MEMBER
 
-_SEQ = MessageNumber("seq")
+_SEQ = number("seq")
 
 
-def _of_a_chat(route: str, name: str, *parts: Field[Any], **handlers: Handler) -> URLPattern:
+def _of_a_chat(route: str, name: str, *parts: Part, **handlers: Handler) -> URLPattern:
     view = endpoint(CHAT_ID, *parts, **handlers)
     return path(f"chats/<str:chat_id>{route}", view, name=f"api-{name}")
 
