@@ -7,7 +7,7 @@ import pytest
 
 from components.embedded import EmbeddedServer
 from components.testing import ClusterServer
-from tests.fixtures.service import alarm  # noqa: F401
+from tests.fixtures.service import alarm, redis, server  # noqa: F401
 
 
 @pytest.fixture
@@ -19,11 +19,11 @@ def program(request: pytest.FixtureRequest) -> Path | None:
 
 @pytest.fixture
 def own_server(tmp_path: Path, program: Path | None) -> Iterator[EmbeddedServer]:
-    with EmbeddedServer(tmp_path / "redis", server=program, appendonly=False) as server:
-        yield server
+    with EmbeddedServer(tmp_path / "redis", server=program, appendonly=False) as made:
+        yield made
 
 
 @pytest.fixture
 def own_cluster(tmp_path: Path, program: Path | None) -> Iterator[ClusterServer]:
-    with ClusterServer(tmp_path / "cluster", server=program) as server:
-        yield server
+    with ClusterServer(tmp_path / "cluster", server=program) as made:
+        yield made

@@ -29,7 +29,7 @@ from components.kit.client import get_async_client, get_client, longest_block
 from components.kit.errors import redis_errors
 from components.servers import inspect_server
 from components.services.queues import TaskQueue
-from components.testing import ClusterServer, empty, redis_at
+from components.testing import ClusterServer, redis_at
 from tests.support.full import configured
 from tests.support.proxy import LossyProxy
 from tests.support.queues import push_many
@@ -48,21 +48,7 @@ class AnnouncedServer(ClusterServer):
 
 @pytest.fixture(params=["plain", "cluster"])
 def redis_mode(request: pytest.FixtureRequest) -> str:
-    """The kit itself runs on both kinds of servers in each run."""
     return str(request.param)
-
-
-@pytest.fixture
-def server(redis_mode: str, request: pytest.FixtureRequest) -> EmbeddedServer:
-    fixture = "redis_server" if redis_mode == "plain" else "redis_cluster_server"
-    server: EmbeddedServer = request.getfixturevalue(fixture)
-    return server
-
-
-@pytest.fixture
-def redis(server: EmbeddedServer) -> Iterator[Redis]:
-    with empty(server) as client:
-        yield client
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from html import unescape
+from unittest.mock import patch
 
 import pytest
 from django.test import Client
@@ -17,7 +18,8 @@ from components.services.locks.keys import LockKeys
 from components.services.logs import note_job
 from components.services.logs import report as logs_report
 from components.services.mailboxes import Mailbox
-from components.services.queues import TaskQueue
+from components.services.queues import Consumer, TaskQueue
+from components.services.queues.keys import QueueKeys
 from components.services.semaphores.keys import SemaphoreKeys
 from tests.locks.admin import holdings
 from tests.logs.admin import traffic
@@ -25,6 +27,7 @@ from tests.queues.admin import scene
 from tests.queues.admin.scene import HOURLY, declare_only
 from tests.support.chats import guild
 from tests.support.logs import append, joined, stream
+from tests.support.queues import claim, options
 from tests.support.rows import cache, let_pass, refresh
 from tests.support.waiting import eventually
 
@@ -84,6 +87,39 @@ def a_paused_queue_in_which_tasks_wait(redis: Redis) -> Iterator[str]:
     scene.ready("mail")
     yield "Warning Queues: The queue mail is paused: 1 task waits in it, for .* Waiting tasks"
     TaskQueue().resume("mail")
+
+
+def tasks_that_wait_for_another_attempt(redis: Redis) -> Iterator[str]:
+    scene.worker("mail")
+    ids = [*scene.delayed("mail"), scene.retrying(), scene.retrying()]
+    yield "Warning Queues: 2 tasks of the queue mail did not succeed, and will be tried again. Delayed tasks"
+    TaskQueue().delete(ids)
+
+
+def tasks_that_wait_for_a_limit(redis: Redis) -> Iterator[str]:
+    consumer = scene.worker("mail")
+    ids = scene.ready(count=3)
+    consumer.park("api", claim(consumer, 3, ["mail"]))
+    TaskQueue().delete(ids[:1])
+    yield "Warning Queues: 2 tasks wait for room under the limit api. Queues The page Semaphores"
+    TaskQueue().delete(ids)
+
+
+def dead_tasks_that_were_thrown_away(redis: Redis) -> Iterator[str]:
+    ids = [scene.dead() for _ in range(3)]
+    with options(dead_limit=1):
+        assert scene.worker("mail").trim("mail") == 2
+        TaskQueue().delete(ids)
+        yield "Warning Queues: The queue mail was .* so 2 of them were thrown away; it keeps 1. Dead tasks Look"
+    redis.delete(QueueKeys("default", "mail").trimmed)
+
+
+def a_module_that_a_poller_cannot_import(redis: Redis) -> Iterator[str]:
+    poller = Consumer(kind="poller")
+    with patch("components.services.queues.consumer.import_tasks", lambda: {"shop.tasks": ImportError()}):
+        poller.renew(["*"])
+    yield "Problem Queues: Workers or pollers of default cannot import shop.tasks: .* Their logs say why."
+    poller.renew(["*"])
 
 
 def delayed_tasks_that_are_late(redis: Redis) -> Iterator[str]:
@@ -156,6 +192,8 @@ def chunks_of_logs_that_were_given_up(redis: Redis) -> Iterator[str]:
 
 TROUBLES = [
     *(a_queue_that_nobody_serves, busy_workers_while_tasks_wait, a_paused_queue_in_which_tasks_wait),
+    *(tasks_that_wait_for_another_attempt, tasks_that_wait_for_a_limit, dead_tasks_that_were_thrown_away),
+    a_module_that_a_poller_cannot_import,
     *(delayed_tasks_that_are_late, periodic_tasks_that_are_late, the_dead_wait_for_no_lock),
     *(a_semaphore_that_keeps_others_waiting, rows_that_nobody_loads),
     *(logs_that_are_counted_late, chunks_of_logs_that_were_given_up),

@@ -29,6 +29,7 @@ from redis.exceptions import ResponseError
 from components.conf import queue_options
 from components.exceptions import StepRefused
 from components.kit.client import SHORTEST_BLOCK, get_client, longest_block
+from components.kit.declarations import import_tasks
 from components.kit.errors import redis_errors, unblocked
 from components.kit.ids import known_sites
 from components.kit.scripts import Script
@@ -307,6 +308,7 @@ class Consumer:
                 "running": running,
                 "quiet": self.is_quiet,
                 "site": known_sites()[0],
+                "broken": list(import_tasks()),
             }
         )
 

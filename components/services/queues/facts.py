@@ -188,6 +188,10 @@ class QueueStats:
     paused: bool = False
     #: How many starts were cut off. It is reset after 30 days without one.
     cut_off: int = 0
+    #: How many delayed tasks have been started before, of the thousand that are due first.
+    retrying: int = 0
+    #: How many dead tasks "dead_limit" has removed. It is reset after a day without one.
+    trimmed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,6 +215,8 @@ class WorkerInfo:
     order: str = ""
     #: Which site it belongs to (kit/ids.py); "" for a worker of an older release.
     site: str = ""
+    #: The modules with tasks that it cannot import.
+    broken: tuple[str, ...] = ()
 
 
 def unserved(queues: Sequence[QueueStats], workers: Sequence[WorkerInfo]) -> list[QueueStats]:

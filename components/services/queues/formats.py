@@ -220,7 +220,7 @@ def placed(info: TaskInfo, *, due_us: float | None, ends_ms: float | None) -> Ta
 
 def read_sizes(queue: str, sizes: Sequence[Any]) -> QueueStats:
     """Return the sizes of a queue, from what a script has counted."""
-    *counts, paused, age, due, cut = sizes
+    *counts, paused, age, due, cut, retrying, trimmed = sizes
     return QueueStats(
         name=queue,
         **dict(zip(get_args(State), counts, strict=True)),
@@ -228,6 +228,8 @@ def read_sizes(queue: str, sizes: Sequence[Any]) -> QueueStats:
         oldest_age=age / 1000 if age >= 0 else None,
         next_due_at=read_instant(due) if due != b"0" else None,
         cut_off=cut,
+        retrying=retrying,
+        trimmed=trimmed,
     )
 
 
@@ -258,6 +260,7 @@ def read_worker(
             "is_quiet": bool(said.get("quiet", False)),
             "order": (order or b"").decode(errors="replace"),
             "site": str(said.get("site", "")),
+            "broken": tuple(str(name) for name in said.get("broken", ())),
         }
     return WorkerInfo(id=worker_id, seen_at=seen_at, **facts)
 

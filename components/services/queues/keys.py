@@ -50,6 +50,10 @@ class BackendKeys:
         """STRING answer to a call that paused a queue, in case it is repeated. Expires after a minute."""
         return f"{self._stem}pausing:{call}"
 
+    limits = SharedKey(
+        "SET limits under which tasks are parked. A name goes with the last. Expires after some days."
+    )
+
     def limited(self, limit: str) -> str:
         """ZSET queues whose tasks wait for room under a limit. Goes with the last task. Expires after some days."""
         return f"{self._stem}limited:{limit}"
@@ -107,4 +111,5 @@ class QueueKeys(BackendKeys):
     cut = Key(
         "STRING number of starts cut off because the worker ended first. Expires 30 days after the last one."
     )
+    trimmed = Key("STRING number of dead tasks that dead_limit removed. Expires a day after the last one.")
     wake = Key("LIST with at most one token, which wakes a worker of the queue. Goes with the queue's name.")

@@ -109,7 +109,7 @@ def card() -> CardReading:
     for alias, state, ticks, of_alias in zip(
         aliases, answers[::_EACH], answers[1::_EACH], answers[2::_EACH], strict=True
     ):
-        queues, workers = read_state(alias, state)
+        queues, workers, limited = read_state(alias, state)
         now, last = Ticks(alias).read(names[alias], ticks)
         of_all += queues
         serving += taking(workers)
@@ -120,16 +120,22 @@ def card() -> CardReading:
             *lines_about(
                 _longest_first(unserved(queues, workers)), partial(_unserved, alias), _MORE_UNSERVED
             ),
+            *_broken(alias, workers),
             *_saturated(alias, _longest_first(saturated(queues, workers))),
             *lines_about(
                 _longest_first(each for each in queues if each.paused and each.ready),
                 partial(_paused, alias),
-                _MORE_PAUSED,
+                _MORE_OF_THESE,
             ),
             *_silent(alias, [worker for worker in workers if not worker.alive]),
-            *lines_about(late_queues(queues, now), partial(_late, alias, now), _MORE_LATE),
+            *lines_about(late_queues(queues, now), partial(_late, alias, now), _MORE_OF_THESE),
             *_late_ticks(alias, len(late_ticks(tick_infos(entries[alias], now, last), now))),
-            *lines_about(dead, partial(_dead, alias), _MORE_DEAD),
+            *lines_about(dead, partial(_dead, alias), _MORE_OF_THESE),
+            *lines_about([each for each in queues if each.trimmed], partial(_trimmed, alias), _MORE_OF_THESE),
+            *lines_about(
+                [each for each in queues if each.retrying], partial(_retrying, alias), _MORE_OF_THESE
+            ),
+            *lines_about([*limited.items()], _limited, _MORE_OF_THESE),
         ]
     return _card(of_all, serving, number, lines)
 
@@ -258,23 +264,55 @@ def _dead(alias: str, queue: QueueStats) -> Line:
     )
 
 
+def _broken(alias: str, workers: Iterable[WorkerInfo]) -> Iterator[Line]:
+    if names := {name for worker in workers if worker.alive for name in worker.broken}:
+        text = gettext(
+            "Workers or pollers of %(alias)s cannot import %(names)s: tasks that are declared there do not run, and "
+            "periodic ones do not tick."
+        )
+        advice = gettext("Their logs say why. Correct it, and restart them.")
+        yield Line("E120", text % {"alias": alias, "names": _listed(names)}, advice=advice)
+
+
+def _trimmed(alias: str, queue: QueueStats) -> Line:
+    text = ngettext(
+        "The queue %(queue)s was too full of dead tasks, so %(count)s of them was thrown away; it keeps %(most)s.",
+        "The queue %(queue)s was too full of dead tasks, so %(count)s of them were thrown away; it keeps %(most)s.",
+        queue.trimmed,
+    )
+    advice = gettext("Look at what fails, or raise dead_limit. This is forgotten after a day.")
+    about = _about(queue, queue.trimmed) | {"most": grouped(queue_options(alias).dead_limit)}
+    return Line("W134", text % about, _tasks(gettext("Dead tasks"), alias, queue.name, "dead"), advice=advice)
+
+
+def _retrying(alias: str, queue: QueueStats) -> Line:
+    text = ngettext(
+        "%(count)s task of the queue %(queue)s did not succeed, and will be tried again.",
+        "%(count)s tasks of the queue %(queue)s did not succeed, and will be tried again.",
+        queue.retrying,
+    )
+    page = _tasks(gettext("Delayed tasks"), alias, queue.name, "delayed")
+    return Line("W135", text % _about(queue, queue.retrying), page)
+
+
+def _limited(limited: tuple[str, int]) -> Line:
+    limit, count = limited
+    text = ngettext(
+        "%(count)s task waits for room under the limit %(limit)s.",
+        "%(count)s tasks wait for room under the limit %(limit)s.",
+        count,
+    )
+    advice = gettext("The page Semaphores says who holds it.")
+    return Line("W136", text % {"count": grouped(count), "limit": legible(limit)}, advice=advice)
+
+
+_MORE_OF_THESE = ngettext_lazy(
+    "There is %(count)s more of this kind.", "There are %(count)s more of this kind.", "number"
+)
 _MORE_UNSERVED = ngettext_lazy(
     "Nobody serves %(count)s more queue in which tasks wait.",
     "Nobody serves %(count)s more queues in which tasks wait.",
     "number",
-)
-_MORE_PAUSED = ngettext_lazy(
-    "%(count)s more queue in which tasks wait is paused.",
-    "%(count)s more queues in which tasks wait are paused.",
-    "number",
-)
-_MORE_LATE = ngettext_lazy(
-    "Delayed tasks of %(count)s more queue are late.",
-    "Delayed tasks of %(count)s more queues are late.",
-    "number",
-)
-_MORE_DEAD = ngettext_lazy(
-    "%(count)s more queue has dead tasks.", "%(count)s more queues have dead tasks.", "number"
 )
 
 
@@ -344,9 +382,14 @@ def ask_state(alias: str) -> Ask:
     return Ask(keys.names, partial(GAUGE.put, keys=keys))
 
 
-def read_state(alias: str, answer: Sequence[Any]) -> tuple[list[QueueStats], list[WorkerInfo]]:
-    """Return the queues, by name, and the workers of *alias* from the answer to ask_state()."""
-    clock, sizes, seen = answer
+def read_state(
+    alias: str, answer: Sequence[Any]
+) -> tuple[list[QueueStats], list[WorkerInfo], dict[str, int]]:
+    """
+    Return the queues, by name, and the workers of *alias* from the answer to ask_state(), and how many tasks wait
+    under which limit.
+    """
+    clock, sizes, seen, limited = answer
     queues = [read_sizes(text_of(name), found) for name, found in zip(sizes[::2], sizes[1::2], strict=True)]
     lease = timedelta(seconds=queue_options(alias).lease)
     workers = [
@@ -355,7 +398,8 @@ def read_state(alias: str, answer: Sequence[Any]) -> tuple[list[QueueStats], lis
         )
         for worker_id, at, (about, started) in zip(seen[::3], seen[1::3], seen[2::3], strict=True)
     ]
-    return sorted(queues, key=lambda queue: queue.name), workers
+    full = {text_of(name): int(count) for name, count in zip(limited[::2], limited[1::2], strict=True)}
+    return sorted(queues, key=lambda queue: queue.name), workers, full
 
 
 def gauges() -> Gauges:
@@ -371,7 +415,7 @@ def gauges() -> Gauges:
     aliases = redis_aliases()
     answers = yield [ask_state(alias) for alias in aliases]
     for alias, answer in zip(aliases, answers, strict=True):
-        queues, seen = read_state(alias, answer)
+        queues, seen, _full = read_state(alias, answer)
         for stats in queues:
             for state in get_args(State):
                 tasks.add(getattr(stats, state), alias=alias, queue=stats.name, state=state)

@@ -65,7 +65,7 @@ def test_a_row_shows_the_arguments_and_the_message_of_the_error_shortened(viewer
     row = shown(viewer, "tasks", state="dead")
 
     assert '7, "<b>", to="Jürgen", lines=[0, 1, 2,' in row
-    assert "499" not in row
+    assert "498, 499" not in row  # an id may have 499 in it
     assert "<b>no route</b>" in row
 
 

@@ -43,7 +43,7 @@ def test_workers_and_what_they_were_asked(redis):
     assert {part: set(found[0]) for part, found in whole["backends"]["default"].items()} == {
         "queues": {
             *("name", "ready", "delayed", "running", "dead", "successful"),
-            *("oldest_age", "next_due_at", "paused", "cut_off"),
+            *("oldest_age", "next_due_at", "paused", "cut_off", "retrying", "trimmed"),
         },
         "workers": {
             *("id", "kind", "host", "pid", "queues", "concurrency", "running"),

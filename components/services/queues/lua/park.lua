@@ -1,5 +1,5 @@
 -- Park tasks of a queue that wait for room under a limit. A repeated call changes nothing.
--- KEYS    limited parked
+-- KEYS    limits limited parked
 -- ARGV    limit queue kept tasks...(place id)
 -- RETURNS how many of this queue are parked
 local queues, room = limited .. limit, parked .. limit .. ":" .. queue
@@ -7,5 +7,6 @@ local queues, room = limited .. limit, parked .. limit .. ":" .. queue
 redis.call("ZREM", room, "")
 for _, task in ipairs(tasks) do redis.call("ZADD", room, task.place, task.id) end
 redis.call("ZADD", queues, 0, queue)
-for _, key in ipairs({ room, queues }) do redis.call("PEXPIRE", key, kept) end
+redis.call("SADD", limits, limit)
+for _, key in ipairs({ room, queues, limits }) do redis.call("PEXPIRE", key, kept) end
 return redis.call("ZCARD", room)

@@ -1,5 +1,5 @@
 -- Count the tasks of queues. Only reads.
--- KEYS    paused queues...(ready delayed running dead successful cut)
+-- KEYS    paused runs queues...(ready delayed running dead successful cut trimmed)
 -- ARGV    names...
 -- USES    time sizes
 -- RETURNS now, in microseconds; and for each queue its sizes, see _sizes.lua

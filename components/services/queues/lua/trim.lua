@@ -4,15 +4,16 @@
 -- *parked* and *each* are the microseconds until a parked task is due, and those more for each other one.
 -- Queues without any task are removed. Other durations are milliseconds. A repeated call changes nothing.
 -- KEYS    tasks runs errors progress names active paused
---         queues...(ready delayed running dead successful wake)
+--         queues...(ready delayed running dead successful trimmed wake)
 -- ARGV    dead_kept dead_limit listed_for most lease parked each queue_names...
 -- USES    time task forget run place ahead
 -- RETURNS how many dead tasks were removed
 -- Milliseconds by which the leases of other workers may be longer, and the number of leases that one call examines.
-local HOUR, LOOKED_AT = 3600000, 100
+local HOUR, DAY, LOOKED_AT = 3600000, 86400000, 100
 local MINUTE = 60000 -- milliseconds
 
-local function let_go(dead, left)
+local function let_go(queue, left)
+  local dead = queue.dead
   local too_old = redis.call("ZCOUNT", dead, "-inf", NOW - dead_kept)
   local too_many = redis.call("ZCARD", dead) - dead_limit
   local count = math.min(math.max(too_old, too_many), left)
@@ -20,6 +21,10 @@ local function let_go(dead, left)
   local ids = redis.call("ZRANGE", dead, 0, count - 1)
   redis.call("ZREM", dead, unpack(ids))
   forget(ids)
+  if count > too_old then
+    redis.call("INCRBY", queue.trimmed, count - math.max(0, too_old))
+    redis.call("PEXPIRE", queue.trimmed, DAY)
+  end
   return count
 end
 
@@ -85,7 +90,7 @@ local gone = 0
 for at, name in ipairs(queue_names) do
   local queue = queues[at]
   redis.call("ZREMRANGEBYSCORE", queue.successful, "-inf", NOW - listed_for)
-  gone = gone + let_go(queue.dead, most - gone)
+  gone = gone + let_go(queue, most - gone)
   shorten_leases(queue.running)
   bring_back(queue.dead, NOW)
   bring_back(queue.successful, NOW)

@@ -1,7 +1,7 @@
 -- Make the first task that is parked under a limit due after a number of microseconds, and wake a worker for it.
 -- Paused queues are passed over. If ready or due tasks of its queue wait, perhaps since no worker serves it, the
 -- first in a queue where none waits is due as well. A repeated call makes no other task due.
--- KEYS    limited parked unparked paused queues...(ready delayed wake)
+-- KEYS    limits limited parked unparked paused queues...(ready delayed wake)
 -- ARGV    limit caller delay
 -- USES    time rouse
 -- RETURNS how many tasks are due
@@ -19,6 +19,7 @@ local function first(queue)
     local id, place = unpack(redis.call("ZRANGE", room, 0, 0, "WITHSCORES"))
     if not id then
       redis.call("ZREM", limited .. limit, queue)
+      if redis.call("EXISTS", limited .. limit) == 0 then redis.call("SREM", limits, limit) end
       return
     end
     if redis.call("ZSCORE", any.delayed .. queue, id) then
