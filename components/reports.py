@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from django.core.checks import CheckMessage, Error, Warning
 from django.utils.functional import Promise
 from django.utils.text import capfirst
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from components import models
 from components.formatting import duration, grouped, legible
@@ -132,11 +132,14 @@ class Card:
 CardReading: TypeAlias = Reading[Card]
 
 
-def lines_about(things: Sequence[_T], line: Callable[[_T], Line], more: Any) -> list[Line]:
-    """Return the lines of the first *things*, and one that counts the others by *more*, a lazy plural of *number*."""
+def lines_about(things: Sequence[_T], line: Callable[[_T], Line]) -> list[Line]:
+    """Return the lines of the first *things*, and one that counts the others."""
     lines = [line(thing) for thing in things[:MOST_LINES]]
     if number := len(things[MOST_LINES:]):
-        lines.append(Line(lines[0].id, more % {"number": number, "count": grouped(number)}))
+        said = ngettext(
+            "There is %(count)s more of this kind.", "There are %(count)s more of this kind.", number
+        )
+        lines.append(Line(lines[0].id, said % {"count": grouped(number)}))
     return lines
 
 
@@ -156,7 +159,6 @@ def card_of_waits(
     unit: Callable[[int], str],
     waiting: str,
     line: Callable[[Contended], Line],
-    more: Any,
 ) -> CardReading:
     """
     Count things, and find those that somebody has waited for too long. Each answer is their number; and of each that
@@ -174,7 +176,7 @@ def card_of_waits(
         (waiting, grouped(sum(each.waiting for each in contended))),
         (gettext("Longest wait"), duration(max((each.waited for each in contended), default=None))),
     ]
-    return Card(number, unit(number), facts, lines_about(stuck, line, more))
+    return Card(number, unit(number), facts, lines_about(stuck, line))
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ from hashlib import sha256
 from io import StringIO
 from itertools import chain, cycle
 from pathlib import Path
-from typing import Any, is_typeddict
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -26,7 +24,6 @@ from django.test import AsyncClient, Client
 from django.test.utils import override_settings
 from django.utils.translation import override
 from jsonschema import Draft202012Validator
-from msgspec import Struct
 from redis import Redis
 
 from components.api import openapi
@@ -570,22 +567,6 @@ def test_the_file_holds_what_the_endpoints_declare() -> None:
     assert openapi.FILE.read_text(encoding="utf-8") == out.getvalue(), (
         "Run manage.py openapi, and store its output."
     )
-
-
-def test_no_two_shapes_have_the_same_name() -> None:
-    """The description refers to a shape by its name alone."""
-    shapes = [
-        each
-        for module in list(sys.modules.values())
-        if re.match(r"components\..*\b(api|shapes)\b", module.__name__)
-        for each in vars(module).values()
-        if is_typeddict(each) or (isinstance(each, type) and issubclass(each, Struct))
-        if each.__module__ == module.__name__
-    ]
-    names = Counter(each.__name__ for each in shapes)
-
-    assert names["FoundMessages"] == 1
-    assert [name for name, number in names.items() if number > 1] == []
 
 
 def test_exactly_the_addresses_and_methods_that_exist_are_described() -> None:

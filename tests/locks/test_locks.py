@@ -287,15 +287,6 @@ def refuse() -> Any:
     raise RedisNotPrivate
 
 
-def test_a_lock_without_a_timeout_cannot_be_extended(redis: Redis) -> None:
-    held = Lock(redis, "a")
-    held.acquire()
-
-    for extend in (lambda: held.extend(5), held.reacquire):
-        with unchanged(redis), pytest.raises(LockError):
-            extend()
-
-
 def test_coroutines_are_told_the_same(redis: Redis) -> None:
     async def main() -> None:
         client = get_async_client()

@@ -218,7 +218,7 @@ def test_many_queues_take_no_more_room_than_a_few(redis, reader):
     found = lines(reader)
 
     assert len(found) == 4
-    assert found[-1] == "Problem Queues: Nobody serves 37 more queues in which tasks wait. Queues"
+    assert found[-1] == "Problem Queues: There are 37 more of this kind. Queues"
 
 
 def test_a_lock_that_keeps_others_waiting_can_be_released(redis, reader, staff):

@@ -55,7 +55,6 @@ def card() -> CardReading:
         lambda held: ngettext("lock is held", "locks are held", held),
         gettext("Waiting for a lock"),
         _line,
-        _MORE,
     )
 
 
@@ -70,11 +69,6 @@ def _line(each: Contended) -> Line:
     page = Link("lock", gettext("Holder and waiters"), key=key)
     mend = Link("release", gettext("Release by force"), key=key, holder=holder) if holder else None
     return Line("W124", text % about, page, mend)
-
-
-_MORE = ngettext_lazy(
-    "%(count)s more lock keeps callers waiting.", "%(count)s more locks keep callers waiting.", "number"
-)
 
 
 def gauges() -> Gauges:

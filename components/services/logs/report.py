@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from django.utils.translation import gettext, ngettext, ngettext_lazy
+from django.utils.translation import gettext, ngettext
 
 from components.formatting import duration, grouped, legible
 from components.kit.decoding import number_of, text_of
@@ -53,12 +53,8 @@ def card() -> CardReading:
             (gettext("Given up"), grouped(sum(job.dead for job in found))),
         ],
         [
-            *lines_about(
-                sorted((job for job in found if job.late), key=lambda job: -job.lag), _late, _MORE_LATE
-            ),
-            *lines_about(
-                sorted((job for job in found if job.dead), key=lambda job: -job.dead), _dead, _MORE_DEAD
-            ),
+            *lines_about(sorted((job for job in found if job.late), key=lambda job: -job.lag), _late),
+            *lines_about(sorted((job for job in found if job.dead), key=lambda job: -job.dead), _dead),
         ],
     )
 
@@ -94,18 +90,6 @@ def _dead(job: _Job) -> Line:
     )
     page = Link("job", gettext("Show them, and send them again"), job=job.name)
     return Line("W133", text % {"count": grouped(job.dead), "job": legible(job.name)}, page)
-
-
-_MORE_LATE = ngettext_lazy(
-    "The logs of %(count)s more job are counted late.",
-    "The logs of %(count)s more jobs are counted late.",
-    "number",
-)
-_MORE_DEAD = ngettext_lazy(
-    "Chunks of logs of %(count)s more job were given up.",
-    "Chunks of logs of %(count)s more jobs were given up.",
-    "number",
-)
 
 
 def gauges() -> Gauges:

@@ -117,25 +117,19 @@ def card() -> CardReading:
         dead = sorted((queue for queue in queues if queue.dead), key=lambda queue: -queue.dead)
         lines += [
             *_strangers(alias, workers),
-            *lines_about(
-                _longest_first(unserved(queues, workers)), partial(_unserved, alias), _MORE_UNSERVED
-            ),
+            *lines_about(_longest_first(unserved(queues, workers)), partial(_unserved, alias)),
             *_broken(alias, workers),
             *_saturated(alias, _longest_first(saturated(queues, workers))),
             *lines_about(
-                _longest_first(each for each in queues if each.paused and each.ready),
-                partial(_paused, alias),
-                _MORE_OF_THESE,
+                _longest_first(each for each in queues if each.paused and each.ready), partial(_paused, alias)
             ),
             *_silent(alias, [worker for worker in workers if not worker.alive]),
-            *lines_about(late_queues(queues, now), partial(_late, alias, now), _MORE_OF_THESE),
+            *lines_about(late_queues(queues, now), partial(_late, alias, now)),
             *_late_ticks(alias, len(late_ticks(tick_infos(entries[alias], now, last), now))),
-            *lines_about(dead, partial(_dead, alias), _MORE_OF_THESE),
-            *lines_about([each for each in queues if each.trimmed], partial(_trimmed, alias), _MORE_OF_THESE),
-            *lines_about(
-                [each for each in queues if each.retrying], partial(_retrying, alias), _MORE_OF_THESE
-            ),
-            *lines_about([*limited.items()], _limited, _MORE_OF_THESE),
+            *lines_about(dead, partial(_dead, alias)),
+            *lines_about([each for each in queues if each.trimmed], partial(_trimmed, alias)),
+            *lines_about([each for each in queues if each.retrying], partial(_retrying, alias)),
+            *lines_about([*limited.items()], _limited),
         ]
     return _card(of_all, serving, number, lines)
 
@@ -304,16 +298,6 @@ def _limited(limited: tuple[str, int]) -> Line:
     )
     advice = gettext("The page Semaphores says who holds it.")
     return Line("W136", text % {"count": grouped(count), "limit": legible(limit)}, advice=advice)
-
-
-_MORE_OF_THESE = ngettext_lazy(
-    "There is %(count)s more of this kind.", "There are %(count)s more of this kind.", "number"
-)
-_MORE_UNSERVED = ngettext_lazy(
-    "Nobody serves %(count)s more queue in which tasks wait.",
-    "Nobody serves %(count)s more queues in which tasks wait.",
-    "number",
-)
 
 
 def _about(queue: QueueStats, count: int) -> dict[str, str]:

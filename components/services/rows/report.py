@@ -90,8 +90,8 @@ def card() -> CardReading:
             (gettext("Models"), grouped(len(state.names))),
         ],
         [
-            *lines_about(sorted(late.items(), key=lambda pair: -pair[1]), _late, _MORE_LATE),
-            *lines_about(sorted(failing.items(), key=lambda pair: -pair[1]), _failing, _MORE_FAILING),
+            *lines_about(sorted(late.items(), key=lambda pair: -pair[1]), _late),
+            *lines_about(sorted(failing.items(), key=lambda pair: -pair[1]), _failing),
         ],
     )
 
@@ -117,18 +117,6 @@ def _failing(found: tuple[str, int]) -> Line:
         Link("failing", gettext("Show the rows and their errors"), model=name),
         Link("refresh", gettext("Try again now"), model=name),
     )
-
-
-_MORE_LATE = ngettext_lazy(
-    "Cached rows of %(count)s more model are late.",
-    "Cached rows of %(count)s more models are late.",
-    "number",
-)
-_MORE_FAILING = ngettext_lazy(
-    "Rows of %(count)s more model could not be loaded.",
-    "Rows of %(count)s more models could not be loaded.",
-    "number",
-)
 
 
 def examine() -> Iterator[CheckMessage]:

@@ -56,7 +56,6 @@ def card() -> CardReading:
         lambda number: ngettext("semaphore", "semaphores", number),
         gettext("Waiting for a permit"),
         _line,
-        _MORE,
     )
 
 
@@ -74,10 +73,3 @@ def _line(each: Contended) -> Line:
     page = Link("semaphore", gettext("Holders and waiters"), semaphore=each.name)
     mend = Link("limit", gettext("Change the limit"), semaphore=each.name)
     return Line("W125", text % about, page, mend)
-
-
-_MORE = ngettext_lazy(
-    "%(count)s more semaphore keeps callers waiting.",
-    "%(count)s more semaphores keep callers waiting.",
-    "number",
-)

@@ -6,13 +6,13 @@ from html import escape, unescape
 import pytest
 from django.core.management import call_command
 
-from components.services.queues import keys, task
+from components.services.queues import Concurrency, TaskQueue, keys, task
 from components.services.queues.admin.contents import parts_of
 from components.services.queues.facts import to_us
 from tests.control_room.pages import text_of
 from tests.queues.admin import scene
 from tests.queues.admin.scene import HOURLY, NIGHTLY, ROOT, declare_only
-from tests.support.queues import STATES, found, server_time
+from tests.support.queues import STATES, claim, found, hand_in, server_time, to_retry
 
 SECRET, PRIVATE = "token-4711", "traceback-4711"
 pytestmark = pytest.mark.usefixtures("redis")
@@ -40,6 +40,32 @@ def one_of_each(monkeypatch):
     monkeypatch.setattr(scene, "TRACEBACK", f"OSError: {PRIVATE} {SECRET}")
     given = {"result": {"made": SECRET}, "args": [SECRET], "kwargs": {"key": SECRET}}
     return lambda name, **more: scene.one_of_each(name=name, **given, **more)
+
+
+@task(concurrency=Concurrency(1, str))
+def bill(account: str) -> None: ...
+
+
+def test_a_task_says_why_it_waits(onlooker, viewer):
+    [task_id, parked] = scene.ready(name=f"{__name__}.bill", args=["7"], count=2)
+
+    def says(text, client=viewer, id=task_id):
+        return f"Why it waits {text}" in shown(client, "task", id=id)
+
+    assert says("No worker serves its queue.")
+    consumer = scene.worker("mail", concurrency=1)
+    assert says("It waits for its turn.")
+    consumer.renew(["mail"], claimed := claim(consumer, 2, ["mail"]))
+    consumer.park("api", [each for each in claimed if each.id == parked])
+    assert says(
+        "There is no room for it under the limit task:tests.queues.admin.test_contents.bill:7.", id=parked
+    )
+    assert says("It was put off", onlooker, parked)
+    hand_in(consumer, *(to_retry(each, seconds=600) for each in claimed if each.id == task_id))
+    assert says("It is tried again after builtins.")
+    assert says("It is not due yet.", id=scene.delayed()[0])
+    TaskQueue().pause("mail")
+    assert says("Its queue is paused.", id=scene.ready()[0])
 
 
 def test_without_the_permission_no_page_shows_what_a_task_holds(onlooker, viewer, one_of_each):

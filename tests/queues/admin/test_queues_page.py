@@ -138,7 +138,7 @@ def test_a_page_takes_so_many_round_trips_and_no_more_with_more_tasks(manager):
         "tasks/?alias=default&queue=mail&argument=9&since=2026-01-01T00:00&after=1:x": 5,
         "failures/?alias=default&queue=mail&after=1:x%20mail": 4,
         "failures/?alias=default": 5,
-        f"task/?alias=default&id={ids['ready']}": 2,
+        f"task/?alias=default&id={ids['ready']}": 5,
         "delete/?alias=default&queue=mail&scope=all": 1,
         f"delete/?alias=default&queue=mail&id={ids['ready']}": 2,
         "stop/?alias=default": 3,

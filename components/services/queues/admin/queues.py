@@ -9,6 +9,7 @@ to find out the policy of a task, because the task may be dead because its modul
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from math import ceil
 from statistics import median
@@ -36,7 +37,9 @@ from components.services.queues.admin.rerun import ORIGIN, RERUN
 from components.services.queues.admin.selections import title_of
 from components.services.queues.admin.verbs import OF_TASKS, VERBS, trail_of
 from components.services.queues.backend import redis_aliases
+from components.services.queues.facts import saturated, unserved
 from components.services.queues.failures import groups
+from components.services.queues.worker.concurrency import Limit
 
 _FIRST: Sequence[str | Promise] = [_("Task"), _("Priority"), "#", _("Enqueued")]
 _LAST: Sequence[str | Promise] = [_("Attempts"), "#"]
@@ -50,6 +53,7 @@ COLUMNS: Mapping[State, Sequence[str | Promise]] = {
 }
 
 _MOST_NAMED = 3  # queues of a group of failures
+_AT_ONCE = timedelta(seconds=1)  # what is due later than planned by more than this was put off
 
 
 class QueueAdmin(ControlRoomAdmin):
@@ -196,6 +200,7 @@ class QueueAdmin(ControlRoomAdmin):
             "failure": seen.errors[-1] if seen.errors and info.state != "successful" else None,
             "errors": [(error.exception_class_path, parts_of(error.traceback)) for error in seen.errors],
             "state_word": WORDS[info.state],
+            "why": _why_it_waits(service, info, contents.shows(info)),
             "shows_contents": contents.shows(info),
             "is_sensitive": is_sensitive(info),
             "max_attempts": _max_attempts(service, info),
@@ -221,6 +226,32 @@ class QueueAdmin(ControlRoomAdmin):
         return self.render(
             request, template, gettext("Periodic tasks"), {"aliases": aliases, "purpose": purpose}
         )
+
+
+def _why_it_waits(service: TaskQueue, info: TaskInfo, shows_limit: bool) -> str:
+    """Return a sentence that says why a task waits; "" if it does not. The name of a limit may tell arguments."""
+    if info.state == "delayed":
+        if info.starts:
+            last = info.errors[-1].exception_class_path if info.errors else gettext("an error")
+            return gettext("It is tried again after %(error)s.") % {"error": last}
+        if not info.due_at or info.due_at - (info.run_after or info.enqueued_at) < _AT_ONCE:
+            return gettext("It is not due yet.")
+        with suppress(Exception):  # the project's own code may name the limit
+            task = loaded(info.name) if shows_limit else None
+            if limit := task and Limit.of(task, info.args, info.kwargs, service.options):
+                return gettext("There is no room for it under the limit %(limit)s.") % {"limit": limit.name}
+        return gettext("It was put off: there was no room for it, or its worker ended.")
+    if info.state != "ready":
+        return ""
+    queues, workers = service.overview()
+    own = [queue for queue in queues if queue.name == info.queue]
+    if any(queue.paused for queue in own):
+        return gettext("Its queue is paused.")
+    if unserved(own, workers):
+        return gettext("No worker serves its queue.")
+    if saturated(own, workers):
+        return gettext("All slots of the workers that serve its queue are busy.")
+    return gettext("It waits for its turn.")
 
 
 def _time_of_run(info: TaskInfo) -> timedelta | None:
