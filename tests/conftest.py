@@ -73,12 +73,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 def pytest_collection_finish() -> None:
     """
-    Keep what exists by now out of the garbage collection, and collect less often. It stays until the end, and tests
-    that collect garbage would look at a million objects each time.
+    Keep what exists by now out of the garbage collection. It stays until the end, and tests that collect garbage
+    would look at a million objects each time.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
 
 
 @pytest.fixture(autouse=True, scope="session")

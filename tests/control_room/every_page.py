@@ -44,7 +44,7 @@ NEEDS = {
     f"{model} {page}": verb
     for verb, pages in {
         "change": {
-            "queue": "pause resume resend cancel quiet stop run pause-periodic resume-periodic rerun",
+            "queue": "pause resume promote resend cancel quiet stop run pause-periodic resume-periodic rerun",
             "cachedrow": "delay",
             "chat": "close reopen kick block unblock mute unmute",
             "lock": "release",
@@ -67,7 +67,7 @@ VIEWS.append("view_messages_mailbox")
 #: Without Redis the search still finds pages and people, and to run a periodic task asks nothing before it is done.
 ASKING_REDIS = [page for page in PAGES if page.split()[1] not in ("history", "change", "run", "find")]
 #: A state in which each verb may be done to a task; all others do not care.
-STATE = {"queue resend": "dead", "queue cancel": "ready", "queue delete": "dead"}
+STATE = {"queue promote": "delayed", "queue resend": "dead", "queue cancel": "ready", "queue delete": "dead"}
 #: What a form sends; all others do not care.
 FORM = {"limit": "7", "seconds": "600", "before": "6", "delay": "7", "args": "[7]"}
 #: Whom or what in a chat a page is about; all others do not care.

@@ -63,7 +63,7 @@ def what_can_change():
         places("mail"),
         places("default"),
         [(worker.id, worker.order) for worker in queue.workers()],
-        queue.stats("mail").paused,
+        [(stats.paused, stats.next_due_at) for stats in [queue.stats("mail")]],
         Ticks().paused(),
         AddressBook("market.item").count(),
         [stand(name) for name in ("guild:7", "closed")],

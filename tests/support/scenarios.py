@@ -136,6 +136,7 @@ def advancing(redis: Redis) -> None:
     for task in claimed:
         consumer.progress(task, Progress(3, 4, "nearly", EPOCH))
         queue.wait_for(task.id, wait=0)
+    queue.promote("default", [*pushed, "nothing"])
     queue.cancel("default", [*pushed[3:6], "nothing"])
     end_lease(redis, pushed[5], lost.id)
     come_due(redis, *push_many(2, delay=60))

@@ -69,6 +69,7 @@ DELETE = Script("queues/delete")
 ENQUEUE = Script("queues/enqueue")
 FIND = Script("queues/find")
 PAUSE = Script("queues/pause")
+PROMOTE = Script("queues/promote")
 PUSH = Script("queues/push")
 RESEND = Script("queues/resend")
 STATS = Script("queues/stats")
@@ -269,6 +270,11 @@ class TaskQueue:
             sent += int(number)
             refused += [task_id.decode() for task_id in held]
         return Resent(sent, refused)
+
+    def promote(self, queue: str | TaskIds, task_ids: TaskIds | None = None) -> int:
+        """Make delayed tasks due, as cancel() names them, so that workers take them. Return how many are due."""
+        located = self._located(queue, task_ids)
+        return sum(at_once(PROMOTE.run(get_client(), keys, ids=ids)) for keys, ids in located)
 
     def _located(
         self, queue: str | TaskIds, task_ids: TaskIds | None

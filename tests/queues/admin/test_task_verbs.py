@@ -12,7 +12,7 @@ from components.services.queues.admin import selections
 from tests.control_room.pages import CONTENT, done, logged, text_of
 from tests.queues.admin import scene
 from tests.queues.admin.scene import MAIL, ROOT, of
-from tests.support.queues import ECHO, found, places
+from tests.support.queues import ECHO, claim, found, ids, places
 
 pytestmark = pytest.mark.usefixtures("redis")
 
@@ -32,6 +32,14 @@ def test_selected_tasks_are_sent_again_and_no_others_those_that_died_first_befor
     assert logged() == said
     assert len(done(manager, of("resend", "dead"))) == 1  # nothing is selected
     assert places("mail") == {"ready": [first, third], "dead": [second]}
+
+
+def test_delayed_tasks_are_run_now_and_no_others(manager):
+    [first, second], again = scene.delayed(count=2), scene.retrying()
+    address = of("promote", "delayed", first, again)
+    assert done(manager, address) == done(manager, address) == ["Made 2 tasks of the queue mail due."]
+    assert ids(claim(scene.worker("mail"), 3, ["mail"])) == [first, again]
+    assert places("mail")["delayed"] == [second]
 
 
 @pytest.mark.parametrize("state", ["dead", "successful", "ready", "delayed"])
@@ -140,7 +148,7 @@ def test_the_page_from_which_it_was_done_comes_back_if_it_is_still_there(manager
     ("state", "verbs"),
     [
         ("ready", "cancel delete"),
-        ("delayed", "cancel delete"),
+        ("delayed", "cancel delete promote"),
         ("running", "cancel"),
         ("dead", "delete resend rerun"),
         ("successful", "delete rerun"),
@@ -157,7 +165,7 @@ def test_a_task_offers_what_can_be_done_to_it_and_nothing_else_is_done(manager, 
         asked = manager.get(unescape(address))
         assert ids[state] in asked.text
         assert 'type="submit"' in CONTENT.search(asked.text)[0]
-    for verb in {"cancel", "delete", "resend"}.difference(verbs.split()):
+    for verb in {"cancel", "delete", "resend", "promote"}.difference(verbs.split()):
         address = of(verb, state, ids[state])
         assert [manager.get(address).status_code, manager.post(address).status_code] == [404, 404]
     assert places("mail") == {other: [task_id] for other, task_id in ids.items()}

@@ -299,6 +299,12 @@ def _resend(selection: Selection) -> Done:
     return Done(_said(gettext("Sent %(tasks)s again."), sent, selection), but)
 
 
+def _promote(selection: Selection) -> Done:
+    service = selection.page.service
+    due = sum(service.promote(queue, ids) for queue, ids in selection.by_queue.items())
+    return Done(_said(gettext("Made %(tasks)s due."), due, selection))
+
+
 def _cancel(selection: Selection) -> Done:
     service = selection.page.service
     results = [service.cancel(queue, ids) for queue, ids in selection.by_queue.items()]
@@ -356,6 +362,15 @@ OF_TASKS = dict(
                 _("A task stays dead if another unfinished task has its unique key."),
             ],
             run=_resend,
+        ),
+        _of_tasks(
+            "promote",
+            _("Run now"),
+            states=["delayed"],
+            title=_("Run %(tasks)s now"),
+            sentence=_("Do not let %(tasks)s wait any longer."),
+            effects=[_("They are due at once, and the next free workers take them.")],
+            run=_promote,
         ),
         _of_tasks(
             "cancel",
