@@ -58,7 +58,7 @@ class Node:
     @property
     def facts(self) -> Iterator[tuple[str, str]]:
         """Yield what is known, each with its name."""
-        yield gettext("Response time"), took(self.took)
+        yield gettext("Answered this page in"), took(self.took)
         if not self.info:
             return
         yield gettext("Memory"), self._memory

@@ -110,7 +110,7 @@ def test_a_long_history_is_read_by_links(people, chat):
 
 
 def test_the_list_shows_what_is_unread_and_who_is_mentioned(people, chat):
-    chat.send(people["joe"], "@jack bring it", mentions=[people["jack"]])
+    chat.send(people["joe"], "@jack **bring** it", mentions=[people["jack"]])
 
     answer = visitor("jack").get("/chat/")
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from components.services.chat import ChatMessage, ChatNews, Event, EventKind, Role
-from components.services.chat.rich import TAGS, Node, rich
+from components.services.chat.rich import TAGS, Node, plain, rich
 
 #: A function from a person's id to the name to show.
 NameOf = Callable[[str], str]
@@ -83,7 +83,7 @@ def preview(message: ChatMessage | None, me: str, name_of: NameOf) -> str:
         return ""
     if message.event:
         return sentence(message.event, name_of)
-    text = " ".join(message.text.split())[:200] or str(PICTURE)
+    text = " ".join(plain(rich(message.text)).split())[:200] or str(PICTURE)
     if message.sender == me:
         return gettext("You: %(text)s") % {"text": text}
     return f"{name_of(message.sender)}: {text}"

@@ -166,6 +166,7 @@ class QueueAdmin(ControlRoomAdmin):
             ],
             "is_of_all": not page.name,
             "left": page.total("dead") - look.offset - look.looked_at if look.after else 0,
+            "total": page.total("dead"),
             "after": filters.after,
             "verbs": self._verbs(request, "dead"),
         }

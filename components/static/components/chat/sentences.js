@@ -1,6 +1,7 @@
 /* Sentences for events of a chat, and names of chats. The server has the same texts in services/chat/page/texts.py. */
 
 import { gettext, interpolate, ngettext } from "../i18n.js";
+import { plain } from "./dom.js";
 
 /* The sentences for events: with the person who did it, and without. */
 const SENTENCES = {
@@ -51,7 +52,7 @@ export function preview(chat, me, nameOf) {
     const last = chat.last_message;
     if (!last) return "";
     if (last.event) return sentence(last.event, nameOf);
-    const text = last.text.replaceAll(/\s+/g, " ") || gettext("Picture");
+    const text = (last.rich ? plain(last.rich) : last.text).replaceAll(/\s+/g, " ").trim() || gettext("Picture");
     return last.sender === me ? interpolate(gettext("You: %(text)s"), { text }) : `${nameOf(last.sender)}: ${text}`;
 }
 
