@@ -220,12 +220,13 @@ def _saturated(alias: str, queues: Sequence[QueueStats]) -> Iterator[Line]:
     if queues and (oldest := queues[0].oldest_age or 0.0) >= _PATIENCE:
         waiting = sum(queue.ready for queue in queues)
         text = ngettext(
-            "All slots of the workers are busy, and %(count)s task waits, for %(age)s.",
-            "All slots of the workers are busy, and %(count)s tasks wait, the oldest for %(age)s.",
+            "All slots of the workers for %(queues)s are busy, and %(count)s task waits, for %(age)s.",
+            "All slots of the workers for %(queues)s are busy, and %(count)s tasks wait, the oldest for %(age)s.",
             waiting,
         )
         page = _tasks(gettext("Waiting tasks"), alias, queues[0].name, "ready")
-        said = text % {"count": grouped(waiting), "age": duration(oldest)}
+        names = _listed(queue.name for queue in queues)
+        said = text % {"queues": names, "count": grouped(waiting), "age": duration(oldest)}
         yield Line("W126", said, page, command=f"manage.py runworker --backend {alias}")
 
 

@@ -368,7 +368,7 @@ OF_TASKS = dict(
             _("Run now"),
             states=["delayed"],
             title=_("Run %(tasks)s now"),
-            sentence=_("Do not let %(tasks)s wait any longer."),
+            sentence=_("Run %(tasks)s now."),
             effects=[_("They are due at once, and the next free workers take them.")],
             run=_promote,
         ),
