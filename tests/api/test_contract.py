@@ -322,11 +322,11 @@ def test_a_value_outside_of_its_bounds_is_refused_and_named(site: Site) -> None:
 
 
 def bounds(schema: Mapping[str, Any]) -> Iterator[Any]:
-    yield from (schema[name] for name in ("minimum", "maximum") if name in schema)
-    yield from schema.get("enum", ())
+    numbers = [schema[name] for name in ("minimum", "maximum") if name in schema]
+    yield from (*numbers, *map(float, numbers), *schema.get("enum", ()))  # JSON does not tell 1.0 from 1
     if "maxLength" in schema and "pattern" not in schema:
         yield "x" * schema["maxLength"]
-    if "maxItems" in schema and "maxLength" in schema.get("items", {}):
+    if "maxItems" in schema:
         yield [f"{number}" for number in range(schema["maxItems"])]
         yield ["x" * schema["items"]["maxLength"]]
     if "null" in schema.get("type", ()):
