@@ -126,13 +126,11 @@ class Endpoint:
         parts |= {part.name: part.read(parts[part.name]) for part in self.parts}
         told = await handler(request, user, **parts)
         answer = told if isinstance(told, Answer) else Answer(told)
+        headers = dict(answer.headers)
         if answer.content is None:
-            return HttpResponse(status=204, headers=dict(answer.headers))
+            return HttpResponse(status=204, headers=headers)
         response = HttpResponse(
-            json.encode(answer.content),
-            content_type="application/json",
-            status=answer.status,
-            headers=dict(answer.headers),
+            json.encode(answer.content), "application/json", answer.status, headers=headers
         )
         return response if answer.max_age is None else _kept(request, response, answer)
 

@@ -47,8 +47,13 @@ class Part:
         return text
 
 
+@dataclass(frozen=True)
 class MessageNumber(Part):
     """The number of a message. Text that is not a number gives 404, as an unknown number does."""
+
+    schema: Mapping[str, Any] = field(
+        default_factory=lambda: {"type": "integer", "minimum": 0, "maximum": LARGEST}
+    )
 
     def read(self, text: str) -> int:
         is_number = text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
@@ -60,11 +65,6 @@ class MessageNumber(Part):
 def person(name: str) -> Part:
     """Return the part *name* of an address, the id of a person."""
     return Part(name, {"type": "string", "minLength": 1, "maxLength": MAX_NAME, "pattern": "^[^/]+$"})
-
-
-def number(name: str) -> MessageNumber:
-    """Return the part *name* of an address, the number of a message."""
-    return MessageNumber(name, {"type": "integer", "minimum": 0, "maximum": LARGEST})
 
 
 #: How the header is described.

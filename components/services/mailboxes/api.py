@@ -14,14 +14,14 @@ from msgspec import Meta
 
 from components.api.endpoints import Answer, Reply, endpoint, operation
 from components.api.people import check_recipient
-from components.api.requests import number, person
+from components.api.requests import MessageNumber, person
 from components.api.shapes import Instant, Nothing, People, Request, TextOrData, Whole, about, shaped
 from components.api.waiting import PATIENCE, Timeout, wait_for
 from components.people import anames_of, anote_contacts
 from components.services.mailboxes import Fate, Mailbox
 from components.services.mailboxes import Mail as StoredMail
 
-RECIPIENT, SENDER, NUMBER = person("recipient"), person("sender"), number("id")
+RECIPIENT, SENDER, NUMBER = person("recipient"), person("sender"), MessageNumber("id")
 
 
 class Look(Request):

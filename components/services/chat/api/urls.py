@@ -3,12 +3,12 @@
 from django.urls import URLPattern, path
 
 from components.api.endpoints import Handler, endpoint
-from components.api.requests import Part, number
+from components.api.requests import MessageNumber, Part
 from components.services.chat.api import chats, members, messages, presence, sync
 from components.services.chat.api.chats import CHAT_ID
 from components.services.chat.api.members import MEMBER
 
-_SEQ = number("seq")
+_SEQ = MessageNumber("seq")
 
 
 def _of_a_chat(route: str, name: str, *parts: Part, **handlers: Handler) -> URLPattern:
