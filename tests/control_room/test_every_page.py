@@ -184,7 +184,7 @@ def make_awkward(name):
     AddressBook(name).add("lantern", id=1)
     for make in (
         lambda: Chat.create("joe", members=[name], title=legible(name)[:60], text="hello"),
-        lambda: scene.dead(name, kwargs={name: name}),
+        lambda: (scene.delayed(name), scene.dead(name, kwargs={name: name})),
         lambda: note_job(name),
         lambda: cache().schedule(name[:290], 60),
     ):
