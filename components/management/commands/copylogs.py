@@ -13,7 +13,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from components.exceptions import ExtraNotInstalled, InvalidName, InvalidValue, RedisUnavailable
-from components.management.progress import Progress
+from components.management.output import Progress
 from components.services.logs import (
     DEFAULT_JOB,
     LIMIT,

@@ -13,7 +13,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from components.exceptions import InvalidName, InvalidValue
-from components.management.tables import document, instant, table
+from components.management.output import document, instant, table
 from components.services.counters import CounterReader, Series
 from components.services.counters.charts.scales import rate, total
 from components.services.counters.series import split_families

@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand
 
 from components.exceptions import InvalidName, InvalidValue
 from components.kit.csv_files import write_csv
-from components.management.tables import NOTHING, table
+from components.management.output import NOTHING, table
 from components.services.geo import Level, place_name
 from components.services.logs import DEFAULT_JOB
 from components.services.logs.traffic import NAMES, Others, Report, Row, Traffic, sheet

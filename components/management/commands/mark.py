@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from components.exceptions import InvalidName, InvalidValue
-from components.management.tables import instant
+from components.management.output import instant
 from components.services.counters import Marks
 from components.workers.options import instant_from
 from components.workers.running import command_errors

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from components.management.tables import age, document, instant, table
+from components.management.output import age, document, instant, table
 from components.services.queues import QueueStats, TaskQueue, WorkerInfo
 from components.services.queues.backend import redis_aliases
 from components.services.queues.periodic_tasks import TickInfo, overview
