@@ -97,7 +97,9 @@ def _end() -> None:
         thread.start()
         thread.join(_PATIENCE)
     _is_over.set()
-    os.kill(os.getpid(), signal.SIGTERM)
+    while True:  # a signal that comes just before the main thread begins to wait does not wake it
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(_PAUSE)
 
 
 def _begin_anew() -> None:

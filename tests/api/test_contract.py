@@ -403,8 +403,6 @@ def test_a_method_that_is_not_described_is_refused_with_those_that_are(site: Sit
     assert site.stored() == before
 
 
-# The other refusals that are declared
-
 #: Prepares the site, and returns what is different in the request.
 Situation = Callable[[Site, Described], Mapping[str, Any]]
 

@@ -9,7 +9,6 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
 
 import django
 
@@ -38,6 +37,8 @@ def wait_for_a_signal() -> None:
         start(thread)
 
     threading.Thread.start = start_elsewhere  # type: ignore[method-assign]
+    kill, lost = os.kill, [True]  # the first signal from itself, which comes just before it sleeps
+    os.kill = lambda *to: lost.pop() and None if lost else kill(*to)
     tell()
     while True:
         time.sleep(60)
@@ -81,7 +82,7 @@ def pool() -> None:
         children.map(add_one, range(300))
 
 
-MANNERS: dict[str, Callable[[], None]] = {
+MANNERS = {
     each.__name__: each
     for each in (exit_normally, wait_for_a_signal, wait_with_a_held_lock, wind_up_as_a_server, fork, pool)
 }
