@@ -42,8 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Return the processes of `-n auto`: one more than there are cores, since some tests wait."""
-    return (os.cpu_count() or 1) + 1
+    return (os.cpu_count() or 1) + 1  # since some tests wait
 
 
 @pytest.hookimpl(trylast=True)

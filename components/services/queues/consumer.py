@@ -308,7 +308,7 @@ class Consumer:
                 "running": running,
                 "quiet": self.is_quiet,
                 "site": known_sites()[0],
-                "broken": list(import_tasks()),
+                "broken": list(import_tasks() if import_tasks.cache_info().currsize else ()),
             }
         )
 

@@ -77,8 +77,8 @@ def add_one(number: int) -> None:
 
 
 def pool() -> None:
-    """The children are ended by SIGTERM, perhaps while they send their last counts."""
-    with multiprocessing.get_context("fork").Pool(3) as children:
+    """The children, which have all begun, are ended by SIGTERM, perhaps while they send their last counts."""
+    with multiprocessing.get_context("fork").Pool(3, multiprocessing.Barrier(3).wait) as children:
         children.map(add_one, range(300))
 
 
