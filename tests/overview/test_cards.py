@@ -49,6 +49,7 @@ MODELS = (
 
 @pytest.fixture
 def reader(staff):
+    """Who sees the overview, and all pages."""
     logs_report._known.clear()
     return staff("view_overview", *(f"view_{model}" for model in MODELS))
 

@@ -70,7 +70,6 @@ from tests.support.queues import (
     age,
     claim,
     claim_one,
-    come_due,
     end_lease,
     expired,
     failed,
@@ -136,10 +135,9 @@ def advancing(redis: Redis) -> None:
     for task in claimed:
         consumer.progress(task, Progress(3, 4, "nearly", EPOCH))
         queue.wait_for(task.id, wait=0)
-    queue.promote("default", [*pushed, "nothing"])
     queue.cancel("default", [*pushed[3:6], "nothing"])
     end_lease(redis, pushed[5], lost.id)
-    come_due(redis, *push_many(2, delay=60))
+    queue.promote("default", [*push_many(2, delay=60), pushed[0], "nothing"])
     outcomes = [succeeded, failed, to_retry, to_retry, succeeded]
     finished = [end(task) for end, task in zip(outcomes, claimed, strict=False)]
     hand_in(consumer, *finished)

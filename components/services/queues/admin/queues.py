@@ -3,9 +3,10 @@ The Queues page: the waiting, running and dead tasks, and the workers, of each T
 the tasks of a queue in a state, one task, and the periodic tasks.
 
 The first page reads sizes and workers, in three round trips for each alias, the version of the server once a minute,
-and a chart if tasks are counted. Its cost does not grow with the queues. A list reads one page, and a search only its
-window. Search results are not refreshed automatically, because a search reads a thousand tasks. No module is imported
-to find out the policy of a task, because the task may be dead because its module is broken.
+and a chart if tasks are counted. Its cost does not grow with the tasks. A list reads one page, and a search only its
+window. The page of a task that is ready asks what the first page asks, to say why it waits. Search results are not
+refreshed automatically, because a search reads a thousand tasks. No module is imported to find out the policy of a
+task, because the task may be dead because its module is broken.
 """
 
 from collections.abc import Mapping, Sequence

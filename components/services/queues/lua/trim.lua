@@ -22,7 +22,7 @@ local function let_go(queue, left)
   redis.call("ZREM", dead, unpack(ids))
   forget(ids)
   if count > too_old then
-    redis.call("INCRBY", queue.trimmed, count - math.max(0, too_old))
+    redis.call("INCRBY", queue.trimmed, count - too_old)
     redis.call("PEXPIRE", queue.trimmed, DAY)
   end
   return count
