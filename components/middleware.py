@@ -90,7 +90,6 @@ def _answer(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest) -> str:
-    """Return the page with the context of the request, or without it if a context processor needs Redis, too."""
     try:
         return render_to_string(_TEMPLATE, request=request)
     except Exception:
@@ -150,7 +149,6 @@ class CountRequestsMiddleware(_Middleware):
             count(of_status)
 
     def _names_of(self, view: str, kind: int) -> list[tuple[str, str, str]]:
-        """Return the names of the counters of all views, and of this one."""
         if view not in self._views and len(self._views) >= _MAX_VIEWS:
             view = "others"
         self._views.add(view)

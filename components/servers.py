@@ -6,14 +6,11 @@ A server may forbid INFO; then nothing is known, which is not an error.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 from django.utils.translation import gettext_noop
-from redis import Redis
 from redis.exceptions import ResponseError
 
 from components.conf import conf
@@ -23,7 +20,6 @@ from components.kit.errors import redis_errors
 
 OLDEST = (6, 2)
 _NEARLY_FULL = 0.9  # of the memory that it may use
-_REMEMBERED = 60.0  # seconds: a server is seldom exchanged for another
 
 
 @dataclass(frozen=True)
@@ -62,19 +58,6 @@ def inspect_server() -> ServerInfo:
             f"The Redis of CACHES[{conf().cache!r}] is {version}, and this app needs 6.2 or newer, or Valkey."
         )
     return described(info)
-
-
-_seen: WeakKeyDictionary[Redis, tuple[float, str]] = WeakKeyDictionary()
-
-
-def server_name() -> str:
-    """Return str() of what inspect_server() returned within the last minute. Raises what that does."""
-    client, now = get_client(), time.monotonic()
-    read_at, name = _seen.get(client, (-_REMEMBERED, ""))
-    if now - read_at >= _REMEMBERED:
-        name = str(inspect_server())
-        _seen[client] = now, name
-    return name
 
 
 def described(info: Mapping[str, Any]) -> ServerInfo:

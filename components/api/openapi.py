@@ -94,7 +94,6 @@ def description() -> dict[str, Any]:
 
 
 def _endpoints(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[tuple[str, Endpoint]]:
-    """Yield the addresses with operations, and their endpoints."""
     for each in patterns:
         if isinstance(each, URLResolver):
             yield from _endpoints(each.url_patterns)
@@ -111,7 +110,6 @@ def _operations(endpoint: Endpoint) -> Iterator[tuple[str, Operation]]:
 
 
 def _schemas(operations: Iterable[Operation]) -> dict[str, Any]:
-    """Return the schemas of all bodies and answers, by the names of their types."""
     kinds = [
         kind for each in operations for kind in (each.body, *(reply.shape for reply in each.replies.values()))
     ]
@@ -171,7 +169,6 @@ def _parameters(query: type[Request]) -> Iterator[dict[str, Any]]:
 
 
 def _shared(parameter: dict[str, Any], parameters: dict[str, Any]) -> dict[str, str]:
-    """Put *parameter* among those that operations refer to, and return the reference."""
     name = parameter["name"].lower().replace("-", "_")
     assert parameters.setdefault(name, parameter) == parameter, f"{name} is described in two ways."
     return {"$ref": f"#/components/parameters/{name}"}
@@ -232,7 +229,6 @@ def _problems() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _json(value: Any, indent: str = "") -> str:
-    """Return *value* as JSON, with what fits into a line on one."""
     line = json.dumps(value, ensure_ascii=False)
     if len(indent) + len(line) <= _WIDTH or not isinstance(value, Mapping | list):
         return line

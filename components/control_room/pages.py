@@ -44,7 +44,9 @@ from components.exceptions import RedisRefused, RedisUnavailable, RedisUnsuitabl
 from components.formatting import legible
 from components.kit.csv_files import write_csv
 from components.kit.leases import Holder
+from components.kit.readings import gather
 from components.models import Anchor, Overview
+from components.reports import Card, reports
 from components.views import mark_unavailable
 
 View = Callable[..., HttpResponse]
@@ -90,6 +92,17 @@ class Paging:
         return self.last if self.last < self.total else None
 
 
+@dataclass(frozen=True)
+class Room:
+    """A page to which the sub-navigation leads."""
+
+    name: str
+    url: str
+    is_current: bool
+    #: How many things need attention there.
+    count: int = 0
+
+
 class Page(TemplateResponse):
     """A rendered page. Half surrogate pairs, which are possible in JSON but not in UTF-8, are escaped."""
 
@@ -105,6 +118,8 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     purpose: str | Promise = ""
     #: The verbs of this component; each verb has a page.
     verbs: Sequence[Verb] = ()
+    #: Further pages that the sub-navigation leads to, and their names.
+    rooms: Sequence[tuple[str, str | Promise]] = ()
     #: Any of these permissions is enough to view. People who may change something do not also need "view".
     looks: Sequence[str] = ("view", "change")
 
@@ -194,14 +209,19 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         trail: Trail = (),
         live: bool = True,
         status: int = 200,
+        cards: Mapping[str, Card] | None = None,
     ) -> Page:
-        """Return a page of the control room. *trail* lies between the component's first page and this one."""
+        """
+        Return a page of the control room. *trail* lies between the component's first page and this one. *cards*,
+        which say what needs attention, are read unless they are given.
+        """
         request.current_app = self.admin_site.name
         shared = {
             "title": title,
             "opts": self.opts,
             "page_url": self.url,
             "live": live,
+            "rooms": self._rooms(request, cards),
             "may": SimpleNamespace(
                 **{verb.name: verb for verb in self.verbs if self.may(request, verb.needs)}
             ),
@@ -242,16 +262,51 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             "trail": trail,
             "purpose": self.purpose if request.path == self.url("changelist") else "",
             "is_first": request.path == self.url("changelist"),
-            # Unfold's pages show neither the title nor breadcrumbs of their own.
-            "shows_title": apps.is_installed("unfold"),
+            "shows_trail": apps.is_installed("unfold"),  # whose pages have no breadcrumbs
             "breadcrumbs_are_a_list": django.VERSION >= (6, 1),
         }
 
     def _finder_url(self, request: HttpRequest) -> str:
         """Return the address of the search of the control room; "" if this user has none."""
-        overview: Any = self.admin_site.is_registered(Overview) and self.admin_site.get_model_admin(Overview)
-        has_one = isinstance(overview, ControlRoomAdmin) and overview.may(request, "view")
-        return overview.url("find") if has_one else ""
+        overview = self._pages_of(Overview, request)
+        return overview.url("find") if overview else ""
+
+    def services(self, request: HttpRequest) -> dict[type[Anchor], ControlRoomAdmin]:
+        """Return the pages of the services that the user may view on this site, by their anchors."""
+        found = {model: self._pages_of(model, request) for model in reports()}
+        return {model: pages for model, pages in found.items() if pages}
+
+    def _pages_of(self, model: type[Anchor], request: HttpRequest) -> ControlRoomAdmin | None:
+        pages: Any = self.admin_site.is_registered(model) and self.admin_site.get_model_admin(model)
+        return pages if isinstance(pages, ControlRoomAdmin) and pages.may(request, "view") else None
+
+    def _rooms(self, request: HttpRequest, cards: Mapping[str, Card] | None) -> list[Room]:
+        """Return the sub-navigation for this user. It costs one round trip to each node, but for given *cards*."""
+        services, overview = self.services(request), self._pages_of(Overview, request)
+        if cards is None:
+            cards = gather({model.__name__: reports()[model].card() for model in services}).found
+        found = list[Room]()
+        if overview:
+            url = overview.url("changelist")
+            found.append(Room(gettext("Overview"), url, url == request.path))
+        for model, pages in services.items():
+            names = {"changelist": str(capfirst(pages.opts.verbose_name_plural)), **dict(pages.rooms)}
+            urls = {name: pages.url(name) for name in names}
+            current = max((url for url in urls.values() if request.path.startswith(url)), key=len, default="")
+            lines = cards[model.__name__].lines if model.__name__ in cards else ()
+            shown = [
+                line.page.page if line.page and line.page.page in names else "changelist" for line in lines
+            ]
+            found += [
+                Room(str(title), urls[name], urls[name] == current, shown.count(name))
+                for name, title in names.items()
+            ]
+        return found if len(found) > 1 else []
+
+    def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
+        """Return none for pages to which the sub-navigation leads, so that the admin's index has one entry."""
+        has_overview = self.model is not Overview and self._pages_of(Overview, request)
+        return {} if has_overview else super().get_model_perms(request)
 
     def _ask(self, verb: Verb, request: HttpRequest) -> HttpResponse:
         """Ask on GET, with the action's form if it has one; on POST act, log it and report it. Two posts act once."""
@@ -324,7 +379,8 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def _unavailable(self, request: HttpRequest, error: RedisUnavailable) -> HttpResponse:
         title = capfirst(self.opts.verbose_name_plural)
         context = {"said": _said_of(error), "reason": str(error)}
-        response = self.render(request, "admin/components/unavailable.html", str(title), context, status=503)
+        template = "admin/components/unavailable.html"
+        response = self.render(request, template, str(title), context, status=503, cards={})
         mark_unavailable(request, response, error)
         return response
 

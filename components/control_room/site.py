@@ -1,11 +1,10 @@
 """
 ControlRoomSite: an admin site whose index begins with the control room.
 
-Its group is the first, and the overview is the first of the group. The address of the group leads to the overview.
+Its group is the first, and the address of the group leads to the overview.
 ControlRoomAdminConfig of apps.py makes it the default site.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
@@ -16,15 +15,6 @@ from django.utils.translation import gettext_lazy as _
 from components.models import Overview
 
 
-def overview_first(app_list: Sequence[dict[str, Any]]) -> str:
-    """Put the overview before all other models of its app, in the admin's list of apps. Return ""."""
-    for app in app_list:
-        app["models"].sort(
-            key=lambda model: app["app_label"] != "components" or model["object_name"] != "Overview"
-        )
-    return ""
-
-
 class ControlRoomSite(admin.AdminSite):
     """The admin, with the control room before everything else."""
 
@@ -33,7 +23,6 @@ class ControlRoomSite(admin.AdminSite):
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
         """Return the apps, the control room first."""
         found = super().get_app_list(request, app_label)
-        overview_first(found)
         return sorted(found, key=lambda app: app["app_label"] != Overview._meta.app_label)
 
     def app_index(  # type: ignore[override]  # may redirect

@@ -64,7 +64,6 @@ def _services() -> Iterator[CheckMessage]:
 
 
 def _each(name: str, examination: Iterable[CheckMessage]) -> Iterator[CheckMessage]:
-    """Yield what an examination finds, or why it could not look."""
     try:
         yield from examination
     except RedisUnavailable as error:

@@ -81,7 +81,6 @@ def _database_of_its_own(cache: Mapping[str, Any]) -> str:
 
 
 def _entry(setting: str, key: str, value: str) -> str:
-    """Return an assignment that keeps what else is in a dict of the settings."""
     if settings.is_overridden(setting):  # type: ignore[misc]
         return f'{setting}["{key}"] = {value}'
     return f'{setting} = {{"{key}": {value}}}'

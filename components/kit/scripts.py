@@ -215,7 +215,6 @@ class Script:
             return translated(error)
 
     async def _pipelined(self, node: Any, calls: Sequence[Call]) -> list[Any]:
-        """Return the answers of one node; errors are among them."""
         sent = [("EVALSHA", self.sha, len(keys), *keys, *args) for keys, args in calls]
         try:
             answers = await _send_together(node, sent)
@@ -377,7 +376,6 @@ async def at_nodes(
 
 
 async def _all(client: AnyRedis, asked: Sequence[Awaitable[_T]]) -> list[_T]:
-    """Await all of these, at the same time with an asynchronous client."""
     if len(asked) > 1 and isinstance(client, ASYNCHRONOUS):
         return await asyncio.gather(*asked)
     return [await each for each in asked]

@@ -23,7 +23,7 @@ from components.control_room.pages import ControlRoomAdmin
 from components.exceptions import RedisUnavailable
 from components.formatting import duration, grouped, legible
 from components.kit.readings import Gathered, Reading, gather
-from components.models import Anchor, Queue
+from components.models import Anchor
 from components.overview.nodes import MOST_NODES, lines_of, nodes, read_nodes, state_of
 from components.reports import MOST_FOUND, MOST_TEXT, Card, Line, Link, reports
 from components.services.counters import Series, recent
@@ -100,7 +100,7 @@ class OverviewAdmin(ControlRoomAdmin):
         ]
 
     def overview(self, request: HttpRequest) -> HttpResponse:
-        pages = self._pages(request)
+        pages = self.services(request)
         may_see_counters = request.user.has_perm("components.view_counter")
         has_past = conf().count_services and may_see_counters
         readings: dict[str, Reading[Any]] = {"redis": read_nodes()}
@@ -125,9 +125,12 @@ class OverviewAdmin(ControlRoomAdmin):
             "rows": sorted(rows, key=lambda row: not row.line.is_serious),
             "nodes": found[:MOST_NODES],
             "more_nodes": len(found[MOST_NODES:]),
+            "has_past": has_past,
             "missing": [tile for tile in tiles if tile.card is None],
         }
-        return self.render(request, "admin/components/overview.html", gettext("Overview"), context)
+        template, title = "admin/components/overview.html", gettext("Overview")
+        cards = {name: card for name, card in gathered.found.items() if isinstance(card, Card)}
+        return self.render(request, template, title, context, cards=cards)
 
     def find(self, request: HttpRequest) -> HttpResponse:
         """Search everything that the user may view; for finder.js, answer with JSON."""
@@ -143,10 +146,9 @@ class OverviewAdmin(ControlRoomAdmin):
 
     def _search(self, request: HttpRequest, text: str) -> tuple[list[Hit], list[str]]:
         """Return what *text* finds, or the pages of this app without a text; and what could not be searched."""
-        hits = [*_indexed(request, self.admin_site, text)]
+        hits, pages = [*self._indexed(request, text)], self.services(request)
         if not text:
             return hits, []
-        pages = self._pages(request)
         gathered = gather({model.__name__: reports()[model].find(text) for model in pages})
         missing = list[str]()
         for model, page in pages.items():
@@ -158,14 +160,19 @@ class OverviewAdmin(ControlRoomAdmin):
         hits += _people(request, self.admin_site, text)
         return sorted(hits, key=lambda hit: hit.name != text), missing
 
-    def _pages(self, request: HttpRequest) -> dict[type[Anchor], ControlRoomAdmin]:
-        """Return the pages of the services that the user may view on this site, by their anchors."""
-        found = {}
-        for model in reports():
-            pages: Any = self.admin_site.is_registered(model) and self.admin_site.get_model_admin(model)
-            if isinstance(pages, ControlRoomAdmin) and pages.may(request, "view"):
-                found[model] = pages
-        return found
+    def _indexed(self, request: HttpRequest, text: str) -> Iterator[Hit]:
+        """Yield the pages of the control room, and those of the admin's index, with the text in their names."""
+        wanted, kind = text.casefold(), gettext("Page")
+        own = {room.url: room.name for room in self._rooms(request, {})}
+        others = {
+            model["admin_url"]: str(model["name"])
+            for app in self.admin_site.get_app_list(request)
+            for model in app["models"]
+            if text and model.get("admin_url")
+        }
+        for url, name in {**others, **own}.items():
+            if wanted in name.casefold():
+                yield Hit(kind, name, url)
 
 
 def _tile(
@@ -203,7 +210,6 @@ def _mending(line: Line, pages: ControlRoomAdmin, request: HttpRequest) -> Shown
 
 
 def _said(text: str, count: int, missing: Sequence[str]) -> str:
-    """Return in a sentence or two what came of a search."""
     sentences = []
     if text:
         found = ngettext("%(count)s thing was found.", "%(count)s things were found.", count)
@@ -215,19 +221,7 @@ def _said(text: str, count: int, missing: Sequence[str]) -> str:
     return " ".join(sentences)
 
 
-def _indexed(request: HttpRequest, site: Any, text: str) -> Iterator[Hit]:
-    """Yield the pages of the admin's index with the text in their names."""
-    wanted, kind = text.casefold(), gettext("Page")
-    for app in site.get_app_list(request):
-        for model in app["models"]:
-            name, url = str(model["name"]), model.get("admin_url")
-            is_meant = wanted in name.casefold() if text else app["app_label"] == Queue._meta.app_label
-            if url and is_meant:
-                yield Hit(kind, name, url)
-
-
 def _people(request: HttpRequest, site: Any, text: str) -> Iterator[Hit]:
-    """Yield the users whose names begin with the text."""
     model = get_user_model()
     may_view = site.is_registered(model) and site.get_model_admin(model).has_view_permission(request)
     if not may_view or "\0" in text:  # PostgreSQL does not accept it

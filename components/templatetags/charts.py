@@ -52,7 +52,7 @@ _LATELY = 6 * 3_600  # seconds that the runs of a task are looked at for, or lon
 @register.inclusion_tag("admin/components/counters/media.html", takes_context=True)
 def chart_media(context: template.Context) -> dict[str, Any]:
     """Return the elements that charts need in the head of a page, once."""
-    return {"csp_nonce": context.get("csp_nonce")}
+    return {"csp_nonce": context.get("csp_nonce"), "layout": context.get("layout")}
 
 
 @register.inclusion_tag("admin/components/counters/placed.html", takes_context=True)

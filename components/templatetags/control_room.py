@@ -19,7 +19,6 @@ from django.utils.html import conditional_escape, strip_tags
 from django.utils.safestring import SafeString, mark_safe
 
 from components import formatting
-from components.control_room.site import overview_first
 
 register = template.Library()
 for _name in (
@@ -27,7 +26,6 @@ for _name in (
     "took",
 ):  # fmt: skip
     register.filter(_name, getattr(formatting, _name))
-register.simple_tag(overview_first)
 
 _PART_OF_TABLE = re.compile(r"<(tr|th|td)\b([^>]*)>")
 
@@ -54,8 +52,9 @@ def verb(
     return {"url": url, "label": label or found.label, "about": about, "deletes": found.deletes}
 
 
-@register.simple_block_tag
+@register.simple_block_tag(takes_context=True)
 def table(
+    context: template.Context,
     content: str,
     caption: str,
     *columns: str | Promise | Sequence[str | Promise],
@@ -64,6 +63,7 @@ def table(
     shown: Sized = (),
     total: int = 0,
     part: str = "the first",
+    is_named: bool = True,
 ) -> str:
     """
     Show a table with its caption and heads, in a region that can be scrolled with the keyboard.
@@ -72,7 +72,8 @@ def table(
     a list adds several columns. Content without a row is shown across the table. live.js uses *key*. *label* names
     the region; by default the caption does. If fewer are *shown* than there are in *total*, the caption says so.
 
-    Where there is little room, components.css shows each row as a card. So each cell carries the name of its column.
+    The caption is not shown if it is the title of the page, or if not *is_named*. Where there is little room,
+    room.css shows each row as a card. So each cell carries the name of its column.
     """
     names = [name for each in columns for name in ([each] if isinstance(each, str | Promise) else each)]
     heads = [(name, after == "#") for name, after in pairwise([*names, ""]) if name and name != "#"]
@@ -80,6 +81,7 @@ def table(
         "content": _labelled(content, [name for name, _is_number in heads]),
         "caption": caption,
         "label": label or caption,
+        "is_named": is_named and (str(caption) != context.get("title") or total > len(shown)),
         "columns": heads,
         "has_rows": "<tr" in content,
         "key": key,
@@ -108,6 +110,12 @@ def _labelled(rows: str, heads: Sequence[str | Promise]) -> SafeString:
         return f'<{element}{attributes} role="{role}" data-label="{next(names, "")}">'
 
     return mark_safe(_PART_OF_TABLE.sub(labelled, rows))
+
+
+@register.filter
+def function(path: str) -> str:
+    """Return the name of a function without its module."""
+    return path.rpartition(".")[2]
 
 
 @register.filter

@@ -173,7 +173,6 @@ class Processes:
             self._to_tell = self._workers()
 
     def _tell_next(self) -> None:
-        """Ask the next child to write its stacks."""
         if self._to_tell and time.monotonic() >= self._tell_at:
             self._to_tell.pop(0).send_signal(TELLING)
             self._tell_at = time.monotonic() + _APART

@@ -302,7 +302,7 @@ SERIES = "&".join(f"counter=sales:{number}" for number in range(8))
 PAGES = {"one": f"{CHART}?counter=hits", "eight": f"{CHART}?{SERIES}"}
 #: Of lines and words of a drawing against what is behind them.
 DRAWN = """() => {
-    const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+    const rgb = (text) => text.match(/[\\d.]+/g).map((part) => part * (text.startsWith("color(") ? 255 : 1));
     const luminance = ([r, g, b]) => {
         const [x, y, z] = [r, g, b].map((c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
         return 0.2126 * x + 0.7152 * y + 0.0722 * z;

@@ -19,14 +19,19 @@ DASH = "\N{EN DASH}"
 
 
 def words(response: HttpResponse) -> str:
-    return " ".join(unescape(strip_tags(response.text.replace("</dt>", "</dt> "))).split())
+    return words_in(response.text)
+
+
+def words_in(html: str) -> str:
+    return " ".join(unescape(strip_tags(html.replace("</dt>", "</dt> "))).split())
 
 
 def text_of(client: Client, root: str, page: str = "", **query: object) -> str:
     """The page without the frame around it."""
     response = client.get(f"{root}{page}", query, headers=FRAMELESS)
     assert response.status_code == 200
-    return words(response)
+    found = CONTENT.search(response.text)
+    return words_in(found[0] if found else response.text)
 
 
 def texts_below(root: str) -> Callable[..., str]:

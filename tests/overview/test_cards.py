@@ -65,7 +65,7 @@ def wait_longer(redis: Redis, queue: str, seconds: float) -> None:
 
 def a_queue_that_nobody_serves(redis: Redis) -> Iterator[str]:
     scene.ready("mail", count=2)
-    yield "Problem Queues: 2 tasks wait in the queue mail.* Run manage.py runworker --backend default -q mail"
+    yield "Problem Queues 2 tasks wait in the queue mail.* Run manage.py runworker --backend default -q mail"
     scene.worker("mail")
 
 
@@ -77,7 +77,7 @@ def busy_workers_while_tasks_wait(redis: Redis) -> Iterator[str]:
     yield ""  # it has not waited for long
     [(task_id, score)] = redis.zrange(f"{QUEUES}ready:mail", 0, -1, withscores=True)
     redis.zadd(f"{QUEUES}ready:mail", {task_id: score - 60_000})
-    yield "Warning Queues: All slots .* are busy, and 1 task waits, for 1 min.* Run manage.py runworker"
+    yield "Warning Queues All slots .* are busy, and 1 task waits, for 1 min.* Run manage.py runworker"
     scene.worker("mail")
 
 
@@ -86,14 +86,14 @@ def a_paused_queue_in_which_tasks_wait(redis: Redis) -> Iterator[str]:
     TaskQueue().pause("mail")
     yield ""
     scene.ready("mail")
-    yield "Warning Queues: The queue mail is paused: 1 task waits in it, for .* Waiting tasks"
+    yield "Warning Queues The queue mail is paused: 1 task waits in it, for .* Waiting tasks"
     TaskQueue().resume("mail")
 
 
 def tasks_that_wait_for_another_attempt(redis: Redis) -> Iterator[str]:
     scene.worker("mail")
     ids = [*scene.delayed("mail"), scene.retrying(), scene.retrying()]
-    yield "Warning Queues: 2 tasks of the queue mail did not succeed, and will be tried again. Delayed tasks"
+    yield "Warning Queues 2 tasks of the queue mail did not succeed, and will be tried again. Delayed tasks"
     TaskQueue().delete(ids)
 
 
@@ -102,7 +102,7 @@ def tasks_that_wait_for_a_limit(redis: Redis) -> Iterator[str]:
     ids = scene.ready(count=3)
     consumer.park("api", claim(consumer, 3, ["mail"]))
     TaskQueue().delete(ids[:1])
-    yield "Warning Queues: 2 tasks wait for room under the limit api. Queues The page Semaphores"
+    yield "Warning Queues 2 tasks wait for room under the limit api. The page Semaphores .* Queues"
     TaskQueue().delete(ids)
 
 
@@ -111,7 +111,7 @@ def dead_tasks_that_were_thrown_away(redis: Redis) -> Iterator[str]:
     with options(dead_limit=1):
         assert scene.worker("mail").trim("mail") == 2
         TaskQueue().delete(ids)
-        yield "Warning Queues: The queue mail was .* so 2 of them were thrown away; it keeps 1. Dead tasks Look"
+        yield "Warning Queues The queue mail was .* so 2 of them were thrown away; it keeps 1. Look .* Dead tasks"
     redis.delete(QueueKeys("default", "mail").trimmed)
 
 
@@ -120,7 +120,7 @@ def a_module_that_a_poller_cannot_import(redis: Redis) -> Iterator[str]:
     known = cache_of(lambda: {"shop.tasks": ImportError()})
     with patch("components.services.queues.consumer.import_tasks", known):
         poller.renew(["*"] if known() else [])
-    yield "Problem Queues: Workers or pollers of default cannot import shop.tasks: .* Their logs say why."
+    yield "Problem Queues Workers or pollers of default cannot import shop.tasks: .* Their logs say why."
     poller.renew(["*"])
 
 
@@ -128,14 +128,14 @@ def delayed_tasks_that_are_late(redis: Redis) -> Iterator[str]:
     scene.worker("mail")
     [task_id] = scene.delayed("mail")
     redis.zadd(f"{QUEUES}delayed:mail", {task_id: (time.time() - 300) * 1e6})
-    yield "Problem Queues: Delayed .* mail are late: the first was due 5 min.* Run manage.py pollqueue"
+    yield "Problem Queues Delayed .* mail are late: the first was due 5 min.* Run manage.py pollqueue"
     redis.delete(f"{QUEUES}delayed:mail")
 
 
 def periodic_tasks_that_are_late(redis: Redis) -> Iterator[str]:
     with declare_only(HOURLY):
         redis.zadd(f"{QUEUES}periodic", {HOURLY.name: (time.time() - 7_200) * 1e6})
-        yield "Problem Queues: 1 periodic task is late. Periodic tasks Run manage.py pollqueue"
+        yield "Problem Queues 1 periodic task is late. Run manage.py pollqueue .* Periodic tasks"
         redis.zadd(f"{QUEUES}periodic", {HOURLY.name: time.time() * 1e6})
         yield ""
 
@@ -147,7 +147,7 @@ def the_dead_wait_for_no_lock(redis: Redis) -> Iterator[str]:
     first, _second = redis.zrange(of_lock.queue, 0, -1)
     wait_longer(redis, of_lock.queue, 60)
     redis.zadd(of_lock.beats, {first: 1})
-    yield "Warning Locks: 1 caller waits for the lock item:42, for"
+    yield "Warning Locks 1 caller waits for the lock item:42, for"
     redis.delete(of_lock.queue, of_lock.beats)
 
 
@@ -158,7 +158,7 @@ def a_semaphore_that_keeps_others_waiting(redis: Redis) -> Iterator[str]:
     yield ""
     redis.zadd(keys.beats, {waiter.id: holdings.LATER})
     wait_longer(redis, keys.queue, 60)
-    yield "Warning Semaphores: 1 caller waits for a permit of the semaphore api, for 1 min"
+    yield "Warning Semaphores 1 caller waits for a permit of the semaphore api, for 1 min"
     taken.release()
     waiter.leave()
 
@@ -167,7 +167,7 @@ def rows_that_nobody_loads(redis: Redis) -> Iterator[str]:
     cache().schedule("1", 60)
     yield ""
     let_pass(redis, 3600)
-    yield "Problem Cached rows: Cached rows of items are late: .* Run manage.py cacherows"
+    yield "Problem Cached rows Cached rows of items are late: .* Run manage.py cacherows"
     refresh({"1": ["sword", 3]})
 
 
@@ -176,8 +176,8 @@ def logs_that_are_counted_late(redis: Redis) -> Iterator[str]:
     append(stream(), 0)
     note_job("default")
     yield (
-        "Problem Logs: The logs of the job default are counted late: the oldest chunk waits for.*"
-        "Workers and chunks Run manage.py aggregatelogs --job default"
+        "Problem Logs The logs of the job default are counted late: the oldest chunk waits for.*"
+        "Run manage.py aggregatelogs --job default Workers and chunks"
     )
     aggregation.leave()
 
@@ -188,7 +188,7 @@ def chunks_of_logs_that_were_given_up(redis: Redis) -> Iterator[str]:
     note_job("default")
     yield ""
     traffic.give_up(redis, aggregation, 1)
-    yield "Warning Logs: 1 chunk of logs of the job default was given up."
+    yield "Warning Logs 1 chunk of logs of the job default was given up."
     aggregation.resend([chunk for chunk, _at in aggregation.dead()])
 
 
@@ -220,7 +220,7 @@ def test_many_queues_take_no_more_room_than_a_few(redis, reader):
     found = lines(reader)
 
     assert len(found) == 4
-    assert found[-1] == "Problem Queues: There are 37 more of this kind. Queues"
+    assert found[-1] == "Problem Queues There are 37 more of this kind. Queues"
 
 
 def test_a_lock_that_keeps_others_waiting_can_be_released(redis, reader, staff):
@@ -231,7 +231,7 @@ def test_a_lock_that_keeps_others_waiting_can_be_released(redis, reader, staff):
 
     wait_longer(redis, LockKeys.named("item:42").queue, 60)
     [line] = lines(reader)
-    assert line.startswith("Warning Locks: 2 callers wait for the lock item:42, the first for 1 min")
+    assert line.startswith("Warning Locks 2 callers wait for the lock item:42, the first for 1 min")
 
     changing = staff("view_overview", "view_lock", "change_lock")
     [page, mend] = links(changing)
@@ -245,7 +245,7 @@ def test_dead_tasks_can_be_sent_again(redis, staff, reader):
     scene.worker("mail")
 
     [line] = lines(reader)
-    assert line == "Warning Queues: 1 task of the queue mail has failed for good. Dead tasks"
+    assert line == "Warning Queues 1 task of the queue mail has failed for good. Dead tasks"
     changing = staff("view_overview", "view_queue", "change_queue")
     assert lines(changing) == [f"{line} Send them again…"]
     [_page, mend] = links(changing)
@@ -258,7 +258,7 @@ def test_rows_that_cannot_be_loaded_can_be_tried_again(redis, reader, staff):
     redis.hset(key, mapping={"items": 2, "items:failing": 1})
 
     [line] = lines(reader)
-    assert line.startswith("Warning Cached rows: 1 row of items could not be loaded at the last attempt.")
+    assert line.startswith("Warning Cached rows 1 row of items could not be loaded at the last attempt.")
     assert lines(staff("view_overview", "refresh_cachedrow")) == [f"{line} Try again now…"]
 
     redis.hdel(key, "items:failing")
@@ -304,16 +304,16 @@ def html_of(client: Client) -> str:
 
 def lines(client: Client) -> list[str]:
     """The lines about services, each with its links."""
-    return [line for line in _lines(client) if " Redis: " not in line]
+    return [line for line in _lines(client) if line.split()[1] != "Redis"]
 
 
 def lines_of_redis(client: Client) -> list[str]:
     """The lines about Redis; the server of the tests has some, since it saves nothing."""
-    return [line for line in _lines(client) if " Redis: " in line]
+    return [line for line in _lines(client) if line.split()[1] == "Redis"]
 
 
 def _lines(client: Client) -> list[str]:
-    found = re.findall(r"<li class=\"(?:serious|warning)\".*?</li>", html_of(client), re.DOTALL)
+    found = re.findall(r"<tr class=\"(?:serious|warning)\".*?</tr>", _attention(client), re.DOTALL)
     return [
         _words(re.sub(r'<span class="visually-hidden">.*?</span>', "", line, flags=re.DOTALL))
         for line in found
@@ -322,13 +322,17 @@ def _lines(client: Client) -> list[str]:
 
 def links(client: Client) -> list[str]:
     """The addresses in the lines about services."""
-    section = html_of(client).partition("</section>")[0]
-    return [unescape(each) for each in re.findall(r'href="([^"#][^"]*)"', section)]
+    return [unescape(each) for each in re.findall(r'href="([^"#][^"]*)"', _attention(client))]
+
+
+def _attention(client: Client) -> str:
+    _before, key, after = html_of(client).partition('data-key="attention"')
+    return key and after.partition("</table>")[0]
 
 
 def tiles(client: Client) -> dict[str, str]:
     """The text of the card of each service, by its title."""
-    return _tiles(html_of(client).partition('id="redis"')[0])
+    return _tiles(html_of(client).partition('id="redis"')[0].partition('data-key="services"')[2])
 
 
 def nodes(client: Client) -> dict[str, str]:
@@ -337,9 +341,8 @@ def nodes(client: Client) -> dict[str, str]:
 
 
 def _tiles(html: str) -> dict[str, str]:
-    found = re.findall(r"<li class=\"tile.*?</li>", html, re.DOTALL)
-    titled = [(re.search(r"<h3>(.*?)</h3>", tile, re.DOTALL), tile) for tile in found]
-    return {_words(title[1]): _words(tile) for title, tile in titled if title}
+    found = re.findall(r"<tr class=.*?</tr>", html, re.DOTALL)
+    return {re.findall(r"<a [^>]*>(.*?)</a>|$", tile)[0]: _words(tile) for tile in found}
 
 
 def _words(html: str) -> str:

@@ -119,6 +119,5 @@ def _program(text: str) -> Program:
 
 
 def _manage(command: str) -> list[str]:
-    """Return how this program is called for another of its commands."""
     mine = command_line()
     return [*mine[: len(mine) - len(sys.argv[1:])], command]

@@ -73,7 +73,6 @@ async def erase_person(client: AnyRedis, person: str) -> Erased:
 
 
 async def _noted(client: AnyRedis, person: str) -> dict[bytes, _Scores]:
-    """Return the chats that the person is in, or was in."""
     found: dict[bytes, _Scores] = {}
     keys = InboxKeys(person)
     for at, key in enumerate((keys.hints, keys.past)):

@@ -155,7 +155,6 @@ def _read_quote(seq: int, sender: bytes, body: bytes, altered: bytes) -> Quote:
 
 
 def _read_body(body: bytes) -> tuple[str, Any, Event | None]:
-    """Return text, data and event. Raises ValueError."""
     if body[:1] == b"e":
         return "", None, _read_event(body[1:])
     return (*read_body(body), None)

@@ -97,7 +97,6 @@ def _blocks(lines: list[str]) -> Iterator[Node]:
 
 
 def _block(lines: list[str], at: int, last_fence: int) -> tuple[Node | None, int]:
-    """Return the block that begins at a line, if any, and the line after it."""
     line, end = lines[at], at
     if line.startswith(_FENCE) and _FENCE not in line[3:] and at < last_fence:
         end = next(each for each in range(at + 1, len(lines)) if lines[each].strip() == _FENCE)
@@ -203,7 +202,6 @@ def _addresses(label: str) -> list[str]:
 
 
 def _begins(text: str, address: str) -> bool:
-    """Whether a text is that address or its beginning, host and port included."""
     claimed, own = _bare(text.strip("(){}<>\"'*_~`,;!?.")), _bare(address)
     if not claimed or not own.startswith(claimed):
         return False

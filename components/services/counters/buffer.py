@@ -240,7 +240,6 @@ class Buffer:
             guard.release()
 
     def _pending(self) -> tuple[int, int]:
-        """Return the sum of unsent counts, and the sum of unsent microseconds."""
         lost = {
             False: sum(call.size for call in self._unanswered),
             True: sum(call.microseconds for call in self._unanswered),

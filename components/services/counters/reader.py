@@ -251,7 +251,6 @@ def _ask_to_read(asked: Asked, tag: str, names: Sequence[str]) -> Ask:
 
 
 def _checked(names: Iterable[str]) -> dict[str, None]:
-    """Return the names, each once. Raises InvalidName, InvalidValue."""
     return dict.fromkeys(check_name("counter", name) for name in check_several("counters", names))
 
 
@@ -270,7 +269,6 @@ def _all_series(
     parts: Sequence[tuple[str, list[str]]],
     answers: Sequence[Any],
 ) -> dict[str, Series]:
-    """Return the series of all names, from the answers of read.lua for *parts*."""
     now = min((int(each[0]) for each in answers), default=0) / 1_000_000
     found = {
         name: asked.series(name, now, int(first), text, fill)

@@ -63,7 +63,6 @@ class Series(list[Sample]):
 
     @classmethod
     def _like(cls, other: Series, name: str, counts: Iterable[int | None], total: int) -> Self:
-        """Return other counts in the slices of *other*."""
         return cls(
             [Sample(each.at, count) for each, count in zip(other, counts, strict=True)],
             name=name,

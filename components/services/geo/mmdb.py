@@ -46,7 +46,6 @@ def read_mmdb(path: Path, builder: Builder) -> str:
 
 
 def _take_over(path: Path, process: subprocess.Popen[bytes], builder: Builder) -> str:
-    """Add what the reader writes, and return the description."""
     numbers: list[int] = []
     assert process.stdout
     for line in process.stdout:

@@ -151,7 +151,6 @@ class FencedQuerySet(QuerySet[_Model]):
             raise TypeError("Querysets of different fences cannot be combined: call fenced() on the result.")
 
     def _all_rows(self) -> Self:
-        """Return all rows of the model, from the database that this queryset writes to."""
         return cast(Self, FencedQuerySet(self.model, using=self.db))
 
     def _with_fence(self, fence: int | None) -> Self:

@@ -107,7 +107,6 @@ def key_of(name: str) -> str:
 
 
 def _made(kind: Callable[..., _L], client: AnyRedis, name: str, options: LockOptions) -> _L:
-    """Return a lock of this *kind*, which raises this app's errors."""
     made = kind(client, key_of(name), **{"timeout": DEFAULT_TIMEOUT, **options})
     made.translates = True
     return made

@@ -195,7 +195,6 @@ class RedisBackend(BaseTaskBackend):
         return known[1]
 
     def _checked(self, task: AnyTask, calls: Calls) -> list[NewTask]:
-        """Return the calls as tasks to push."""
         self.check_task(task)
         calls = list(calls)
         for args, kwargs in calls:

@@ -428,7 +428,6 @@ class Consumer:
 
 
 def _numbers(tasks: Iterable[Claimed]) -> dict[str, int]:
-    """Return the queues of *tasks*, numbered from 1 as in Lua."""
     queues = dict.fromkeys(task.queue for task in tasks)
     return {queue: number for number, queue in enumerate(queues, start=1)}
 

@@ -85,7 +85,7 @@ EVENTS = (
 )
 
 _PATIENCE = 10.0  # seconds that a task may wait for a free slot: busy workers are no trouble by themselves
-_EACH = 3  # questions of the card, and of a search, for each alias
+_EACH = 3  # questions of the card for each alias
 _MOST = 1_000  # queues of an alias that a search looks at, as the card does
 _LOOKED_AT = 100  # tasks of a queue, in each state, whose names the doctor looks up
 _STATES: tuple[State, ...] = ("ready", "delayed", "dead")
@@ -176,7 +176,7 @@ def _strangers(alias: str, workers: Iterable[WorkerInfo]) -> Iterator[Line]:
             "Give each project a prefix or a database of its own. If they do belong to this site, give all its "
             "processes the same SECRET_KEY."
         )
-        yield Line("E111", text % {"hosts": _listed(hosts), "alias": alias}, advice=advice)
+        yield Line("E111", text % {"hosts": _listed(hosts), "alias": alias}, _workers(), advice=advice)
 
 
 def _silent(alias: str, lost: Sequence[WorkerInfo]) -> Iterator[Line]:
@@ -191,7 +191,7 @@ def _silent(alias: str, lost: Sequence[WorkerInfo]) -> Iterator[Line]:
             "They were killed, hang, or cannot reach Redis: look into their logs. Others have taken over their "
             "tasks. They are forgotten after a day."
         )
-        yield Line("W114", said, advice=advice)
+        yield Line("W114", said, _workers(), advice=advice)
 
 
 def _unserved(alias: str, queue: QueueStats) -> Line:
@@ -266,7 +266,8 @@ def _broken(alias: str, workers: Iterable[WorkerInfo]) -> Iterator[Line]:
             "periodic ones do not tick."
         )
         advice = gettext("Their logs say why. Correct it, and restart them.")
-        yield Line("E120", text % {"alias": alias, "names": _listed(names)}, advice=advice)
+        said = text % {"alias": alias, "names": _listed(names)}
+        yield Line("E120", said, _workers(), advice=advice)
 
 
 def _trimmed(alias: str, queue: QueueStats) -> Line:
@@ -307,6 +308,10 @@ def _about(queue: QueueStats, count: int) -> dict[str, str]:
 
 def _tasks(label: str, alias: str, queue: str, state: str) -> Link:
     return Link("tasks", label, alias=alias, queue=queue, state=state)
+
+
+def _workers() -> Link:
+    return Link("workers", gettext("Workers"))
 
 
 def _listed(names: Iterable[str], most: int = 5) -> str:
@@ -418,7 +423,7 @@ def gauges() -> Gauges:
 
 
 def find(text: str) -> FinderReading:
-    """Find queues, the task with the id *text*, and declared tasks of modules that this process has loaded."""
+    """Find queues, workers, the task with the id *text*, and declared tasks of modules that are loaded here."""
     aliases = redis_aliases()
     answers = yield [
         ask
@@ -426,18 +431,20 @@ def find(text: str) -> FinderReading:
         for ask in (
             Ask.of("srandmember", keys.names, _MOST),
             Ask.of("sismember", keys.names, text),
+            Ask.of("zrevrange", keys.workers, 0, _MOST - 1),
             Ask(keys.tasks, partial(FIND.put, keys=keys, id=id_of(text))),
         )
     ]
     found = list[Found]()
-    for alias, names, is_there, stored in zip(
-        aliases, answers[::_EACH], answers[1::_EACH], answers[2::_EACH], strict=True
-    ):
+    each = zip(*[iter(answers)] * 4, strict=True)
+    for alias, (names, is_there, seen, stored) in zip(aliases, each, strict=True):
         record, _run, _errors, _progress, result = stored
         if record or result:
             found.append(Found(Link("task", legible(text), alias=alias, id=text), gettext("Task")))
         queues = best([*map(text_of, names), *([text] if is_there else [])], text)
         found += [Found(Link("tasks", legible(name), alias=alias, queue=name)) for name in queues]
+        for name in best(map(text_of, seen), text):
+            found.append(Found(Link("workers", legible(name)), gettext("Worker")))
         for name in best((entry.name for entry in declared(alias)), text):
             found.append(Found(Link("periodic", legible(name)), gettext("Periodic task")))
         declared_in = {task.module_path: task.queue_name for task in loaded_tasks() if task.backend == alias}

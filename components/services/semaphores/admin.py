@@ -237,7 +237,6 @@ class SemaphoreAdmin(ControlRoomAdmin):
 
 
 def _find(request: HttpRequest, *, with_use: bool = False) -> Row:
-    """Return the semaphore that the query names. Raises Http404."""
     name = request.GET.get("semaphore", "")
     info = SemaphoreReader().find(name, with_use=with_use)
     if not name or info is None:

@@ -75,11 +75,14 @@ function removeBetween(node, end) {
 }
 
 function show(html) {
-    const fresh = new DOMParser().parseFromString(html, "text/html").querySelector("[data-live]");
+    const page = new DOMParser().parseFromString(html, "text/html");
+    const fresh = page.querySelector("[data-live]");
     if (!fresh) throw new Error("The answer has no [data-live] part.");
     if (part.querySelector("[data-live-unavailable]")) return location.replace(location.pathname + location.search);
     const focused = part.contains(document.activeElement) && document.activeElement;
     renew(part, fresh);
+    const [old, rooms] = [document, page].map((each) => each.querySelector("[data-live-rooms]"));
+    if (old && rooms) renew(old, rooms);
     if (focused && focused !== document.activeElement) (focused.isConnected ? focused : part).focus({ preventScroll: true });
     return current();
 }

@@ -255,7 +255,7 @@ def test_a_sentence_stands_where_a_chart_cannot(redis):
 def test_scripts_and_styles_of_charts_carry_the_nonce_of_the_page():
     plain, with_nonce = placed("chart_media"), placed("chart_media", csp_nonce="abc")
 
-    assert "components/charts/charts.css" in plain
+    assert "components/room.css" in plain
     assert '<script type="module" src="/static/components/charts/charts.js">' in plain
     assert with_nonce.count('nonce="abc"') == 2
     assert "nonce" not in plain
@@ -268,7 +268,7 @@ def test_the_queues_page_has_a_chart_of_tasks_where_they_are_counted_for_who_may
     for client, counts, found in ((viewer, True, chart), (viewer, False, []), (other, True, [])):
         settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": counts}
         html = client.get("/admin/components/queue/").text
-        assert ("charts.css" in html) == ("Tasks in slices of 1 min" in words_of(html)) == bool(found)
+        assert ("charts.js" in html) == ("Tasks in slices of 1 min" in words_of(html)) == bool(found)
         assert columns(html) == found
 
 

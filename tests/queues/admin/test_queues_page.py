@@ -131,17 +131,17 @@ def test_a_page_takes_so_many_round_trips_and_no_more_with_more_tasks(manager):
     ids = scene.one_of_each("mail")
     scene.worker("mail")
     most = {
-        "": 3,
-        "tasks/?alias=default&queue=mail": 3,
-        "tasks/?alias=default&queue=mail&state=dead": 3,
-        "tasks/?alias=default&queue=mail&q=send": 5,
-        "tasks/?alias=default&queue=mail&argument=9&since=2026-01-01T00:00&after=1:x": 5,
-        "failures/?alias=default&queue=mail&after=1:x%20mail": 4,
-        "failures/?alias=default": 5,
-        f"task/?alias=default&id={ids['ready']}": 5,
-        "delete/?alias=default&queue=mail&scope=all": 1,
-        f"delete/?alias=default&queue=mail&id={ids['ready']}": 2,
-        "stop/?alias=default": 3,
+        "": 4,
+        "tasks/?alias=default&queue=mail": 4,
+        "tasks/?alias=default&queue=mail&state=dead": 4,
+        "tasks/?alias=default&queue=mail&q=send": 6,
+        "tasks/?alias=default&queue=mail&argument=9&since=2026-01-01T00:00&after=1:x": 6,
+        "failures/?alias=default&queue=mail&after=1:x%20mail": 5,
+        "failures/?alias=default": 6,
+        f"task/?alias=default&id={ids['ready']}": 6,
+        "delete/?alias=default&queue=mail&scope=all": 2,
+        f"delete/?alias=default&queue=mail&id={ids['ready']}": 3,
+        "stop/?alias=default": 4,
     }
     for page in most:
         manager.get(ROOT + page)  # once for the server to know the scripts
@@ -160,7 +160,7 @@ def test_a_nonce_of_the_project_is_on_all_that_the_page_loads(viewer, settings):
     html = viewer.get(ROOT).text
 
     ours = re.findall(r"<(?:link|script)[^>]*/components/[^>]*>", html)
-    assert len(ours) == 4
+    assert len(ours) == 3
     assert all('nonce="abc"' in tag for tag in ours)
 
 
@@ -195,7 +195,7 @@ def test_many_queues_come_in_pages_and_all_are_counted(viewer):
     assert len(names(viewer)) == 50
     assert names(viewer, offset=100, sort="-name")[-1] == "queue-000"
     assert "Queues 120 Ready 120 " in first
-    assert "queue-009, and 110 more." in first
+    assert first.count(" no worker ") == 50
     assert 'href="?sort=-name&amp;offset=50&amp;alias=default"' in viewer.get(ROOT, {"sort": "-name"}).text
     assert len(viewer.get(ROOT).content) < 200_000
 
@@ -221,7 +221,7 @@ def ask(client, order, worker=None):
 
 def row(client, worker):
     """What the page says of the worker, and what it offers."""
-    html = client.get(ROOT).text
+    html = client.get(f"{ROOT}workers/").text
     [found] = re.findall(rf'<tr data-key="{worker.id}"[^>]*>(.*?)</tr>', html, re.DOTALL)
     return " ".join(unescape(strip_tags(found)).split()), set(re.findall(r'href="[^"]*/(\w+)/\?', found))
 

@@ -166,7 +166,6 @@ class AddressBookAdmin(ControlRoomAdmin):
 
 
 def _find(request: HttpRequest) -> Row:
-    """Return the book that the query names. Raises Http404."""
     name = request.GET.get("book", "")
     info = AddressBookReader().find(name)
     if info is None and (not name or feeding(name) is None):

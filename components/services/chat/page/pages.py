@@ -106,7 +106,6 @@ def _conversation(request: HttpRequest, news: ChatNews, status: int = 200, **mor
 
 
 def _quote(request: HttpRequest, opened: Chat) -> rows.QuoteRow | None:
-    """Return the message that the visitor is replying to."""
     seq = number_in(request.POST.get("reply_to", "") or request.GET.get("reply", ""))
     if not seq:
         return None
@@ -170,7 +169,6 @@ def _created(by: str, members: Sequence[str], title: str, text: str, key: str) -
 
 
 def _new_key() -> str:
-    """Return what makes a form that is sent twice the same."""
     return secrets.token_urlsafe(12)
 
 

@@ -203,7 +203,6 @@ class CounterAdmin(ControlRoomAdmin):
     def _answer(
         self, request: HttpRequest, template: str, title: str, picked: Picked, context: dict[str, Any]
     ) -> Page:
-        """Return a page with a form for the time. Errors are shown above it."""
         problem = context.get("problem")
         return self.render(
             request,

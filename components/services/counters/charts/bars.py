@@ -126,7 +126,6 @@ class Bars:
 
     @cached_property
     def _summed(self) -> list[tuple[int, str, list[int]]]:
-        """Number, name and sums of each layer."""
         numbered = [(number, *part) for number, part in enumerate(self.parts, 1)]
         if self.others:
             numbered.append((0, *self.others))

@@ -170,7 +170,6 @@ class _Cells:
 
 
 def _add_up(cells: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
-    """Return the different *cells*, and the sum of the counts of each."""
     found, which = np.unique(cells, return_inverse=True)
     sums = np.zeros(len(found), np.int64)
     np.add.at(sums, which, counts)

@@ -101,7 +101,6 @@ def _sums(job: str, table: str, slices: Mapping[str, str], members: Sequence[str
 
 
 def _by_value(members: Mapping[bytes, int]) -> dict[bytes, int]:
-    """Return the sums of members "<status>/<value>" by value."""
     sums = dict[bytes, int]()
     for member, lines in members.items():
         value = member.partition(b"/")[2]

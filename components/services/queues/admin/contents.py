@@ -70,7 +70,6 @@ def parts_of(traceback: str) -> list[tuple[str, int]]:
 
 
 def _frames(lines: list[str]) -> Iterator[tuple[str, bool | None]]:
-    """Yield the frames of a traceback, and whether each is of the project; None for lines that are no frame."""
     text, is_own, indent = "", None, 0
     for line in lines:
         frame = _FRAME.match(line)

@@ -1,9 +1,10 @@
 """
-The list of the queues of an alias: totals of all, and a page of those whose name contains what was searched for.
+The queues of an alias: totals of all, and a page of those whose name contains what was searched for; and its workers.
 
 The sizes of all queues are read, since totals and order depend on them; only a page of them is shown.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,11 +20,11 @@ from django.utils.translation import gettext_lazy as _
 
 from components.control_room.pages import Paging, searched
 from components.formatting import grouped
-from components.services.queues import QueueStats, State, TaskQueue
+from components.services.queues import QueueStats, State, TaskInfo, TaskQueue, WorkerInfo
 from components.services.queues.admin.lookups import STATES, WORDS
 from components.services.queues.facts import unserved
 
-MOST_NAMED = 10  # queues that a notice names
+_MOST_BUSY, _MOST_RUNNING = 10, 200  # queues whose tasks are shown beside their workers, and tasks of each
 _DOWN, _UP = " \N{BLACK DOWN-POINTING SMALL TRIANGLE}", " \N{BLACK UP-POINTING SMALL TRIANGLE}"
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
@@ -96,7 +97,6 @@ def overview_of(
     """Return one alias of TASKS as the first page shows it."""
     service = TaskQueue(alias)
     queues, workers = service.overview()
-    waiting = [queue.name for queue in unserved(queues, workers)]
     wanted, sort = [text.casefold() for text in searched(request)], request.GET.get("sort", "name")
     found = [queue for queue in queues if not wanted or any(text in queue.name.casefold() for text in wanted)]
     column = next((each for each in COLUMNS if each.key == sort.removeprefix("-")), COLUMNS[0])
@@ -110,11 +110,21 @@ def overview_of(
         "rows": _rows(alias, found[paging.offset : paging.last], url_of),
         "paging": paging,
         "heads": [each for at in COLUMNS for each in (at.head(request, sort), "#" * (at.key in STATES))],
-        "workers": sorted(workers, key=lambda worker: (worker.host, worker.started_at, worker.id)),
         # Queues in which tasks wait that no living worker takes.
-        "unserved": waiting[:MOST_NAMED],
-        "more_unserved": len(waiting[MOST_NAMED:]),
+        "unserved": {queue.name for queue in unserved(queues, workers)},
         # How many successful tasks of a queue are kept, and for how many seconds.
         "kept": service.options.successful_limit,
         "kept_for": service.options.result_ttl,
     }
+
+
+def crew_of(service: TaskQueue) -> list[tuple[WorkerInfo, list[TaskInfo]]]:
+    """Return the workers of an alias, each with the tasks that it runs, as far as the busiest queues tell."""
+    queues, workers = service.overview()
+    busy = sorted((queue for queue in queues if queue.running), key=lambda queue: -queue.running)
+    running = defaultdict[str, list[TaskInfo]](list)
+    for queue in busy[:_MOST_BUSY]:
+        for info in service.tasks(queue.name, "running", limit=_MOST_RUNNING):
+            running["".join(info.worker_ids[-1:])].append(info)
+    workers.sort(key=lambda worker: (worker.host, worker.started_at, worker.id))
+    return [(worker, running[worker.id]) for worker in workers]

@@ -1,12 +1,12 @@
 """
-The Queues page: the waiting, running and dead tasks, and the workers, of each TASKS alias on Redis. Other pages show
-the tasks of a queue in a state, one task, and the periodic tasks.
+The Queues page: the waiting, running and dead tasks of each TASKS alias on Redis. Other pages show the tasks of a
+queue in a state, one task, the workers with what they run, and the periodic tasks.
 
-The first page reads sizes and workers, in three round trips for each alias, the version of the server once a minute,
-and a chart if tasks are counted. Its cost does not grow with the tasks. A list reads one page, and a search only its
-window. The page of a task that is ready asks what the first page asks, to say why it waits. Search results are not
-refreshed automatically, because a search reads a thousand tasks. No module is imported to find out the policy of a
-task, because the task may be dead because its module is broken.
+The first page reads sizes and workers, in three round trips for each alias, and a chart if tasks are counted. Its
+cost does not grow with the tasks. A list reads one page, and a search only its window. The page of a task that is
+ready asks what the first page asks, to say why it waits. Search results are not refreshed automatically, because a
+search reads a thousand tasks. No module is imported to find out the policy of a task, because the task may be dead
+because its module is broken.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,12 +26,11 @@ from components.control_room.pages import ControlRoomAdmin, Paging, searched
 from components.control_room.verbs import Verb
 from components.exceptions import UnknownFormat
 from components.models import Queue
-from components.servers import server_name
 from components.services.queues import State, TaskInfo, TaskQueue
 from components.services.queues.admin import filters as filter_page
 from components.services.queues.admin.contents import Contents, is_sensitive, loaded, parts_of
 from components.services.queues.admin.filters import Filters
-from components.services.queues.admin.listing import overview_of
+from components.services.queues.admin.listing import crew_of, overview_of
 from components.services.queues.admin.lookups import STATES, WORDS, QueuePage, find_service, find_state
 from components.services.queues.admin.periodic import PERIODIC, rows
 from components.services.queues.admin.rerun import ORIGIN, RERUN
@@ -58,11 +57,9 @@ _AT_ONCE = timedelta(seconds=1)  # what is due later than planned by more than t
 
 
 class QueueAdmin(ControlRoomAdmin):
-    purpose = _(
-        "A queue keeps tasks until a worker runs them. Here are the queues with their tasks, and the workers that "
-        "serve them."
-    )
+    purpose = _("A queue keeps tasks until a worker runs them.")
     verbs = (*VERBS, *PERIODIC, RERUN)
+    rooms = (("workers", _("Workers")), ("periodic", _("Periodic tasks")))
 
     def get_urls(self) -> list[URLPattern]:
         return [
@@ -70,6 +67,7 @@ class QueueAdmin(ControlRoomAdmin):
             self.page("tasks/", "tasks", self.tasks),
             self.page("failures/", "failures", self.failures),
             self.page("task/", "task", self.task),
+            self.page("workers/", "workers", self.workers),
             self.page("periodic/", "periodic", self.periodic),
             *super().get_urls(),
         ]
@@ -94,7 +92,6 @@ class QueueAdmin(ControlRoomAdmin):
             ],
             "text": texts[0] if texts else "",
             "sort": request.GET.get("sort", ""),
-            "server": server_name(),
             "has_chart": conf().count_services and request.user.has_perm("components.view_counter"),
         }
         return self.render(request, "admin/components/queues/overview.html", gettext("Queues"), context)
@@ -217,6 +214,15 @@ class QueueAdmin(ControlRoomAdmin):
         return [
             verb for verb, states in OF_TASKS.items() if state in states and self.may(request, verb.needs)
         ]
+
+    def workers(self, request: HttpRequest) -> HttpResponse:
+        context = {
+            "aliases": [(alias, crew_of(TaskQueue(alias))) for alias in redis_aliases()],
+            "purpose": gettext(
+                "A worker runs the tasks of its queues; a poller makes delayed and periodic ones due."
+            ),
+        }
+        return self.render(request, "admin/components/queues/workers.html", gettext("Workers"), context)
 
     def periodic(self, request: HttpRequest) -> HttpResponse:
         may_see = Contents(request).may_see

@@ -7,7 +7,7 @@ Workers find a request with their next heartbeat; until then, the list says "ask
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -148,7 +148,7 @@ def _order(
                 service.tell(worker.id, order)
 
         about = About(service.alias, facts, tell if hearing else None, effects=asked)
-        return _action(about, every if name is None else one, effects)
+        return replace(_action(about, every if name is None else one, effects), origin=pages.url("workers"))
 
     return Verb(order, label, ask)
 
@@ -244,7 +244,6 @@ def _of_tasks(
 
 
 def _origin(pages: ControlRoomAdmin, selection: Selection, of_state: str) -> str:
-    """Return the page that leads to the verb."""
     page = selection.page
     if selection.group:
         after = {"after": selection.group.after} if selection.group.after else {}

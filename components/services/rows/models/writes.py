@@ -140,7 +140,6 @@ class Writes:
         return self._written(found.first())
 
     def _written(self, value: Any) -> str | None:
-        """Return the key of this value; None if there is none, or if it cannot be cached."""
         if value is None:
             return None
         try:
@@ -156,7 +155,6 @@ def _derives(model: type[models.Model], other: type[models.Model]) -> bool:
 
 
 def _relations(model: type[models.Model]) -> list[Any]:
-    """Return the columns of *model* that refer to rows of other models, or of itself."""
     return [
         each
         for each in model._meta.concrete_fields
@@ -175,7 +173,6 @@ def _is_a(model: type[models.Model], relation: Any) -> bool:
 
 
 def _is_linked(child: type[models.Model], parent: type[models.Model]) -> bool:
-    """Return whether the primary key of *child* is that of *parent*, by one link or several."""
     pk: Any = child._meta.pk
     while pk.is_relation:
         if pk.remote_field.model._meta.concrete_model is parent._meta.concrete_model:

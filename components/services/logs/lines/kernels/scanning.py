@@ -126,7 +126,6 @@ def _clock(a: NDArray[np.uint8], p: int, last: int) -> bool:
 
 @compiled
 def _zone(a: NDArray[np.uint8], p: int, close: int) -> bool:
-    """Return whether the bytes from *p* to *close* are a zone, with or without a blank before it."""
     if a[p] == _BLANK:
         p += 1
     if a[p] == _ZULU:
@@ -195,7 +194,6 @@ def _ordinal(date: int) -> int:
 
 @compiled
 def _find(a: NDArray[np.uint8], p: int, byte: int) -> int:
-    """Return where that byte comes next, or where the line ends."""
     while a[p] != byte and a[p] != _NEWLINE:
         p += 1
     return p
@@ -263,7 +261,6 @@ def _token(a: NDArray[np.uint8], start: int) -> tuple[int, int, int, int]:
 
 @compiled
 def _is_escaped(a: NDArray[np.uint8], p: int) -> bool:
-    """Return whether an odd number of backslashes stands before *p*."""
     first = p
     while first > 0 and a[first - 1] == _BACKSLASH:
         first -= 1
