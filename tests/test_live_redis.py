@@ -185,7 +185,6 @@ class Shop:
         return self._run("-W", "error", "manage.py", "test", *options, **environment)
 
     def _run(self, *command: str, **environment: str) -> str:
-        """Run *command*, and return what it wrote."""
         variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
         settings = {
             "DJANGO_SETTINGS_MODULE": "shop.settings",

@@ -150,7 +150,6 @@ def _bare(kind: inspect.Type) -> inspect.Type:
 
 
 def _explained(said: str, kind: type[Request]) -> Problem:
-    """Return the problem of which msgspec has *said* something, in the language of the client."""
     types = _types(kind)
     if found := _UNKNOWN.fullmatch(said):
         words = gettext("There is no such field. The fields are: %(fields)s.")
@@ -165,7 +164,6 @@ def _explained(said: str, kind: type[Request]) -> Problem:
 
 
 def _must_be(kind: inspect.Type, *, is_entry: bool) -> str:
-    """Return a sentence that says what a value of this type, or an entry of it, must be."""
     least, most = (grouped(getattr(kind, name, None) or 0) for name in ("ge", "le"))
     size = getattr(kind, "max_length", None) or LARGEST_BODY
     match kind:

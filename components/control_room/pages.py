@@ -25,8 +25,10 @@ from django.apps import apps
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import unquote as unquoted_by_admin
+from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
@@ -46,7 +48,7 @@ from components.kit.csv_files import write_csv
 from components.kit.leases import Holder
 from components.kit.readings import gather
 from components.models import Anchor, Overview
-from components.reports import Card, reports
+from components.reports import MOST_TEXT, Card, reports
 from components.views import mark_unavailable
 
 View = Callable[..., HttpResponse]
@@ -285,11 +287,10 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         services, overview = self.services(request), self._pages_of(Overview, request)
         if cards is None:
             cards = gather({model.__name__: reports()[model].card() for model in services}).found
-        found = list[Room]()
+        found, everything = list[Room](), dict[type[Anchor], ControlRoomAdmin]()
         if overview:
-            url = overview.url("changelist")
-            found.append(Room(gettext("Overview"), url, url == request.path))
-        for model, pages in services.items():
+            everything[Overview] = overview
+        for model, pages in {**everything, **services}.items():
             names = {"changelist": str(capfirst(pages.opts.verbose_name_plural)), **dict(pages.rooms)}
             urls = {name: pages.url(name) for name in names}
             current = max((url for url in urls.values() if request.path.startswith(url)), key=len, default="")
@@ -301,6 +302,9 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
                 Room(str(title), urls[name], urls[name] == current, shown.count(name))
                 for name, title in names.items()
             ]
+        # The overview comes first, and what else is about all services last.
+        number = len(overview.rooms) if overview else 0
+        found = found[:1] + found[1 + number :] + found[1 : 1 + number]
         return found if len(found) > 1 else []
 
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
@@ -337,6 +341,22 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             self.message_user(request, did.said, messages.SUCCESS)
         for sentence in did.but:
             self.message_user(request, sentence, messages.WARNING)
+
+    def log(self, request: HttpRequest) -> HttpResponse:
+        """List who did what, of all that the user may view, the latest first."""
+        services = self.services(request)
+        types = ContentType.objects.get_for_models(*services, for_concrete_models=False)
+        pages = {types[model].pk: pages for model, pages in services.items()}
+        entries = LogEntry.objects.filter(content_type__in=pages).select_related("user")
+        if text := request.GET.get("q", "").strip()[:MOST_TEXT].replace("\0", ""):
+            who = {f"user__{get_user_model().USERNAME_FIELD}__icontains": text}
+            what = Q(object_repr__icontains=text) | Q(change_message__icontains=text)
+            entries = entries.filter(what | Q(**who))
+        paging = Paging.of(request, total=entries.count())
+        rows = [(each, pages[each.content_type_id or 0]) for each in entries[paging.offset : paging.last]]
+        found = [(each, of, of.find_url(of.name_of(each.object_id or ""))) for each, of in rows]
+        context = {"rows": found, "paging": paging, "text": text, "most": MOST_TEXT}
+        return self.render(request, "admin/components/log.html", gettext("History"), context)
 
     def note_reading(self, request: HttpRequest, subject: Anchor) -> None:
         """

@@ -179,7 +179,6 @@ class Script:
         return await at_nodes(client, calls, partial(self._of_node, client))
 
     async def _of_node(self, client: AnyRedis, node: Any, calls: Sequence[Call]) -> list[Any]:
-        """Return the outcomes of the calls that one node should answer."""
         outcomes = await self._pipelined(node, calls) if node else [SlotNotCoveredError()] * len(calls)
         failed = [number for number, each in enumerate(outcomes) if isinstance(each, Exception)]
         while failed:

@@ -91,11 +91,13 @@ class OverviewAdmin(ControlRoomAdmin):
     )
 
     looks = ("view",)
+    rooms = (("log", _("History")),)
 
     def get_urls(self) -> list[URLPattern]:
         return [
             self.page("", "changelist", self.overview),
             self.page("find/", "find", self.find),
+            self.page("log/", "log", self.log),
             *super().get_urls(),
         ]
 

@@ -227,7 +227,6 @@ def test_after_some_failures_refresh_stops_and_when_seen_again_it_goes_on(opened
 
 @pytest.fixture
 def things(redis):
-    """What is found."""
     scene.ready("mail")
     scene.ready("mailing lists")
     Mailbox("mailer").push("joe", "hello")

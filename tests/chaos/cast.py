@@ -75,7 +75,6 @@ class Cast:
                 self.start(role, number)
 
     def is_left_alone(self) -> bool:
-        """Whether only daemons are left."""
         return all(self._roles[role].is_daemon for role, _number in self._there.values())
 
     def is_empty(self) -> bool:

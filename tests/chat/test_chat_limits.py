@@ -210,7 +210,6 @@ def test_use_does_not_let_a_chat_grow(redis: Redis) -> None:
 
 
 def nested(depth: int) -> Any:
-    """A list in a list in a list, so many."""
     found: Any = []
     for _ in range(depth - 1):
         found = [found]

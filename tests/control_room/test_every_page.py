@@ -84,7 +84,6 @@ def all_permissions():
 
 
 def answers(client, query, pages, methods):
-    """Return the statuses of all answers, by page and method."""
     return {
         (page, method): getattr(client, method)(PAGES[page] + query(page)).status_code
         for page in pages

@@ -31,7 +31,7 @@ from tests.support.counters import counted
 #: Names of any page.
 NAMES = rf"staff \(.*\)|\b[0-9a-f]{{32}}\b|\bdefault\b|\bmail\b|\b{re.escape(gethostname())}\b(-\w+)*"
 ROOMS = {
-    "queue": r"market\.tasks\.\w+|^(send|echo)$|tests\.queues[.\w]+( every 1 hour)?|UTC|Valkey .*|Redis .*|builtins\.\w+"
+    "queue": r"market\.tasks\.\w+|^(send|echo)$|tests\.queues[.\w]+( every 1 hour)?|UTC|builtins\.\w+"
     r"|(OSError: )?<b>no route</b>|tests\.tasks\.echo|OSError|components\.exceptions\.\w+|^The task .* had ended\.$",
     "counter": (
         r"\b(runs|runs-waited|requests|locks-held)-us\b|\btests\.tasks\.note\b|"

@@ -284,7 +284,6 @@ def test_a_forked_child_begins_with_nothing(
 
 @pytest.fixture
 def proxy(redis_server: EmbeddedServer) -> Iterator[LossyProxy]:
-    """To the plain server, which is empty."""
     with LossyProxy(redis_server) as proxy, empty(redis_server):
         yield proxy
 

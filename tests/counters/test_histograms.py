@@ -154,7 +154,6 @@ def test_something_else_at_the_key_is_refused_and_counted_as_dropped(redis: Redi
 
 @pytest.fixture(autouse=True)
 def counts(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
-    """What is counted in memory."""
     monkeypatch.setattr(buffer, "INTERVAL", 3_600.0)
     buffer.forget()
     yield buffer._buffer.counts

@@ -35,7 +35,6 @@ PAGES = sorted((ROOT / "docs").glob("*.md"))
 
 
 def make_certificate(certificate: Path, key: Path) -> None:
-    """Make a certificate for localhost, and its key."""
     subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
     made = ["-keyout", str(key), "-out", str(certificate)]
     curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]

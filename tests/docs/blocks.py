@@ -80,7 +80,6 @@ def _is_protocol(kind: Any) -> bool:
 
 
 def blocks(page: Path) -> list[Block]:
-    """Return the blocks of Python in *page*."""
     text = page.read_text(encoding="utf-8")
     return [
         Block(

@@ -196,7 +196,6 @@ class Uses:
 
 
 def uses() -> list[Uses]:
-    """Return what each block uses that is run."""
     return [_uses(block.code) for page in PAGES for block in blocks(page) if block.reason is None]
 
 
@@ -234,7 +233,6 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
 
 
 def text_of(page: Path) -> str:
-    """Return the page without code."""
     return re.sub(
         r"^ *```.*?^ *```|`[^`\n]+`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
     )

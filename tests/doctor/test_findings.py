@@ -61,7 +61,6 @@ def findings() -> dict[str, CheckMessage]:
 
 
 def worker(*queues: str) -> Consumer:
-    """A worker that lives."""
     consumer = Consumer()
     consumer.renew(queues or ["*"])
     return consumer

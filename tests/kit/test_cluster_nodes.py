@@ -114,7 +114,6 @@ def test_a_connection_that_is_closed_at_any_moment_of_a_command_is_an_outage_or_
     """redis-py closes connections in use after errors of others; it then calls, or reads from, None."""
 
     async def one(client: Any, node: Any, moment: int) -> bool:
-        """Whether the command is answered."""
         await client.get(KEYS[0])  # there is a connection
         asked = asyncio.create_task(client.incr(KEYS[0]))
         for _ in range(moment):

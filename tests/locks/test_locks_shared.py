@@ -175,7 +175,6 @@ Use = Callable[[], Awaitable[None]]
 
 @asynccontextmanager
 async def acquired(**options: Any) -> AsyncIterator[None]:
-    """In two calls."""
     held = alock("a", timeout=None)
     await held.acquire(**options)
     try:
@@ -186,7 +185,6 @@ async def acquired(**options: Any) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def permitted() -> AsyncIterator[None]:
-    """In two calls."""
     permit = await Semaphore("a", limit=1, lease=600).aacquire(auto_renewal=True)
     try:
         yield
@@ -226,7 +224,6 @@ USES: dict[str, Use] = {**{name: use_of(make) for name, make in MAKE.items()}, "
 
 
 def left(redis: Redis) -> dict[str, Any]:
-    """What is held, or waited for."""
     found: dict[str, Any] = {key_of(name): redis.get(key_of(name)) for name in NAMES}
     for name in NAMES:
         found[f"queue {name}"] = redis.zrange(LockKeys.named(name).queue, 0, -1)

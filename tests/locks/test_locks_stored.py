@@ -141,7 +141,6 @@ DAY = 86_400_000  # milliseconds
 
 
 def kinds(redis: Redis) -> Counter[str]:
-    """How many keys there are of each kind."""
     return Counter(key.decode().split(":")[3] for key in redis.keys("*"))
 
 

@@ -22,7 +22,7 @@ from components.services.logs import note_job
 from components.services.mailboxes import Mailbox
 from project.market.tasks import send_sold_email
 from tests.control_room.every_page import ADMINS, one_periodic_task, query  # noqa: F401
-from tests.control_room.pages import round_trips, trips, words
+from tests.control_room.pages import round_trips, rows_of, trips, words
 from tests.locks.admin import holdings
 from tests.overview.test_cards import ROOT, html_of, lines, lines_of_redis, tiles
 from tests.overview.test_cards import nodes as nodes_of
@@ -196,6 +196,18 @@ def test_the_overview_is_the_index_of_the_app_and_on_another_site_its_first(redi
     assert staff("view_user").get("/admin/components/").status_code == 404
     client = staff("view_overview", "view_lock", "view_addressbook")
     assert rows(client, "/operations/components/") == ["Overview"]
+
+
+def test_the_history_says_who_did_what_of_what_one_may_view(redis, staff):
+    clerk = staff("view_queue", "change_queue", "view_overview")
+    clerk.post("/admin/components/queue/pause/?alias=default&queue=mail")
+    path, reader = f"{ROOT}log/", staff("view_overview", "view_queue")
+
+    [said] = rows_of(reader, path)
+    assert re.search(r"staff .* Paused the queue mail .* default/mail queue$", said)
+    assert rows_of(reader, path, q="PAUSED THE") == [said]
+    assert "Paused" not in rows_of(reader, path, q="resumed")[0]
+    assert "Paused" not in rows_of(staff("view_overview", "view_lock"), path)[0]
 
 
 FIND = "/admin/components/overview/find/"

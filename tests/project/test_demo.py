@@ -62,7 +62,6 @@ class Demo:
         self.family = psutil.Process(self.process.pid).children(recursive=True)
 
     def ready(self) -> Demo:
-        """Wait until it is."""
         self.hear("Ctrl-C stops everything")
         self.look()
         return self

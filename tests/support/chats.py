@@ -27,7 +27,6 @@ SILENT = [
 
 
 def texts(messages: Iterable[ChatMessage]) -> list[str]:
-    """Return the texts of messages, and the kinds of events."""
     return [str(message.event.kind) if message.event else message.text for message in messages]
 
 

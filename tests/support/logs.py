@@ -21,7 +21,6 @@ def lines(first: int, count: int = 10) -> bytes:
 
 
 def blocks(count: int, *, lines_each: int = 10) -> list[Block]:
-    """Return the blocks of a file."""
     found: list[Block] = []
     end = 0
     for number in range(count):

@@ -67,7 +67,6 @@ class Masters(list[Master]):
         return ",".join(each.tcp for each in self)
 
     def of(self, key: str) -> Master:
-        """Return the master that has *key*."""
         return next(each for each in self if each.has(key))
 
 

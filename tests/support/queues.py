@@ -96,7 +96,6 @@ def ids(tasks: Iterable[Claimed]) -> list[str]:
 
 
 def found(task_id: str) -> TaskInfo:
-    """Return the task, which must exist."""
     info = TaskQueue().get(task_id)
     assert info is not None
     return info
@@ -123,7 +122,6 @@ def come_due(redis: Redis, *task_ids: str, queue: str = "default", at: datetime 
 
 
 def end_lease(redis: Redis, *task_ids: str, queue: str = "default") -> None:
-    """End the leases of the running tasks."""
     running = keys.QueueKeys("default", queue).running
     assert redis.zadd(running, dict.fromkeys(task_ids, LONG_AGO), xx=True, ch=True) == len(task_ids)
 

@@ -45,7 +45,6 @@ def failure_of(key: str | int, name: str = "items") -> Failure:
 
 
 def claimed(claims: Claims) -> list[str]:
-    """Return the keys of the claimed rows."""
     return sorted(name_and_key(each)[1] for claim in claims.claims for each in claim.members)
 
 

@@ -154,7 +154,6 @@ def _marked(text: str, depth: int) -> Iterator[Node]:
 
 
 def _ended(address: str) -> str:
-    """Return an address without what follows it in a sentence."""
     unopened = {last: _unopened(address, last) for last in {*address} if category(last) == "Pe"}
     end = len(address)
     while end:
@@ -177,7 +176,6 @@ def _unopened(address: str, closing: str) -> int:
 
 
 def _autolink(text: str) -> Node:
-    """Return a link; or text, if it has no host."""
     address = text if "://" in text else f"http://{text}"
     host = re.split("[/?#]", address, maxsplit=3)[2]
     names = host.split(".")
@@ -213,7 +211,6 @@ def _bare(address: str) -> str:
 
 
 def _merged(nodes: Iterator[Node]) -> list[Node]:
-    """Return the nodes with adjacent texts as one, and without empty texts."""
     merged: list[Node] = []
     for node in nodes:
         if isinstance(node, str) and merged and isinstance(merged[-1], str):

@@ -32,7 +32,6 @@ def register(folder: Path) -> sqlite3.Connection:
 
 
 def write(database: sqlite3.Connection, name: str, fence: int) -> bool:
-    """Return whether the register accepts that."""
     wanted = "SELECT ?1, ?2 WHERE ?2 >= (SELECT coalesce(max(fence), 0) FROM accepted WHERE name = ?1)"
     return bool(database.execute(f"INSERT INTO accepted (name, fence) {wanted}", (name, fence)).rowcount)
 

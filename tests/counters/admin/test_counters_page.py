@@ -213,7 +213,6 @@ def test_counts_and_times_are_charts_of_their_own_with_their_units(viewer, redis
 
 
 def placed(tag, **context):
-    """What the tag makes."""
     return Template("{% load charts %}{% " + tag + " %}").render(Context(context))
 
 

@@ -82,7 +82,6 @@ def create_tables(made: set[type]) -> None:
 
 
 def store_item(model: Any) -> None:
-    """Store the item 42 of the examples."""
     values = {"name": "Axe", "stock": 3, "price": 100, "owner_id": 1, "seller_id": 1}
     columns = {field.attname for field in model._meta.fields}
     model.objects.create(pk=42, **{name: value for name, value in values.items() if name in columns})

@@ -31,7 +31,6 @@ PATIENCE = 20  # seconds: nothing takes that long unless it is broken
 
 
 async def publish(name: str, text: str = "x") -> None:
-    """As a script does it."""
     await get_async_client().eval("return redis.call('PUBLISH', ARGV[1], ARGV[2])", 1, "{a}", name, text)
 
 

@@ -44,7 +44,6 @@ MB = 1024 * 1024
 
 @pytest.fixture
 def server(backend: RedisBackend, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[EmbeddedServer]:
-    """A server of its own."""
     program = request.config.getoption("--redis-server")
     with EmbeddedServer(tmp_path, server=program, appendonly=False) as server, redis_at(server.url):
         yield server

@@ -31,7 +31,6 @@ operator = allowed("refresh_cachedrow", "change_cachedrow", "remove_cachedrow")
 
 
 def fill(count=3, *, name="items", delay=60):
-    """Rows that are stored."""
     wanted = [str(number) for number in range(1, count + 1)]
     cache(name).schedule_many(dict.fromkeys(wanted, delay))
     refresh({key: ["sword", 3] for key in wanted}, name=name)

@@ -77,7 +77,6 @@ def to_json(message: EmailMessage) -> dict[str, Any]:
 
 
 def _is_as_in_each(kind: type[EmailMessage], name: str, value: Any) -> bool:
-    """Return whether each new message of *kind* has such a *value*."""
     if value is getattr(kind, name, None):
         return True
     try:

@@ -148,7 +148,6 @@ def _minute(a: NDArray[np.uint8], p: int) -> int:
 
 @compiled
 def _status(a: NDArray[np.uint8], p: int) -> int:
-    """Return the status at *p*, after a blank; 0 if there is none."""
     if a[p] != _BLANK:
         return 0
     status = _number(a, p + 1, 3)
@@ -365,7 +364,6 @@ def _mark(a: NDArray[np.uint8], p: int, end: int) -> int:
 
 @compiled
 def _host_end(a: NDArray[np.uint8], p: int, end: int) -> int:
-    """Return where the host of an address ends that begins at *p*, or *end*."""
     while p < end and a[p] != _SLASH and a[p] != _QUESTION and a[p] != _HASH:
         p += 1
     return p
