@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from email import message_from_string
 from email.header import decode_header, make_header
 from email.message import Message
@@ -16,6 +15,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from components.exceptions import RedisUnavailable
+from components.formatting import since
 from components.services.queues import TaskInfo, TaskQueue
 from project.market.trace import Note
 
@@ -119,11 +119,13 @@ def _state(info: TaskInfo) -> str:
         return "It is delayed: it will check that nothing was left undone, in case this process has died."
     if info.started_at is None or info.enqueued_at is None:
         return "It waits for a worker."
-    waited = _ms(info.enqueued_at, info.started_at)
+    waited = since(info.started_at, info.enqueued_at)
+    if info.run_after:
+        waited = f"{since(info.run_after, info.enqueued_at)}, as planned"
     if info.finished_at is None:
         return f"It waited {waited} and runs."
     end = "failed, and is kept among the dead tasks" if info.state == "dead" else "succeeded"
-    return f"It waited {waited}, ran {_ms(info.started_at, info.finished_at)}, and {end}."
+    return f"It waited {waited}, ran {since(info.finished_at, info.started_at)}, and {end}."
 
 
 def _of_mail(message_id: str) -> Line:
@@ -132,10 +134,6 @@ def _of_mail(message_id: str) -> Line:
     if found is None:
         return Line("A mail to the seller", "It has not been sent yet.", message_id, url, is_done=False)
     return Line(f"A mail went to {found.to}", found.subject, message_id, url)
-
-
-def _ms(begin: datetime, end: datetime) -> str:
-    return f"{(end - begin).total_seconds() * 1_000:.1f} ms"
 
 
 def _messages(path: Path) -> Iterator[Message]:

@@ -87,8 +87,8 @@ class LockAdmin(ControlRoomAdmin):
 
         def rows(paging: Paging) -> list[Row]:
             infos = reader.held(offset=paging.offset, limit=paging.size)
-            # The locks held longest come first, so that rows keep their places.
-            infos.sort(key=lambda info: (info.fence, info.key))
+            # Those that are waited for come first, then those held longest, so that rows keep their places.
+            infos.sort(key=lambda info: (not info.waiting, info.fence, info.key))
             held = past_times("locks-held", [pattern_of(info.name) for info in infos]) if has_past else {}
             return [Row(info, held.get(pattern_of(info.name))) for info in infos]
 
