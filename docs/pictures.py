@@ -27,11 +27,12 @@ FRAME, LAST = 900, 2_500
 #: Of the pictures; texts stay sharp.
 QUALITY = 82
 COLOURS: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+SOLD = "project.market.tasks.send_sold_email"
 #: How a picture is reached: who logs in, and what they press, one after the other.
 PICTURES = {
     "overview": ("admin", ["Control room", "Overview"]),
-    "task": ("admin", ["Control room", "Counters", "Tasks by time", "project.market.tasks.send_sold_email"]),
-    "traffic": ("admin", ["Control room", "Logs", "Traffic"]),
+    "task": ("admin", ["Control room", "Overview", "Counters", "Tasks by time", SOLD]),
+    "traffic": ("admin", ["Control room", "Overview", "Logs", "Traffic"]),
     "chat": ("jack", ["Chat", "Lantern Keepers"]),
 }
 
@@ -102,6 +103,7 @@ def stage(page: Page) -> Iterator[Image.Image]:
     yield take(page)
     page.get_by_role("button", name="admin", exact=True).click()
     press(page, "Control room")
+    press(page, "Overview")
     press(page, "Queues")
     page.get_by_label("Refresh").first.select_option(index=1)
     for _ in range(8):
