@@ -90,27 +90,29 @@ class Gathered(Generic[_T]):
 
 def gather(readings: Mapping[str, Reading[_T]]) -> Gathered[_T]:
     """Run the *readings*, in one round trip to each node for all. If Redis is away, all of them are missing."""
-    gathered, running = Gathered[_T](), dict(readings)
-    asks = {name: next(reading) for name, reading in running.items()}
-    while asks:
-        try:
-            outcomes = iter(answers_to([ask for some in asks.values() for ask in some], gathered.took))
-        except RedisUnavailable as error:
-            outcomes = repeat(error)
-        answers = {name: [next(outcomes) for _ in some] for name, some in asks.items()}
-        asks = {}
+    gathered = Gathered[_T]()
+    answers = dict[str, list[Any] | None].fromkeys(readings)  # with None, a reading begins
+    while answers:
+        asks = dict[str, Sequence[Ask]]()
         for name, some in answers.items():
-            if failed := [each for each in some if isinstance(each, Exception)]:
+            if failed := [each for each in some or () if isinstance(each, Exception)]:
                 gathered.missing[name] = failed[0]
-                running[name].close()
+                readings[name].close()
                 continue
             try:
-                asks[name] = running[name].send(some)
+                asks[name] = readings[name].send(some)  # type: ignore[arg-type]  # None begins
             except StopIteration as end:
                 gathered.found[name] = end.value
             except Exception as error:
                 logger.exception("The figures of %s could not be read.", name)
                 gathered.missing[name] = error
+        if not asks:
+            break
+        try:
+            outcomes = iter(answers_to([ask for some in asks.values() for ask in some], gathered.took))
+        except RedisUnavailable as error:
+            outcomes = repeat(error)
+        answers = {name: [next(outcomes) for _ in some] for name, some in asks.items()}
     return gathered
 
 

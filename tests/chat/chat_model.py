@@ -263,7 +263,6 @@ class Model:
         return [each for each in self.said if each.seq > seen_from]
 
     def quote(self, user: str, said: Said) -> tuple[int, str, str] | None:
-        """What a reply quotes, as *user* sees it."""
         if said.reply_to is None:
             return None
         quoted = [each for each in self.visible(user) if each.seq == said.reply_to and not each.is_event]

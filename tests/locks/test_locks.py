@@ -320,7 +320,6 @@ def free() -> list[str]:
 
 
 def fence_of(redis: Redis, name: str) -> int:
-    """Return that of the holder, by what Redis says."""
     return -int(redis.zscore(LockKeys.named(name).held, b"\xff" + key_of(name).encode()) or 0)
 
 

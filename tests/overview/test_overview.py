@@ -95,6 +95,18 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_shown(redis, staff):
     assert "0 tasks wait" in tiles(client)["Queues"]
 
 
+def test_a_card_that_fails_before_it_asks_leaves_every_page_standing(redis, staff, monkeypatch):
+    def card():
+        raise ImportError("shop.tasks")
+        yield
+
+    monkeypatch.setattr("components.services.queues.report.card", card)
+    client = staff("view_overview", "view_queue", "view_lock")
+
+    assert "Not known Queues These figures could not be read." in tiles(client)["Queues"]
+    assert client.get("/admin/components/lock/").status_code == 200
+
+
 QUIET = {"aof_enabled": 1, "maxmemory_policy": "noeviction", "used_memory": 1_000}
 
 

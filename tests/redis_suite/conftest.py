@@ -42,7 +42,6 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 @pytest.fixture
 def url(kind: Kind, request: pytest.FixtureRequest) -> str:
-    """Of a server of that kind, empty."""
     server = request.getfixturevalue("redis_cluster_server" if kind.is_cluster else "redis_server")
     with Redis.from_url(server.url) as client:
         client.flushall()

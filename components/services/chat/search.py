@@ -88,7 +88,6 @@ class Search:
             yield "…", False
 
     def _matches(self, word: str) -> int:
-        """Return as bits which of the wanted words *word* matches."""
         found = self._known.get(word)
         if found is None:
             found = self._known[word] = self._compare(word)

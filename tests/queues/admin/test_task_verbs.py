@@ -133,6 +133,7 @@ def test_one_request_takes_so_many_and_says_what_is_left(manager, monkeypatch):
         ("resend", {"scope": "task"}, "task/?alias=default&id={id}"),
         ("delete", {"scope": "task"}, "tasks/?alias=default&queue=mail&state=dead"),
         ("delete", {"q": "no route"}, "tasks/?alias=default&queue=mail&state=dead&q=no+route"),
+        ("resend", {"offset": "50"}, "tasks/?alias=default&queue=mail&state=dead&offset=50"),
     ],
 )
 def test_the_page_from_which_it_was_done_comes_back_if_it_is_still_there(manager, verb, query, back):

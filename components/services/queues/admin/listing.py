@@ -119,12 +119,12 @@ def overview_of(
 
 
 def crew_of(service: TaskQueue) -> list[tuple[WorkerInfo, list[TaskInfo]]]:
-    """Return the workers of an alias, each with the tasks that it runs, as far as the busiest queues tell."""
+    """Return the workers of an alias, lost ones first, with the tasks that they run in the busiest queues."""
     queues, workers = service.overview()
     busy = sorted((queue for queue in queues if queue.running), key=lambda queue: -queue.running)
     running = defaultdict[str, list[TaskInfo]](list)
     for queue in busy[:_MOST_BUSY]:
         for info in service.tasks(queue.name, "running", limit=_MOST_RUNNING):
             running["".join(info.worker_ids[-1:])].append(info)
-    workers.sort(key=lambda worker: (worker.host, worker.started_at, worker.id))
+    workers.sort(key=lambda worker: (worker.alive, worker.host, worker.started_at, worker.id))
     return [(worker, running[worker.id]) for worker in workers]

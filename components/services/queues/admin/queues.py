@@ -134,7 +134,7 @@ class QueueAdmin(ControlRoomAdmin):
                 "queue": page.name,
                 "state": state,
                 **filters.given,
-                **({"after": filters.after} if filters.after else {}),
+                **{name: at for name, at in (("after", filters.after), ("offset", paging.offset)) if at},
             },
             "tasks": [contents.cut(info) for info in tasks],
             "may_see_contents": contents.may_see,

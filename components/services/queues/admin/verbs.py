@@ -222,8 +222,9 @@ def _of_tasks(
         if selection.state not in states:
             wrong = gettext("“%(verb)s” does not apply to %(state)s tasks.")
             raise Http404(wrong % {"verb": label, "state": WORDS[selection.state]})
-        page, filters = selection.page, selection.filters.given
+        page, filters = selection.page, dict(selection.filters.given)
         kept = {"count": grouped(page.service.options.dead_limit)}
+        filters |= {name: request.GET[name] for name in ("after", "offset") if request.GET.get(name)}
         of_state = pages.url("tasks", alias=page.alias, queue=page.name, state=selection.state, **filters)
         return Action(
             of=page.subject,

@@ -371,7 +371,6 @@ def _host_end(a: NDArray[np.uint8], p: int, end: int) -> int:
 
 @compiled
 def _after_user(a: NDArray[np.uint8], start: int, end: int) -> int:
-    """Return where a host begins: after the last "@", or at *start*."""
     p = end
     while p > start and a[p - 1] != _AT:
         p -= 1
