@@ -25,7 +25,16 @@ const part = document.querySelector("[data-live]");
 const control = document.querySelector("[data-live-control]");
 const choice = control.querySelector("select");
 const status = control.querySelector("[role=status]");
-const timeOfDay = () => new Date().toTimeString().slice(0, 8);
+let zone = control.dataset.liveZone; // of all times on the page
+const clock = (timeZone) => new Intl.DateTimeFormat("en-GB", { timeStyle: "medium", timeZone });
+const timeOfDay = () => {
+    try {
+        return clock(zone).format();
+    } catch {
+        zone = ""; // one that browsers do not know, such as "+0100"
+        return clock().format();
+    }
+};
 let timer;
 let failures = 0;
 let busy = false;
@@ -100,7 +109,7 @@ function current() {
     part.removeAttribute("data-live-old");
     control.removeAttribute("data-live-old");
     updated = timeOfDay();
-    return say(interpolate(gettext("Updated %(time)s"), { time: updated }));
+    return say(interpolate(gettext("Updated %(time)s"), { time: `${updated} ${zone}`.trim() }));
 }
 
 /** Mark the figures as old, and say since when. */
