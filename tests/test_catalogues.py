@@ -97,7 +97,6 @@ def _entry(block: str) -> Entry:
 
 
 def marked(domain: str) -> set[Key]:
-    """Return the texts that are marked in the sources."""
     if domain == "djangojs":
         return {
             key

@@ -65,7 +65,7 @@ print(json.dumps({
     "templates": [
         get_template(name).origin.name for name in ("components/unavailable.html", "admin/components/base.html")
     ],
-    "static": [find(f"components/{name}") for name in ("components.css", "live.js", "openapi.json")],
+    "static": [find(f"components/{name}") for name in ("room.css", "live.js", "openapi.json")],
     "script": contract("queues/advance").source,
 }))
 """

@@ -15,7 +15,7 @@ from datetime import timedelta
 from functools import cache
 
 from django.contrib.auth.hashers import make_password
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, Permission, User
 from django.db import transaction
 from django.utils import timezone
 
@@ -111,10 +111,19 @@ def _create() -> list[Listing]:
     hashed = cache(make_password)
     _user("admin", lambda: hashed(ADMIN_PASSWORD), is_staff=True, is_superuser=True)
     _user("guard", lambda: hashed(PLAYER_PASSWORD), is_staff=True)
+    # Whoever takes the tour may look at the control room, but not into what others write to each other.
+    watchers, _ = Group.objects.get_or_create(name="Watchers")
+    watchers.permissions.set(
+        Permission.objects.filter(content_type__app_label="components", codename__startswith="view_").exclude(
+            codename__startswith="view_messages"
+        )
+    )
     listings = []
     players = {}
     for name, funds in {**PLAYERS, **OTHERS}.items():
-        user = _user(name, lambda: hashed(PLAYER_PASSWORD))
+        user = _user(name, lambda: hashed(PLAYER_PASSWORD), is_staff=name in PLAYERS)
+        if name in PLAYERS:
+            user.groups.add(watchers)
         players[name], _ = Player.objects.get_or_create(user=user, defaults={"funds": funds})
         listings += _fill_bag(players[name], THINGS.get(name, []))
     others = townsfolk.settle()

@@ -38,6 +38,9 @@ def test_everybody_can_log_in_and_loading_again_changes_nothing(redis: Redis, db
 
     assert (User.objects.count(), Item.objects.count(), Listing.objects.count()) == before
     assert str(Item.objects.get(name="Jar of Captured Dusk").owner) == "jill"
+    rights = User.objects.get(username="joe", is_staff=True).get_all_permissions()
+    assert {"components.view_queue", "components.view_overview"} <= rights
+    assert rights.isdisjoint({"components.change_queue", "components.view_messages_chat"})
 
 
 def test_it_shows_what_was_counted_today_by_country_and_by_city(redis: Redis, client: Client) -> None:

@@ -82,7 +82,6 @@ def _rules(user: str, *more: str, cluster: bool) -> list[str]:
 
 
 def as_user(url: str, user: str) -> str:
-    """Return *url* with the name and the password of *user*."""
     parts = urlsplit(url)
     return parts._replace(netloc=f"{user}:{PASSWORD}@{parts.netloc.rpartition('@')[2]}").geturl()
 

@@ -48,7 +48,6 @@ class Waiter:
 
 
 def let_pass(redis: Redis, name: str, seconds: float) -> None:
-    """Let time pass for the semaphore."""
     keys = SemaphoreKeys(name)
     for part in ("holders", "since", "queue", "beats"):
         key = getattr(keys, part)

@@ -59,7 +59,6 @@ class Environment:
         return {f"{name}:{line}" for name, line in re.findall(r"^shop/(\w+\.py):(\d+): error", said, re.M)}
 
     def pyright(self, modules: Sequence[str]) -> set[str]:
-        """Return the lines that pyright refuses."""
         include = [f"shop/{name}" for name in modules]
         settings = {"typeCheckingMode": "strict", "include": include, "extraPaths": ["."]}
         (self.folder / "pyrightconfig.json").write_text(json.dumps(settings))

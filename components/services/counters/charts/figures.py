@@ -27,7 +27,7 @@ from components.services.counters.series import Unit
 MOST_LINES = 8
 _HEIGHT = 1_000
 _MINUTE = 60  # seconds
-_GREEN, _RED, _ORANGE = 3, 5, 2  # lines (charts.css)
+_GREEN, _RED, _ORANGE = 3, 5, 2  # lines (room.css)
 #: Words in the names of counters that have a familiar colour.
 _MEANT = {
     **dict.fromkeys(("successful", "succeeded", "success", "ok"), _GREEN),

@@ -37,7 +37,7 @@ READY = """
   Fake Game        {site}
                    log in as {players}; password {player_password}
   Control room     {admin}
-                   log in as admin, password {admin_password}
+                   log in as admin, password {admin_password}; the players may look, too
 
   Ctrl-C stops everything.
 """

@@ -20,6 +20,9 @@ class Command(BaseCommand):
         if not (settings.DEBUG or force):
             raise CommandError("The demo users' passwords are public; use --force to load them all the same.")
         demo.load()
-        self.stdout.write(f"Players {', '.join(demo.PLAYERS)}: password {demo.PLAYER_PASSWORD}.")
+        players = ", ".join(demo.PLAYERS)
+        self.stdout.write(
+            f"Players {players}: password {demo.PLAYER_PASSWORD}; they may look at the control room."
+        )
         self.stdout.write(f"Staff: admin, password {demo.ADMIN_PASSWORD};")
         self.stdout.write(f"       guard, password {demo.PLAYER_PASSWORD}, without any permission.")
