@@ -90,6 +90,7 @@ def _answer(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest) -> str:
+    """Return the page with the context of the request, or without it if a context processor needs Redis, too."""
     try:
         return render_to_string(_TEMPLATE, request=request)
     except Exception:

@@ -162,6 +162,7 @@ def endpoint(*parts: Part, who: Authentication = authenticate, **handlers: Handl
 
 
 def _kept(request: HttpRequest, response: HttpResponse, answer: Answer) -> HttpResponse:
+    """Return *response* for a browser to keep, or 304 if the browser has it already."""
     etag = quote_etag(hashlib.blake2b(response.content, digest_size=16).hexdigest())
     response["ETag"] = etag
     response["Cache-Control"] = f"{'public' if answer.is_public else 'private'}, max-age={answer.max_age}"

@@ -229,6 +229,7 @@ def _problems() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _json(value: Any, indent: str = "") -> str:
+    """Return *value* as JSON, with what fits into a line on one."""
     line = json.dumps(value, ensure_ascii=False)
     if len(indent) + len(line) <= _WIDTH or not isinstance(value, Mapping | list):
         return line

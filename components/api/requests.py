@@ -144,6 +144,7 @@ def _types(kind: type[Request]) -> dict[str, inspect.Type]:
 
 
 def _bare(kind: inspect.Type) -> inspect.Type:
+    """Return a type without its annotations and without null."""
     while isinstance(kind, inspect.Metadata | inspect.UnionType):
         kind = kind.type if isinstance(kind, inspect.Metadata) else kind.types[0]
     return kind

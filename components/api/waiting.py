@@ -97,6 +97,7 @@ async def _let_go() -> None:
 
 
 def _close_connections() -> bool:
+    """Close the database connections, except in a transaction. Return whether all are closed."""
     for connection in connections.all(initialized_only=True):
         if connection.in_atomic_block:
             return False

@@ -291,6 +291,7 @@ async def _open(kind: type[AbstractConnection], options: Mapping[str, Any]) -> A
 
 
 def _counterpart(kind: type) -> Any:
+    """Return the asynchronous counterpart of a class of pools, connections or parsers, or of a base of *kind*."""
     for base in kind.__mro__:
         package, _, module = base.__module__.rpartition(".")
         if package == "redis":

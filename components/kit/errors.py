@@ -187,6 +187,7 @@ def _wrong(error: BaseException) -> str | None:
 
 
 def _refusal(error: BaseException | None) -> str | None:
+    """Return a description of *error* if it is a refusal by a running server; else None."""
     if isinstance(error, RedisClusterException) and isinstance(error.__cause__, _LOGIN):
         error = error.__cause__
     if isinstance(error, _LOGIN):

@@ -87,6 +87,7 @@ class Lease:
 
     @property
     def _is_of_this_process(self) -> bool:
+        """Return whether this process holds it, and not one that it was forked from."""
         return self._forks == forks()
 
     @property

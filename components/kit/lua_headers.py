@@ -191,6 +191,7 @@ def _names(name: str, words: Sequence[str]) -> Names:
 
 
 def _preludes(service: str, wanted: Sequence[str], seen: set[str]) -> Iterator[str]:
+    """Yield the sources of preludes, each once, and each after the preludes that it needs."""
     for each in wanted:
         if each not in seen:
             seen.add(each)

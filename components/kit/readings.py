@@ -91,7 +91,7 @@ class Gathered(Generic[_T]):
 def gather(readings: Mapping[str, Reading[_T]]) -> Gathered[_T]:
     """Run the *readings*, in one round trip to each node for all. If Redis is away, all of them are missing."""
     gathered = Gathered[_T]()
-    answers = dict[str, list[Any] | None].fromkeys(readings)  # with None, a reading begins
+    answers: dict[str, Any] = dict.fromkeys(readings)  # None begins a reading
     while answers:
         asks = dict[str, Sequence[Ask]]()
         for name, some in answers.items():
@@ -100,7 +100,7 @@ def gather(readings: Mapping[str, Reading[_T]]) -> Gathered[_T]:
                 readings[name].close()
                 continue
             try:
-                asks[name] = readings[name].send(some)  # type: ignore[arg-type]  # None begins
+                asks[name] = readings[name].send(some)
             except StopIteration as end:
                 gathered.found[name] = end.value
             except Exception as error:

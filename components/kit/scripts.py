@@ -214,6 +214,7 @@ class Script:
             return translated(error)
 
     async def _pipelined(self, node: Any, calls: Sequence[Call]) -> list[Any]:
+        """Return the answers of one node; errors are among them."""
         sent = [("EVALSHA", self.sha, len(keys), *keys, *args) for keys, args in calls]
         try:
             answers = await _send_together(node, sent)

@@ -97,6 +97,7 @@ def _day(text: str) -> date:
 def _period(
     traffic: Traffic, first: date | None, last: date | None, days: int | None
 ) -> tuple[date, date] | None:
+    """Return the first and last day of the report; None if they depend on lines, and there are none."""
     if first and last and days:
         raise InvalidValue(
             "--from and --to determine the length of the period. Leave out one of --from, --to and --days."

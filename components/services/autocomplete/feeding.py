@@ -204,6 +204,7 @@ class Feed:
             written = label
 
     def _table(self, using: str | None, part: Any) -> QuerySet[Any]:
+        """Return the rows that belong in the book of *part*, or in any book if *part* is None."""
         rows = self._rows() if self._rows else self.model._default_manager.all()
         rows = rows.using(using or self._database)
         return rows if part is None or self._by is None else rows.filter(**{self._by: part})
@@ -232,10 +233,12 @@ def steps(model: type[models.Model], path: str) -> Iterator[tuple[type[models.Mo
 
 
 def _fit_id(value: Any) -> str | None:
+    """Return *value* as the id of an entry; None if it cannot be one."""
     id = "" if value is None else str(value)
     return id if 0 < len(id) <= MAX_ID and not _NO_TEXT.search(id) else None
 
 
 def _cleaned(value: Any) -> str | None:
+    """Return *value* as a label; None if it has no visible character."""
     label = _NO_TEXT.sub(" ", "" if value is None else str(value)).strip()[:MAX_LABEL]
     return label if fold(label) else None

@@ -45,6 +45,7 @@ def resolve(book: AddressBook, typed: Typed) -> Entry:
 
 
 def _of_id(book: AddressBook, id: str, name: str) -> Entry | None:
+    """Return the entry *id* if it has this name, else None."""
     try:
         entry = book.get(id)
     except ValueError:  # the client made up this id

@@ -48,6 +48,7 @@ def _some(user: str, ids: Iterable[str]) -> list[str]:
 
 
 def _label(names: Mapping[str, str], id: str) -> str:
+    """Return the name of a person, or nothing if it cannot be a label."""
     try:
         return check_label(names[id])[0]
     except (KeyError, InvalidValue):

@@ -97,6 +97,7 @@ def _blocks(lines: list[str]) -> Iterator[Node]:
 
 
 def _block(lines: list[str], at: int, last_fence: int) -> tuple[Node | None, int]:
+    """Return the block that begins at a line, if any, and the line after it."""
     line, end = lines[at], at
     if line.startswith(_FENCE) and _FENCE not in line[3:] and at < last_fence:
         end = next(each for each in range(at + 1, len(lines)) if lines[each].strip() == _FENCE)
@@ -154,6 +155,7 @@ def _marked(text: str, depth: int) -> Iterator[Node]:
 
 
 def _ended(address: str) -> str:
+    """Return an address without what follows it in a sentence."""
     unopened = {last: _unopened(address, last) for last in {*address} if category(last) == "Pe"}
     end = len(address)
     while end:
@@ -176,6 +178,7 @@ def _unopened(address: str, closing: str) -> int:
 
 
 def _autolink(text: str) -> Node:
+    """Return a link; or text, if it has no host."""
     address = text if "://" in text else f"http://{text}"
     host = re.split("[/?#]", address, maxsplit=3)[2]
     names = host.split(".")
@@ -200,6 +203,7 @@ def _addresses(label: str) -> list[str]:
 
 
 def _begins(text: str, address: str) -> bool:
+    """Whether a text is that address or its beginning, host and port included."""
     claimed, own = _bare(text.strip("(){}<>\"'*_~`,;!?.")), _bare(address)
     if not claimed or not own.startswith(claimed):
         return False
@@ -211,6 +215,7 @@ def _bare(address: str) -> str:
 
 
 def _merged(nodes: Iterator[Node]) -> list[Node]:
+    """Return the nodes with adjacent texts as one, and without empty texts."""
     merged: list[Node] = []
     for node in nodes:
         if isinstance(node, str) and merged and isinstance(merged[-1], str):

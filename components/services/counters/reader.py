@@ -251,6 +251,7 @@ def _ask_to_read(asked: Asked, tag: str, names: Sequence[str]) -> Ask:
 
 
 def _checked(names: Iterable[str]) -> dict[str, None]:
+    """Return the names, each once. Raises InvalidName, InvalidValue."""
     return dict.fromkeys(check_name("counter", name) for name in check_several("counters", names))
 
 

@@ -73,6 +73,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 def _name(thing: Mapping[str, Any]) -> str:
+    """Return the name in English, or else in the first language that there is."""
     names = thing.get("names") or _NOTHING
     name: str = names["en"] if "en" in names else next(iter(names.values()), "")
     return name

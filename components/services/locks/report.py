@@ -96,6 +96,7 @@ def find(text: str) -> FinderReading:
 
 
 def _exact(text: str) -> list[LockKeys]:
+    """Return the keys of the lock with the name *text*, and of the lock at the key *text*."""
     try:
         return [LockKeys.named(text), LockKeys.of(text, get_client())]
     except InvalidName:  # no lock can be called that

@@ -100,6 +100,7 @@ def _beginning(pattern: str) -> str:
 
 
 def _leads_out(path: str, root: str) -> bool:
+    """Return True if *path*, which was found below *root*, is a link that leads out of it."""
     return os.path.islink(path) and not _is_within(path, root)  # noqa: PTH114
 
 

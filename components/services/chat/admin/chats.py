@@ -34,10 +34,7 @@ SECONDS = frozenset({"max_age", "drop_read_after", "rate_period", "slow_mode"}) 
 
 
 class ChatAdmin(ControlRoomAdmin):
-    purpose = _(
-        "Here are the chats of the site. On the page of a chat, members can be muted, removed or "
-        "blocked, and the chat can be closed or deleted."
-    )
+    purpose = _("A chat keeps what its members say, for those who are away, too.")
 
     verbs = VERBS
 

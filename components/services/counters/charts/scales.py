@@ -97,6 +97,7 @@ class LogScale:
 
 
 def _round_up(number: int) -> int:
+    """Return the next of 1, 2, 5, 10, 20, 25, 50, 100, …"""
     power: int = 10 ** (len(str(number)) - 1)
     return next(each for each in (power, 2 * power, 5 * power // 2, 5 * power, 10 * power) if each >= number)
 

@@ -300,6 +300,7 @@ def _written(time: bytes) -> tuple[int | None, int]:
 
 
 def _time_of(time: Any) -> tuple[int | None, int]:
+    """Return the day and the minute of the day, or -1, of a value in JSON."""
     if isinstance(time, str):
         return _written(time[:_LONGEST].encode(errors="replace"))
     if isinstance(time, bool) or not isinstance(time, int | float):

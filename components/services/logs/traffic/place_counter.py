@@ -128,6 +128,7 @@ def _down_to(level: str) -> tuple[Level, ...]:
 
 
 def _dimensions(form: Format | None, wanted: Sequence[str] | None) -> Sequence[str]:
+    """Return the dimensions to count by. Raises InvalidValue."""
     there = getattr(form, "dimensions", ())
     if wanted is None:
         return list(there)

@@ -127,6 +127,7 @@ def _report(
 
 
 def _where(dimension: str, wanted: Wanted) -> str:
+    """Return the slice that has what is wanted. Raises InvalidName, InvalidValue."""
     if dimension not in DIMENSIONS:
         raise InvalidName(f"Lines are not counted by {dimension!r}, but by: {', '.join(DIMENSIONS)}.")
     if wanted.hour and wanted.country:

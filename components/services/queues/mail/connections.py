@@ -87,6 +87,7 @@ def _close_idle() -> None:
 
 
 def _forget() -> None:
+    """In a forked child: the connections are the parent's."""
     global _guard
     _guard = Lock()
     _idle.clear()

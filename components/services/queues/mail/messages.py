@@ -132,6 +132,7 @@ def _stable_headers(message: EmailMessage) -> dict[str, Any]:
 
 
 def _overridden(kind: type[EmailMessage], base: type[EmailMessage]) -> list[str]:
+    """Return the methods of *base* that build the mail and that *kind* overrides."""
     private = {name for name in dir(base) if name.startswith("_") and not name.startswith("__")}
     methods = {"message", "recipients"} | private
     return sorted(name for name in methods if getattr(kind, name) is not getattr(base, name))

@@ -358,4 +358,5 @@ def _failure(error: BaseException) -> TaskFailure:
 
 
 def _is_the_users(error: BaseException) -> bool:
+    """Return whether it is the Ctrl-C of a user, and not a task's."""
     return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()

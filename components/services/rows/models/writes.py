@@ -124,6 +124,7 @@ class Writes:
             logger.exception("The rows %s of %s are not invalidated.", sorted(keys), self._name)
 
     def _key(self, sender: type[models.Model], instance: Any, using: str) -> str | None:
+        """Return the key of the row of *instance*; None if it cannot be cached."""
         value = instance.__dict__.get(self._source.key_column.attname)
         if value is None and self._source.is_known_by_pk and _is_linked(self._source.model, sender):
             value = instance.pk
@@ -139,6 +140,7 @@ class Writes:
         return self._written(found.first())
 
     def _written(self, value: Any) -> str | None:
+        """Return the key of this value; None if there is none, or if it cannot be cached."""
         if value is None:
             return None
         try:

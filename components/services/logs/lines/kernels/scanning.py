@@ -126,6 +126,7 @@ def _clock(a: NDArray[np.uint8], p: int, last: int) -> bool:
 
 @compiled
 def _zone(a: NDArray[np.uint8], p: int, close: int) -> bool:
+    """Return whether the bytes from *p* to *close* are a zone, with or without a blank before it."""
     if a[p] == _BLANK:
         p += 1
     if a[p] == _ZULU:
@@ -148,6 +149,7 @@ def _minute(a: NDArray[np.uint8], p: int) -> int:
 
 @compiled
 def _status(a: NDArray[np.uint8], p: int) -> int:
+    """Return the status at *p*, after a blank; 0 if there is none."""
     if a[p] != _BLANK:
         return 0
     status = _number(a, p + 1, 3)
@@ -193,6 +195,7 @@ def _ordinal(date: int) -> int:
 
 @compiled
 def _find(a: NDArray[np.uint8], p: int, byte: int) -> int:
+    """Return where that byte comes next, or where the line ends."""
     while a[p] != byte and a[p] != _NEWLINE:
         p += 1
     return p
@@ -260,6 +263,7 @@ def _token(a: NDArray[np.uint8], start: int) -> tuple[int, int, int, int]:
 
 @compiled
 def _is_escaped(a: NDArray[np.uint8], p: int) -> bool:
+    """Return whether an odd number of backslashes stands before *p*."""
     first = p
     while first > 0 and a[first - 1] == _BACKSLASH:
         first -= 1
@@ -364,6 +368,7 @@ def _mark(a: NDArray[np.uint8], p: int, end: int) -> int:
 
 @compiled
 def _host_end(a: NDArray[np.uint8], p: int, end: int) -> int:
+    """Return where the host of an address ends that begins at *p*, or *end*."""
     while p < end and a[p] != _SLASH and a[p] != _QUESTION and a[p] != _HASH:
         p += 1
     return p
@@ -371,6 +376,7 @@ def _host_end(a: NDArray[np.uint8], p: int, end: int) -> int:
 
 @compiled
 def _after_user(a: NDArray[np.uint8], start: int, end: int) -> int:
+    """Return where a host begins: after the last "@", or at *start*."""
     p = end
     while p > start and a[p - 1] != _AT:
         p -= 1
