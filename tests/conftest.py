@@ -118,7 +118,6 @@ def _forget_connections() -> None:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """A PostgreSQL of this process."""
     with postgres(find_postgres() or pytest.skip(NO_POSTGRES)) as server:
         yield server
 

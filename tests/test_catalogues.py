@@ -58,7 +58,6 @@ def catalogue(locale: str, domain: str) -> dict[Key, Entry]:
 
 
 def compiled(locale: str, domain: str) -> dict[str, list[str]]:
-    """Return the texts of a .mo file."""
     with path(locale, domain, "mo").open("rb") as file:
         known: dict[str | tuple[str, int], str] = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
     found: dict[str, list[str]] = {}

@@ -95,8 +95,8 @@ class Paging:
 
 
 @dataclass(frozen=True)
-class Room:
-    """A page to which the sub-navigation leads."""
+class NavigationLink:
+    """A link above each page, to a page of the control room."""
 
     name: str
     url: str
@@ -120,8 +120,8 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     purpose: str | Promise = ""
     #: The verbs of this component; each verb has a page.
     verbs: Sequence[Verb] = ()
-    #: Further pages that the sub-navigation leads to, and their names.
-    rooms: Sequence[tuple[str, str | Promise]] = ()
+    #: Further pages to which the links above each page lead, and their titles.
+    further_pages: Sequence[tuple[str, str | Promise]] = ()
     #: Any of these permissions is enough to view. People who may change something do not also need "view".
     looks: Sequence[str] = ("view", "change")
 
@@ -223,7 +223,7 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             "opts": self.opts,
             "page_url": self.url,
             "live": live,
-            "rooms": self._rooms(request, cards),
+            "navigation": self._navigation(request, cards),
             "may": SimpleNamespace(
                 **{verb.name: verb for verb in self.verbs if self.may(request, verb.needs)}
             ),
@@ -257,21 +257,17 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return self.render(request, template, title, {"rows": rows(paging), "paging": paging})
 
     def _whole_page(self, request: HttpRequest, trail: Trail) -> dict[str, Any]:
+        overview = self._pages_of(Overview, request)
         return {
             **self.admin_site.each_context(request),
             "layout": "admin/components/base.html",
-            "finder_url": self._finder_url(request),
+            "finder_url": overview.url("find") if overview else "",
             "trail": trail,
             "purpose": self.purpose if request.path == self.url("changelist") else "",
             "is_first": request.path == self.url("changelist"),
             "shows_trail": apps.is_installed("unfold"),  # whose pages have no breadcrumbs
             "breadcrumbs_are_a_list": django.VERSION >= (6, 1),
         }
-
-    def _finder_url(self, request: HttpRequest) -> str:
-        """Return the address of the search of the control room; "" if this user has none."""
-        overview = self._pages_of(Overview, request)
-        return overview.url("find") if overview else ""
 
     def services(self, request: HttpRequest) -> dict[type[Anchor], ControlRoomAdmin]:
         """Return the pages of the services that the user may view on this site, by their anchors."""
@@ -282,33 +278,33 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         pages: Any = self.admin_site.is_registered(model) and self.admin_site.get_model_admin(model)
         return pages if isinstance(pages, ControlRoomAdmin) and pages.may(request, "view") else None
 
-    def _rooms(self, request: HttpRequest, cards: Mapping[str, Card] | None) -> list[Room]:
-        """Return the sub-navigation for this user. It costs one round trip to each node, but for given *cards*."""
+    def _navigation(self, request: HttpRequest, cards: Mapping[str, Card] | None) -> list[NavigationLink]:
+        """Return the links above each page. They cost one round trip to each node, unless *cards* are given."""
         services, overview = self.services(request), self._pages_of(Overview, request)
         if cards is None:
             cards = gather({model.__name__: reports()[model].card() for model in services}).found
-        found, everything = list[Room](), dict[type[Anchor], ControlRoomAdmin]()
-        if overview:
-            everything[Overview] = overview
-        for model, pages in {**everything, **services}.items():
-            names = {"changelist": str(capfirst(pages.opts.verbose_name_plural)), **dict(pages.rooms)}
-            urls = {name: pages.url(name) for name in names}
+        found = list[NavigationLink]()
+        for pages in [*([overview] if overview else []), *services.values()]:
+            titles = {
+                "changelist": str(capfirst(pages.opts.verbose_name_plural)),
+                **dict(pages.further_pages),
+            }
+            urls = {name: pages.url(name) for name in titles}
             current = max((url for url in urls.values() if request.path.startswith(url)), key=len, default="")
-            lines = cards[model.__name__].lines if model.__name__ in cards else ()
-            shown = [
-                line.page.page if line.page and line.page.page in names else "changelist" for line in lines
-            ]
+            card = cards.get(pages.model.__name__)
+            named = [line.page.page if line.page else "" for line in card.lines] if card else []
+            of_line = [name if name in titles else "changelist" for name in named]
             found += [
-                Room(str(title), urls[name], urls[name] == current, shown.count(name))
-                for name, title in names.items()
+                NavigationLink(str(title), urls[name], urls[name] == current, of_line.count(name))
+                for name, title in titles.items()
             ]
-        # The overview comes first, and what else is about all services last.
-        number = len(overview.rooms) if overview else 0
-        found = found[:1] + found[1 + number :] + found[1 : 1 + number]
+        # What else is about all services comes last.
+        last = [overview.url(name) for name, _title in overview.further_pages] if overview else []
+        found.sort(key=lambda link: link.url in last)
         return found if len(found) > 1 else []
 
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
-        """Return none for pages to which the sub-navigation leads, so that the admin's index has one entry."""
+        """Return none for pages to which other links lead, so that the admin's index has one entry."""
         has_overview = self.model is not Overview and self._pages_of(Overview, request)
         return {} if has_overview else super().get_model_perms(request)
 

@@ -8,7 +8,7 @@ contributes to both.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib.auth import get_user_model
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -47,10 +47,6 @@ class Row:
     page: Shown
     mend: Shown | None
 
-    @property
-    def key(self) -> str:
-        return f"{self.of} {self.page.url} {self.line.command}"
-
 
 @dataclass(frozen=True)
 class Tile:
@@ -74,8 +70,7 @@ class Tile:
         return "missing" if self.card is None else state_of([row.line for row in self.rows])
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(NamedTuple):
     """Something that was found, as the page shows it."""
 
     kind: str
@@ -86,12 +81,9 @@ class Hit:
 class OverviewAdmin(ControlRoomAdmin):
     """The page, and the search."""
 
-    purpose = _(
-        "Here is the state of everything that this site keeps in Redis. What needs attention comes first."
-    )
-
+    purpose = _("The state of everything that this site keeps in Redis.")
     looks = ("view",)
-    rooms = (("log", _("History")),)
+    further_pages = (("log", _("History")),)
 
     def get_urls(self) -> list[URLPattern]:
         return [
@@ -165,7 +157,7 @@ class OverviewAdmin(ControlRoomAdmin):
     def _indexed(self, request: HttpRequest, text: str) -> Iterator[Hit]:
         """Yield the pages of the control room, and those of the admin's index, with the text in their names."""
         wanted, kind = text.casefold(), gettext("Page")
-        own = {room.url: room.name for room in self._rooms(request, {})}
+        own = {link.url: link.name for link in self._navigation(request, {})}
         others = {
             model["admin_url"]: str(model["name"])
             for app in self.admin_site.get_app_list(request)

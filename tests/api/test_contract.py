@@ -123,7 +123,6 @@ class Described:
 
     @property
     def kinds(self) -> set[str]:
-        """Return the types of problems that it declares."""
         said = [each["description"] for each in self.told["responses"].values() if "$ref" in each]
         return {kind for text in said for kind in re.findall(r"[a-z-]+(?=[,.])", text)}
 
@@ -202,7 +201,6 @@ class Site:
     stack: ExitStack
 
     def valid(self, operation: Described) -> Request:
-        """Return a valid request, with what is required and what makes it quick."""
         known = {**VALID, "id": self.mail, **ALSO.get(str(operation), {})}
         wanted = {*operation.fields("path"), *operation.required, "by", *ALSO.get(str(operation), ())}
         wanted |= {"text", "timeout"} & {*operation.fields("query"), *operation.fields("body")}

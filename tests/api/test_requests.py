@@ -170,7 +170,6 @@ def no_number(name: str) -> None:
 
 
 def strictly(answer: Any) -> Any:
-    """Return the answer as a browser reads it."""
     assert answer.status_code == 200, answer.content
     return json.loads(answer.content, parse_constant=no_number)
 

@@ -32,7 +32,6 @@ def say(page, text):
 
 
 def said(page):
-    """The texts of the messages, in order."""
     return page.locator(".chat-message .chat-text")
 
 

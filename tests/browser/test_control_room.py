@@ -42,7 +42,6 @@ def ready_of(page, queue="mail"):
 
 
 def fetches(page):
-    """Return a list that grows with each refresh."""
     seen = []
     page.on("request", lambda request: seen.append(request) if request.headers.get("x-live") else None)
     return seen

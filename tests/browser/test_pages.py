@@ -96,7 +96,6 @@ STRUCTURE = """() => {
 
 
 def walk(patterns: Iterable[Any], namespace: str = "") -> Iterator[str]:
-    """Yield the names of all addresses."""
     for each in patterns:
         if isinstance(each, URLResolver):
             yield from walk(each.url_patterns, namespace + (f"{each.namespace}:" if each.namespace else ""))

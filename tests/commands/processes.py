@@ -82,7 +82,6 @@ class Command:
 
     @property
     def output(self) -> str:
-        """What it has written so far."""
         if self._log.closed:
             return self._last_output
         return os.pread(self._log.fileno(), _LONGEST_OUTPUT, 0).decode()

@@ -65,8 +65,8 @@ NEEDS = {
 VIEWS = [*(f"view_{model}" for model in ADMINS), "view_arguments_queue", "view_messages_chat"]
 VIEWS.append("view_messages_mailbox")
 #: Without Redis there is the history, the search finds pages and people, and to run a task asks nothing at first.
-NEVER = ["history", "log", "change", "run", "find"]
-ASKING_REDIS = [page for page in PAGES if page.split()[1] not in NEVER]
+WITHOUT_REDIS = ["history", "log", "change", "run", "find"]
+ASKING_REDIS = [page for page in PAGES if page.split()[1] not in WITHOUT_REDIS]
 #: A state in which each verb may be done to a task; all others do not care.
 STATE = {"queue promote": "delayed", "queue resend": "dead", "queue cancel": "ready", "queue delete": "dead"}
 #: What a form sends; all others do not care.

@@ -47,7 +47,6 @@ def rows_of(client: Client, root: str, page: str = "", *, table: int = 0, **quer
 
 
 def done(client: Client, url: str, **data: object) -> list[str]:
-    """The messages after a POST."""
     response = client.post(url, data, follow=True)
     assert response.status_code == 200
     return [str(message) for message in response.context["messages"]]
@@ -78,7 +77,6 @@ def trips() -> Iterator[list[object]]:
 
 
 def round_trips(client: Client, address: str, query: dict[str, str] | None = None) -> int:
-    """How many round trips to Redis a page costs."""
     with trips() as made:
         assert client.get(address, query).status_code == 200
     return len(made)

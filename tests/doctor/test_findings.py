@@ -67,7 +67,6 @@ def worker(*queues: str) -> Consumer:
 
 
 def run(*arguments: str) -> tuple[str, int]:
-    """What the command says, and its exit code."""
     out, code = StringIO(), 0
     try:
         call_command("doctor", *arguments, stdout=out)

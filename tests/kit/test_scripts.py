@@ -259,7 +259,6 @@ def _body_wrong(body: str, bounded: set[str], *, may_be_pure: bool = False) -> I
 
 
 def wrong(name: str, source: str) -> Iterator[str]:
-    """What is wrong with a script, a sentence each."""
     lines = source.splitlines()
     header = list(takewhile(lambda line: line.startswith("--"), lines))
     if not any(line.startswith("-- RETURNS ") for line in header):

@@ -326,7 +326,6 @@ def logs(tmp_path: Path) -> Path:
 
 
 def found(*paths: object) -> tuple[list[str], list[str]]:
-    """The files, and the links that were left out."""
     links: list[str] = []
     return list(find_files(map(str, paths), tell=links.append)), links
 

@@ -233,7 +233,6 @@ def count(text: str, *, blocks: int = 1) -> None:
 
 
 def stored(beginning: str = "values:") -> dict[str, dict[str, int]]:
-    """Return all tables that begin so."""
     redis = operator()
     keys = [key for key in redis.keys("*") if JobKeys("default").counts(beginning).encode() in key]
     return {

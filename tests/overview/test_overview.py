@@ -22,7 +22,7 @@ from components.services.logs import note_job
 from components.services.mailboxes import Mailbox
 from project.market.tasks import send_sold_email
 from tests.control_room.every_page import ADMINS, one_periodic_task, query  # noqa: F401
-from tests.control_room.pages import round_trips, rows_of, trips, words
+from tests.control_room.pages import FRAMELESS, round_trips, rows_of, trips, words
 from tests.locks.admin import holdings
 from tests.overview.test_cards import ROOT, html_of, lines, lines_of_redis, tiles
 from tests.overview.test_cards import nodes as nodes_of
@@ -210,6 +210,26 @@ def test_the_overview_is_the_index_of_the_app_and_on_another_site_its_first(redi
     assert rows(client, "/operations/components/") == ["Overview"]
 
 
+def test_the_links_above_each_page_count_what_needs_attention_of_what_one_may_view(redis, staff):
+    def links(client: Client, page: str, **headers: str) -> dict[str, str]:
+        [found] = re.findall(
+            r"<nav class=\"navigation.*?</nav>", client.get(page, headers=headers).text, re.DOTALL
+        )
+        texts = re.findall(r'<a href="([^"]*)"[^>]*>(.*?)</a>', found)
+        return {address: strip_tags(text) for address, text in texts}
+
+    scene.dead("mail")
+    seen, other = staff("view_overview", "view_queue", "view_lock"), staff("view_lock", "view_counter")
+
+    for headers in ({}, FRAMELESS):
+        found = links(seen, "/admin/components/lock/", **headers)
+        assert found["/admin/components/queue/"] == "Queues 1 needs attention"
+        assert found["/admin/components/queue/workers/"] == "Workers"
+        assert [*found][::5] == ["/admin/components/overview/", "/admin/components/overview/log/"]
+        assert all(seen.get(address).status_code == 200 for address in found)
+    assert [*links(other, "/admin/components/lock/").values()] == ["Locks", "Counters"]
+
+
 def test_the_history_says_who_did_what_of_what_one_may_view(redis, staff):
     clerk = staff("view_queue", "change_queue", "view_overview")
     clerk.post("/admin/components/queue/pause/?alias=default&queue=mail")
@@ -264,8 +284,9 @@ FOUND = {
 def test_a_thing_of_each_kind_is_found_and_its_page_opens(everybody, query):  # noqa: F811
     Counter("hits").update(1)
     User.objects.create_user("staff")
+    worker = scene.worker("mail").id
 
-    for text, expected in FOUND.items():
+    for text, expected in {**FOUND, worker[:-2]: ("Worker", worker)}.items():
         hits = {(kind, name): url for kind, name, url in found(everybody, text)}
         assert expected in hits
         assert everybody.get(hits[expected]).status_code == 200

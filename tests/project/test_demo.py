@@ -58,7 +58,6 @@ class Demo:
         return next(process for process in reversed(self.family) if word in " ".join(process.cmdline()))
 
     def look(self) -> None:
-        """Take notice of its processes."""
         self.family = psutil.Process(self.process.pid).children(recursive=True)
 
     def ready(self) -> Demo:
@@ -108,7 +107,6 @@ def manage(checkout: Path, *arguments: str, **environment: str) -> subprocess.Po
 
 @pytest.fixture
 def launch(checkout: Path) -> Iterator[Launch]:
-    """Start a demo, without waiting for anything."""
     with ExitStack() as stack:
 
         def launch(*options: str) -> Demo:

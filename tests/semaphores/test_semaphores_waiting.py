@@ -31,7 +31,6 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 def start(pool: ThreadPoolExecutor, redis: Redis, semaphore: Semaphore) -> Future[Permit]:
-    """One more that waits."""
     before = len(queued(redis, semaphore.name))
     future = pool.submit(semaphore.acquire)
     assert eventually(lambda: len(queued(redis, semaphore.name)) > before or future.done())

@@ -22,7 +22,6 @@ def fork_in_c() -> int:
 
 
 def in_child(check: Callable[[], bool], fork: Callable[[], int] = os.fork) -> bool:
-    """Return whether *check* holds in a forked child."""
     pid = fork()
     if not pid:
         os._exit(0 if check() else 1)

@@ -115,7 +115,6 @@ def _pack(left: int, right: int, size: int) -> bytes:
 
 
 def encode(value: Any) -> bytes:
-    """Return a value in the format of the file."""
     match value:
         case str():
             return _control(2, len(value.encode())) + value.encode()

@@ -31,7 +31,6 @@ def blocks(count: int, *, lines_each: int = 10) -> list[Block]:
 
 
 def stream(limit: int = 1_000_000, *, job: str = "default") -> LogStream:
-    """Return a stream that knows the file FILE."""
     found = LogStream(job, limit=limit)
     get_client().hsetnx(JobKeys(job).files, FILE, "0 0 - 0 - new 0 access.log")
     get_client().sadd(JobKeys(job).heads, 4)

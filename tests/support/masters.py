@@ -50,7 +50,6 @@ class Master(EmbeddedServer):
         return f"127.0.0.1:{self.port}"
 
     def has(self, key: str) -> bool:
-        """Return True if *key* is on this master."""
         return int(key_slot(key.encode()) * NUMBER // _SLOTS) == self.number
 
     def hang(self) -> None:

@@ -45,7 +45,6 @@ class PostgresServer:
 
 @contextmanager
 def postgres(programs: Path) -> Iterator[PostgresServer]:
-    """A server for as long as the block runs."""
     who: dict[str, Any] = (
         {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
     )

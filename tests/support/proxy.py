@@ -52,7 +52,6 @@ class LossyProxy:
 
     @property
     def thread(self) -> int | None:
-        """The system's id of the thread."""
         return self._thread.native_id
 
     def lose_replies(

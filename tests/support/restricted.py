@@ -73,7 +73,6 @@ def operator() -> Redis:
 
 
 def add_user(client: Redis, user: str, *more: str, cluster: bool = False) -> None:
-    """Add *user*, with its rights and *more*."""
     client.execute_command("ACL SETUSER", *_rules(user, *more, cluster=cluster))
 
 

@@ -91,7 +91,6 @@ def let_whole_delays_pass() -> None:
 
 
 def due_at(redis: Redis, key: str, name: str = "items") -> float | None:
-    """Return the microsecond at which the row is due."""
     each = member(name, key)
     found: float | None = redis.zscore(RowKeys(bucket(each)).schedule, each)
     return found

@@ -91,7 +91,6 @@ SCENARIOS: dict[str, list[Scenario]] = defaultdict(list)
 
 
 def of(service: str) -> Callable[[Scenario], Scenario]:
-    """Return a decorator for the scenarios of a service."""
 
     def add(scenario: Scenario) -> Scenario:
         def patiently(redis: Redis) -> None:

@@ -27,7 +27,6 @@ class Waiter:
         return self._wish.id
 
     def ask(self) -> str:
-        """Send one heartbeat, and return the answer."""
         return self.ask_all()[0]
 
     def ask_all(self) -> tuple[str, Any]:
@@ -58,7 +57,6 @@ def let_pass(redis: Redis, name: str, seconds: float) -> None:
 
 
 def take(semaphore: Semaphore, count: int = 1, **options: Any) -> list[Permit]:
-    """Acquire this many permits, which must be free."""
     permits = [semaphore.try_acquire(**options) for _ in range(count)]
     assert None not in permits
     return permits

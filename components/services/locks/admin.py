@@ -64,10 +64,7 @@ class Row:
 
 
 class LockAdmin(ControlRoomAdmin):
-    purpose = _(
-        "A lock lets only one caller at a time do something. Here are the locks that are held "
-        "now, their holders, and who waits for them."
-    )
+    purpose = _("A lock lets only one caller at a time do something.")
 
     def get_urls(self) -> list[URLPattern]:
         return [

@@ -44,10 +44,7 @@ class Row:
 
 
 class MailboxAdmin(ControlRoomAdmin):
-    purpose = _(
-        "A mailbox keeps messages for one recipient until they have confirmed them. Here are the "
-        "mailboxes that were used in the last year."
-    )
+    purpose = _("A mailbox keeps messages for one recipient until they have confirmed them.")
 
     def get_urls(self) -> list[URLPattern]:
         return [

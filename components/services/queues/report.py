@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, get_args
 
 from django.core.checks import CheckMessage, Error, Warning
-from django.utils.translation import gettext, ngettext, ngettext_lazy
+from django.utils.translation import gettext, gettext_lazy, ngettext, ngettext_lazy
 
 from components.conf import queue_options
 from components.exceptions import UnknownTask
@@ -88,6 +88,7 @@ _PATIENCE = 10.0  # seconds that a task may wait for a free slot: busy workers a
 _EACH = 3  # questions of the card for each alias
 _MOST = 1_000  # queues of an alias that a search looks at, as the card does
 _LOOKED_AT = 100  # tasks of a queue, in each state, whose names the doctor looks up
+_WORKERS = Link("workers", gettext_lazy("Workers"))
 _STATES: tuple[State, ...] = ("ready", "delayed", "dead")
 
 
@@ -176,7 +177,7 @@ def _strangers(alias: str, workers: Iterable[WorkerInfo]) -> Iterator[Line]:
             "Give each project a prefix or a database of its own. If they do belong to this site, give all its "
             "processes the same SECRET_KEY."
         )
-        yield Line("E111", text % {"hosts": _listed(hosts), "alias": alias}, _workers(), advice=advice)
+        yield Line("E111", text % {"hosts": _listed(hosts), "alias": alias}, _WORKERS, advice=advice)
 
 
 def _silent(alias: str, lost: Sequence[WorkerInfo]) -> Iterator[Line]:
@@ -191,7 +192,7 @@ def _silent(alias: str, lost: Sequence[WorkerInfo]) -> Iterator[Line]:
             "They were killed, hang, or cannot reach Redis: look into their logs. Others have taken over their "
             "tasks. They are forgotten after a day."
         )
-        yield Line("W114", said, _workers(), advice=advice)
+        yield Line("W114", said, _WORKERS, advice=advice)
 
 
 def _unserved(alias: str, queue: QueueStats) -> Line:
@@ -267,7 +268,7 @@ def _broken(alias: str, workers: Iterable[WorkerInfo]) -> Iterator[Line]:
         )
         advice = gettext("Their logs say why. Correct it, and restart them.")
         said = text % {"alias": alias, "names": _listed(names)}
-        yield Line("E120", said, _workers(), advice=advice)
+        yield Line("E120", said, _WORKERS, advice=advice)
 
 
 def _trimmed(alias: str, queue: QueueStats) -> Line:
@@ -308,10 +309,6 @@ def _about(queue: QueueStats, count: int) -> dict[str, str]:
 
 def _tasks(label: str, alias: str, queue: str, state: str) -> Link:
     return Link("tasks", label, alias=alias, queue=queue, state=state)
-
-
-def _workers() -> Link:
-    return Link("workers", gettext("Workers"))
 
 
 def _listed(names: Iterable[str], most: int = 5) -> str:
@@ -436,15 +433,15 @@ def find(text: str) -> FinderReading:
         )
     ]
     found = list[Found]()
-    each = zip(*[iter(answers)] * 4, strict=True)
-    for alias, (names, is_there, seen, stored) in zip(aliases, each, strict=True):
+    of_aliases = zip(*[iter(answers)] * 4, strict=True)
+    for alias, (names, is_there, seen, stored) in zip(aliases, of_aliases, strict=True):
         record, _run, _errors, _progress, result = stored
         if record or result:
             found.append(Found(Link("task", legible(text), alias=alias, id=text), gettext("Task")))
         queues = best([*map(text_of, names), *([text] if is_there else [])], text)
         found += [Found(Link("tasks", legible(name), alias=alias, queue=name)) for name in queues]
         for name in best(map(text_of, seen), text):
-            found.append(Found(Link("workers", legible(name)), gettext("Worker")))
+            found.append(Found(Link("workers", legible(name), q=name), gettext("Worker")))
         for name in best((entry.name for entry in declared(alias)), text):
             found.append(Found(Link("periodic", legible(name)), gettext("Periodic task")))
         declared_in = {task.module_path: task.queue_name for task in loaded_tasks() if task.backend == alias}

@@ -10,10 +10,7 @@ from components.services.rates import RateReader
 
 
 class RateLimitAdmin(ControlRoomAdmin):
-    purpose = _(
-        "A rate limit lets so many calls through in any period of some length. Here are the limits that counted "
-        "a call in the last month."
-    )
+    purpose = _("A rate limit lets so many calls through in any period of some length.")
 
     def get_urls(self) -> list[URLPattern]:
         return [self.page("", "changelist", self.overview), *super().get_urls()]

@@ -84,10 +84,7 @@ class LimitForm(forms.Form):
 
 
 class SemaphoreAdmin(ControlRoomAdmin):
-    purpose = _(
-        "A semaphore limits how many callers do something at the same time. Here are the "
-        "semaphores that were used in the last month."
-    )
+    purpose = _("A semaphore limits how many callers do something at the same time.")
 
     def get_urls(self) -> list[URLPattern]:
         return [

@@ -90,8 +90,8 @@ function show(html) {
     if (part.querySelector("[data-live-unavailable]")) return location.replace(location.pathname + location.search);
     const focused = part.contains(document.activeElement) && document.activeElement;
     renew(part, fresh);
-    const [old, rooms] = [document, page].map((each) => each.querySelector("[data-live-rooms]"));
-    if (old && rooms) renew(old, rooms);
+    const [links, freshLinks] = [document, page].map((each) => each.querySelector("[data-live-navigation]"));
+    if (links && freshLinks) renew(links, freshLinks);
     if (focused && focused !== document.activeElement) (focused.isConnected ? focused : part).focus({ preventScroll: true });
     return current();
 }

@@ -52,7 +52,6 @@ class Everybody:
 
 
 def known(name: str) -> dict[str, str]:
-    """Return COMPONENTS with this class of people."""
     return {
         "PEOPLE": f"tests.autocomplete.api.test_books_and_contacts.{name}",
         "BOOKS": "tests.autocomplete.api.test_books_and_contacts.Everybody",

@@ -275,7 +275,6 @@ TIMES, ONE, CSV = (f"/admin/components/counter/times/{each}" for each in ("", "o
 
 
 def names(response):
-    """The names in the ranking, in its order."""
     return re.findall(r'<tr data-key="([^"]+)"[^>]*>', response.content.decode())
 
 

@@ -271,6 +271,22 @@ def test_all_workers_that_live_are_asked_and_pollers_are_not(operator, redis, or
     assert row(operator, poller)[1] == (set() if is_asked else {"stop"})
 
 
+def test_workers_are_shown_with_what_they_run_lost_ones_first_and_are_found_by_id(viewer, redis):
+    idle, busy = scene.worker("news"), scene.worker("mail", concurrency=2)
+    [task_id] = scene.ready("mail")
+    claim(busy, 1, ["mail"])
+    lost = lose(redis)
+
+    shown = rows_of(viewer, ROOT, "workers/")
+
+    assert shown[0].startswith(lost.id)
+    of_busy, of_idle = (next(row for row in shown if row.startswith(each.id)) for each in (busy, idle))
+    assert " of 2 send " in of_busy
+    assert f"id={task_id}" in viewer.get(f"{ROOT}workers/").text
+    assert "send" not in of_idle
+    assert [row.split()[0] for row in rows_of(viewer, ROOT, "workers/", q=busy.id)] == [busy.id]
+
+
 def test_who_was_asked_to_stop_or_is_lost_is_asked_nothing(operator, redis):
     stopping = scene.worker("mail")
     lost = lose(redis)

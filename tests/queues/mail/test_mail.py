@@ -448,7 +448,6 @@ def messages(draw: st.DrawFn) -> EmailMessage:
 
 
 def carry(message: EmailMessage) -> Any:
-    """*message* as a worker gets it."""
     return from_json(json.loads(json.dumps(to_json(message))))
 
 

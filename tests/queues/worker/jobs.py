@@ -235,7 +235,6 @@ def report_the_end() -> None:
 
 @task
 def odd(kind: str) -> object:
-    """Return something that is not JSON."""
     return {"set": {1}, "keys": {1: 2}, "date": date(2026, 1, 1), "decimal": Decimal(1), "nan": math.nan}[
         kind
     ]

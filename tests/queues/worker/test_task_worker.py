@@ -190,7 +190,6 @@ def test_what_was_lost_can_return(
 
 @pytest.fixture
 def server(backend: RedisBackend, tmp_path: Path) -> Iterator[EmbeddedServer]:
-    """A server that the test may kill."""
     with EmbeddedServer(tmp_path) as server, redis_at(server.url):
         yield server
 

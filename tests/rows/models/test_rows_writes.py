@@ -83,7 +83,6 @@ TREES_BY_NAME = CachedRows(Tree, key="name", name="trees")
 
 
 def is_cached(rows: CachedRows, key: Any) -> bool:
-    """Whether it is; from now on it is."""
     was = rows.cache.get(rows.key(key)) is not None
     rows.get(key)
     return was

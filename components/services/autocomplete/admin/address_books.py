@@ -65,10 +65,7 @@ class Row:
 
 
 class AddressBookAdmin(ControlRoomAdmin):
-    purpose = _(
-        "An address book completes names while people type. Here are the books, how large they "
-        "are, and how fast they answer."
-    )
+    purpose = _("An address book completes names while people type.")
 
     looks = ("view", "rebuild")
 

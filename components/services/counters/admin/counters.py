@@ -65,10 +65,7 @@ class Row:
 
 
 class CounterAdmin(ControlRoomAdmin):
-    purpose = _(
-        "A counter adds up what happens by second, minute, hour and day. Here are the families of counters, and the "
-        "single counters, most recently used first."
-    )
+    purpose = _("A counter adds up what happens by second, minute, hour and day.")
 
     def get_urls(self) -> list[URLPattern]:
         return [

@@ -41,10 +41,7 @@ from components.services.logs.traffic import MOST_ROWS, NAMES, Traffic, sheet
 class LogJobAdmin(ControlRoomAdmin):
     """The pages of logs, and their actions."""
 
-    purpose = _(
-        "The lines of log files are copied into Redis, and counted there by workers. Here are the jobs of copying "
-        "and counting, and how far each has come."
-    )
+    purpose = _("The lines of log files are copied into Redis, and counted there by workers.")
     looks = ("view", "resend")
 
     def get_urls(self) -> list[URLPattern]:

@@ -220,6 +220,7 @@ def world_map(counts: Mapping[str, int], query: Callable[[str], str]) -> WorldMa
 
 
 def _before(report: Report) -> tuple[date, date] | None:
+    """Return the period with which the report is compared; None if there is none, before the year 1."""
     start, length = report.first.toordinal(), len(report.days)
     return (date.fromordinal(max(1, start - length)), date.fromordinal(start - 1)) if start > 1 else None
 

@@ -118,13 +118,13 @@ def overview_of(
     }
 
 
-def crew_of(service: TaskQueue) -> list[tuple[WorkerInfo, list[TaskInfo]]]:
-    """Return the workers of an alias, lost ones first, with the tasks that they run in the busiest queues."""
+def workers_of(service: TaskQueue, text: str) -> list[tuple[WorkerInfo, list[TaskInfo]]]:
+    """Return the workers with *text* in their ids, lost ones first; each with its tasks, of the busiest queues."""
     queues, workers = service.overview()
     busy = sorted((queue for queue in queues if queue.running), key=lambda queue: -queue.running)
     running = defaultdict[str, list[TaskInfo]](list)
     for queue in busy[:_MOST_BUSY]:
         for info in service.tasks(queue.name, "running", limit=_MOST_RUNNING):
-            running["".join(info.worker_ids[-1:])].append(info)
+            running[info.worker_ids[-1] if info.worker_ids else ""].append(info)
     workers.sort(key=lambda worker: (worker.alive, worker.host, worker.started_at, worker.id))
-    return [(worker, running[worker.id]) for worker in workers]
+    return [(worker, running[worker.id]) for worker in workers if text in worker.id]

@@ -30,7 +30,7 @@ from components.services.queues import State, TaskInfo, TaskQueue
 from components.services.queues.admin import filters as filter_page
 from components.services.queues.admin.contents import Contents, is_sensitive, loaded, parts_of
 from components.services.queues.admin.filters import Filters
-from components.services.queues.admin.listing import crew_of, overview_of
+from components.services.queues.admin.listing import overview_of, workers_of
 from components.services.queues.admin.lookups import STATES, WORDS, QueuePage, find_service, find_state
 from components.services.queues.admin.periodic import PERIODIC, rows
 from components.services.queues.admin.rerun import ORIGIN, RERUN
@@ -59,7 +59,7 @@ _AT_ONCE = timedelta(seconds=1)  # what is due later than planned by more than t
 class QueueAdmin(ControlRoomAdmin):
     purpose = _("A queue keeps tasks until a worker runs them.")
     verbs = (*VERBS, *PERIODIC, RERUN)
-    rooms = (("workers", _("Workers")), ("periodic", _("Periodic tasks")))
+    further_pages = (("workers", _("Workers")), ("periodic", _("Periodic tasks")))
 
     def get_urls(self) -> list[URLPattern]:
         return [
@@ -216,11 +216,14 @@ class QueueAdmin(ControlRoomAdmin):
         ]
 
     def workers(self, request: HttpRequest) -> HttpResponse:
+        text = request.GET.get("q", "").strip()
+        found = {alias: workers_of(TaskQueue(alias), text) for alias in redis_aliases()}
+        paging = Paging.of(request, total=max(map(len, found.values()), default=0))
         context = {
-            "aliases": [(alias, crew_of(TaskQueue(alias))) for alias in redis_aliases()],
-            "purpose": gettext(
-                "A worker runs the tasks of its queues; a poller makes delayed and periodic ones due."
-            ),
+            "aliases": [(alias, each[paging.offset : paging.last]) for alias, each in found.items()],
+            "paging": paging,
+            "text": text,
+            "purpose": gettext("A worker runs tasks. A poller makes delayed and periodic ones due."),
         }
         return self.render(request, "admin/components/queues/workers.html", gettext("Workers"), context)
 
@@ -228,9 +231,7 @@ class QueueAdmin(ControlRoomAdmin):
         may_see = Contents(request).may_see
         aliases = [(alias, rows(alias, may_see)) for alias in redis_aliases()]
         template = "admin/components/queues/periodic.html"
-        purpose = gettext(
-            "A periodic task is put into its queue at the times of its schedule. Here are those that code declares."
-        )
+        purpose = gettext("A periodic task is put into its queue at the times of its schedule.")
         return self.render(
             request, template, gettext("Periodic tasks"), {"aliases": aliases, "purpose": purpose}
         )

@@ -89,10 +89,7 @@ class Cache:
 
 
 class CachedRowAdmin(ControlRoomAdmin):
-    purpose = _(
-        "A cached row is a copy of a database row in Redis, which is read without a query. Here "
-        "are the rows that are reloaded regularly, and how well that works."
-    )
+    purpose = _("A cached row is a copy of a database row in Redis, which is read without a query.")
 
     verbs = VERBS
     looks = ("view", "change", "refresh")
